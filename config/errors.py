@@ -1,0 +1,565 @@
+"""Every error of cambist, in one tree; the request rows are what `errors.json` is generated from.
+
+    CambistError
+    ├── RequestError          the caller's fault; one subclass per row of the catalogue, with its HTTP status
+    │   ├── InvalidInput      a field, parameter or document is not what it should be
+    │   ├── InvalidSignature, NoRoute, OrderExpired, ...
+    │   └── HttpFault         the request never became one: framing, size, method, path
+    ├── AuthError             a request is not authenticated: which header, and why; never the secret
+    ├── MakerError            a remote market maker's fault
+    ├── ChainError            a node or a transaction failed
+    ├── StoreError            the store refused or is away
+    ├── PolicyError           a key was asked to sign what its policy forbids
+    ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
+    └── ConfigError           the operator's settings, keys or files
+
+A pure decoder raises `InvalidInput` whatever the data's origin; the driver that read it from a maker
+or a node turns it into a MakerError or a ChainError at its boundary.
+
+Source: document 1, "Errors"; documents 2 and 3, "Errors". Choice: statuses, tags and body shapes where
+the documents show none (docs/choices.md 4).
+"""
+
+from typing import ClassVar
+
+_GOT_CHARS_MAX = 80
+
+
+class _Nothing:
+    """The default of `got`: nothing came, or what came must not be repeated."""
+
+    def __repr__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = _Nothing()
+
+
+def shown(value: object) -> str:
+    """`value` as one short printable line for an error text; long values are cut, with their length."""
+    if isinstance(value, str | bytes | bytearray) and len(value) > _GOT_CHARS_MAX:
+        kept = value[: _GOT_CHARS_MAX // 2]
+        return f"{ascii(kept)}... ({len(value)} long)"
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, list | dict | tuple | set):
+        return f"{type(value).__name__} of {len(value)}"
+    text = ascii(value)
+    return text if len(text) <= _GOT_CHARS_MAX else f"{text[:_GOT_CHARS_MAX]}..."
+
+
+class CambistError(Exception):
+    """Root of the tree.
+
+    Attributes:
+        detail: the whole text, one line, safe to show to the other side.
+    """
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class RequestError(CambistError):
+    """The caller's fault. Each subclass that sets `message` is a row of the catalogue.
+
+    Class attributes:
+        status: HTTP status.
+        error_type: tag in the body; the class name unless set.
+        messages: what the error text starts with, word for word; the first is the default.
+        endpoint, cause, fix: the row's other columns.
+
+    Args:
+        detail: what is said after the message; may be empty.
+        field: dotted name of the field or parameter at fault.
+        expected: what it should have been, as a noun phrase.
+        got: what came; shown shortened.
+        message: one of `messages`.
+    """
+
+    status: ClassVar[int] = 400
+    error_type: ClassVar[str] = "RequestError"
+    messages: ClassVar[tuple[str, ...]] = ()
+    endpoint: ClassVar[str] = "any"
+    cause: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
+    retry_after_s: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        field: str | None = None,
+        expected: str | None = None,
+        got: object = NOTHING,
+        message: str | None = None,
+    ) -> None:
+        self.message = message or self.messages[0]
+        if self.message not in self.messages:
+            raise ValueError(f"{self.message!r} is not a message of {type(self).__name__}")
+        self.field = field
+        self.expected = expected
+        self.got = got
+        super().__init__(_sentence(self.message, field, expected, got, detail))
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "error_type" not in cls.__dict__:
+            cls.error_type = cls.__name__
+
+
+def _sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
+    parts = [f"expected {expected}"] if expected else []
+    if got is not NOTHING:
+        parts.append(f"got {shown(got)}")
+    said = ", ".join(parts)
+    if field:
+        said = f"{field}: {said}" if said else field
+    return ": ".join(part for part in (message, said, detail) if part)
+
+
+class InvalidInput(RequestError):
+    """A field, parameter or document is malformed."""
+
+    messages = ("Invalid input",)
+    cause = "a field or parameter is missing, of the wrong type or out of range"
+    fix = "correct the field that the details name"
+
+
+class MissingSlippage(RequestError):
+    """Document 1."""
+
+    messages = ("missing slippage",)
+    endpoint = "POST /transactions/{chainId}, GET /swap"
+    cause = "quote request incomplete"
+    fix = "add `slippage` in basis points and retry"
+
+
+class NoRoute(RequestError):
+    """Document 1; choices.md 3 and 35."""
+
+    messages = ("No route", "No route (crosschain)")
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
+    cause = "no liquidity, wrong decimals, or lane unsupported"
+    fix = "check decimals; retry with `mode=ALL`; reduce size"
+
+
+class TokenNotSupported(RequestError):
+    """Document 1."""
+
+    messages = ("Token not supported",)
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
+    cause = "token not whitelisted on the chain"
+    fix = "check support before quoting"
+
+
+class InvalidToken(RequestError):
+    """Document 1; choices.md 1."""
+
+    messages = ("Invalid srcToken", "Invalid destToken")
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
+    cause = "native token sent as `0x0` or lowercase form, or not a token address"
+    fix = "use the mixed-case placeholder 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE for the native token"
+
+
+class UnsupportedChain(RequestError):
+    """Document 1; choices.md 2: on every surface."""
+
+    status = 422
+    messages = ("Unsupported chain",)
+    cause = "`network` not supported by this host"
+    fix = "check GET /chains"
+
+
+class RouteValidationFailed(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("route validation failed",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "route mutated, re-stringified, or amounts cast to numbers"
+    fix = "pass the route verbatim"
+
+
+class MissingDeadline(RequestError):
+    """Document 1."""
+
+    messages = ("missing deadline",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "`deadline` absent on build"
+    fix = "pass Unix seconds"
+
+
+class InvalidTWAPParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = (
+        "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, or `interval` below 60 or `numSlices` below 2"
+    )
+    fix = "provide all required fields"
+
+
+class InvalidTWAPBuyParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPBuyParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = (
+        "TWAP buy missing `interval`, `numSlices`, `totalDestAmount` or `maxSrcAmount`, "
+        "or `interval` below 60 or `numSlices` below 2"
+    )
+    fix = "provide all required fields"
+
+
+class InvalidTWAPSrcAmount(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPSrcAmount",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "slice amount differs from floor(totalSrcAmount / numSlices)"
+    fix = "requote the per-slice amount"
+
+
+class InvalidTWAPBuyDestAmount(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPBuyDestAmount",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "slice amount differs from floor(totalDestAmount / numSlices)"
+    fix = "requote the per-slice amount"
+
+
+class InvalidExternalOrderParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidExternalOrderParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "ExternalOrder without `handler` and `data`"
+    fix = "supply both"
+
+
+class InvalidProductiveOrderParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidProductiveOrderParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "ProductiveOrder without `strategy`"
+    fix = "supply it"
+
+
+class PermitRequired(RequestError):
+    """Document 1; choices.md 31."""
+
+    messages = ("Permit / Permit2 required",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "token requires a permit and none attached"
+    fix = "attach a signed payload; a separate approval is not accepted for these tokens"
+
+
+class InvalidSignature(RequestError):
+    """Document 1 (submit); also document 2's post (choices.md 25)."""
+
+    messages = ("Invalid signature",)
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    cause = "signed payload differs from the built order"
+    fix = "sign `toSign` exactly; submit `toSign.value`"
+
+
+class InvalidCancelSignature(InvalidSignature):
+    """Document 1 (cancel)."""
+
+    error_type = "InvalidSignature"
+    endpoint = "POST /v2/delta/orders/cancel"
+    cause = "wrong cancel typed data"
+    fix = "sign the payload of POST /v2/delta/orders/build/cancellation"
+
+
+class OrderExpired(RequestError):
+    """Document 1."""
+
+    messages = ("Order expired",)
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    cause = "`deadline` passed before validation"
+    fix = "rebuild or use a later deadline"
+
+
+class InsufficientAllowance(RequestError):
+    """Document 1."""
+
+    messages = ("InsufficientAllowance",)
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    cause = "wrong spender approved"
+    fix = "approve the Delta spender, not the Market router"
+
+
+class InsufficientBalance(RequestError):
+    """Document 1."""
+
+    messages = ("InsufficientBalance",)
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    cause = "balance dropped after pricing"
+    fix = "requote and rebuild"
+
+
+class TwapDeadlineTooShort(RequestError):
+    """Document 1."""
+
+    messages = ("deadline must allow enough time for all slices to execute",)
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "TWAP deadline earlier than numSlices x interval"
+    fix = "extend deadline or reduce slices or interval"
+
+
+class TwapTotalTooSmall(RequestError):
+    """Document 1."""
+
+    messages = (
+        "totalSrcAmount must be >= numSlices",
+        "totalDestAmount must be >= numSlices",
+        "maxSrcAmount must be >= numSlices",
+    )
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "a slice would round to zero"
+    fix = "raise total or lower `numSlices`"
+
+
+class OrderAlreadySettled(RequestError):
+    """Document 1."""
+
+    messages = ("Order already settled",)
+    endpoint = "POST /v2/delta/orders/cancel"
+    cause = "an id is in a terminal or post-settlement status"
+    fix = "cancel only PENDING, AWAITING_SIGNATURE, ACTIVE, SUSPENDED orders"
+
+
+class TooManyOrderIds(RequestError):
+    """Document 1."""
+
+    messages = ("orderIds.length > 100",)
+    endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
+    cause = "batch too large"
+    fix = "chunk to at most 100"
+
+
+class InvalidPriceRoute(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("Invalid priceRoute",)
+    endpoint = "POST /transactions/{chainId}"
+    cause = "route modified, or built for another chain"
+    fix = "requote and pass verbatim"
+
+
+class StalePriceRoute(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("Stale priceRoute",)
+    endpoint = "POST /transactions/{chainId}"
+    cause = "route older than about 30 seconds"
+    fix = "requote and pass verbatim"
+
+
+class PartnerNotAllowed(RequestError):
+    """Document 1; choices.md 13."""
+
+    status = 422
+    messages = ("Partner not allowed",)
+    cause = "partner tier does not permit the fee or surplus configuration"
+    fix = "drop the parameter"
+
+
+class RateLimited(RequestError):
+    """Document 1."""
+
+    status = 429
+    messages = ("rate limit exceeded",)
+    cause = "rate limit exceeded"
+    fix = "back off and retry"
+    retry_after_s = 1
+
+
+class NonceUsed(RequestError):
+    """choices.md 28."""
+
+    messages = ("Nonce already used",)
+    endpoint = "POST /v2/delta/orders"
+    cause = "another live or filled order of the owner has this nonce"
+    fix = "rebuild with a new nonce"
+
+
+class OrderNotFound(RequestError):
+    """interop.md 1 and 3."""
+
+    status = 404
+    messages = ("Order not found",)
+    endpoint = "GET /v2/delta/orders/{orderId}, GET /v2/delta/orders/hash/{hash}, GET /ft/order/{orderHash}"
+    cause = "no order has this id or hash"
+    fix = "check the id; an order exists from the moment its submission was answered"
+
+
+class ServiceUnavailable(RequestError):
+    """A queue is full or something the answer depends on is away; nothing was done."""
+
+    status = 503
+    messages = ("Service unavailable",)
+    cause = "a queue is full, or a node or the store cannot be reached"
+    fix = "retry after the time in Retry-After; nothing was done"
+    retry_after_s = 1
+
+
+class HttpFault(RequestError):
+    """The bytes never became a request one can answer in content. Subclasses say why."""
+
+    messages = ("Malformed HTTP request",)
+    error_type = "MalformedRequest"
+    cause = "the request breaks HTTP/1.1 framing"
+    fix = "send a well-formed HTTP/1.1 request"
+
+
+class PathNotFound(HttpFault):
+    """No such path."""
+
+    status = 404
+    error_type = "NotFound"
+    messages = ("Not found",)
+    cause = "no endpoint has this path"
+    fix = "check the path against the API documentation"
+
+
+class MethodNotAllowed(HttpFault):
+    """The path exists, the method does not."""
+
+    status = 405
+    error_type = "MethodNotAllowed"
+    messages = ("Method not allowed",)
+    cause = "the path does not take this method"
+    fix = "use a method of the Allow header"
+
+
+class RequestTimeout(HttpFault):
+    """The request did not arrive in time."""
+
+    status = 408
+    error_type = "RequestTimeout"
+    messages = ("Request timeout",)
+    cause = "the request was not complete within the time allowed"
+    fix = "send the whole request at once"
+
+
+class BodyTooLarge(HttpFault):
+    """The body exceeds the limit of the listener."""
+
+    status = 413
+    error_type = "BodyTooLarge"
+    messages = ("Body too large",)
+    cause = "the body is larger than this listener takes"
+    fix = "send less"
+
+
+class TargetTooLong(HttpFault):
+    """The request target exceeds the limit of the listener."""
+
+    status = 414
+    error_type = "TargetTooLong"
+    messages = ("Request target too long",)
+    cause = "the request target is longer than this listener takes"
+    fix = "shorten the query"
+
+
+class ExpectationFailed(HttpFault):
+    """An Expect other than 100-continue."""
+
+    status = 417
+    error_type = "ExpectationFailed"
+    messages = ("Expectation failed",)
+    cause = "an Expect header other than 100-continue"
+    fix = "drop the Expect header"
+
+
+class HeadersTooLarge(HttpFault):
+    """Header bytes or count exceed the limit of the listener."""
+
+    status = 431
+    error_type = "HeadersTooLarge"
+    messages = ("Request header fields too large",)
+    cause = "the header section is larger than this listener takes, in bytes or in fields"
+    fix = "send fewer or shorter headers"
+
+
+class TransferCodingUnknown(HttpFault):
+    """A method or transfer coding that HTTP knows and we do not take."""
+
+    status = 501
+    error_type = "NotImplemented"
+    messages = ("Not implemented",)
+    cause = "a transfer coding other than chunked, or an unknown method"
+    fix = "send the body plain or chunked"
+
+
+class HttpVersionNotSupported(HttpFault):
+    """Not HTTP/1.0 or 1.1."""
+
+    status = 505
+    error_type = "HttpVersionNotSupported"
+    messages = ("HTTP version not supported",)
+    cause = "the request line names a version other than HTTP/1.0 or HTTP/1.1"
+    fix = "speak HTTP/1.1"
+
+
+class AuthError(CambistError):
+    """A request is not authenticated.
+
+    Attributes:
+        header: the header at fault, e.g. `X-AUTH-TIMESTAMP`.
+    """
+
+    status = 401
+
+    def __init__(self, header: str, reason: str) -> None:
+        super().__init__(f"{header}: {reason}")
+        self.header = header
+        self.reason = reason
+
+
+class MakerError(CambistError):
+    """A remote market maker's fault: no answer, a late one, or one that breaks document 3."""
+
+
+class ChainError(CambistError):
+    """A node or a transaction failed."""
+
+
+class StoreError(CambistError):
+    """The store refused an operation or is away."""
+
+
+class PolicyError(CambistError):
+    """A key was asked to sign what its policy forbids. Nothing was signed."""
+
+
+class TransitionError(CambistError):
+    """A life cycle was asked for a step that its table does not have: our bug."""
+
+
+class ConfigError(CambistError):
+    """The operator's settings, keys or files are not usable.
+
+    Attributes:
+        key: dotted settings key, or the file's path.
+    """
+
+    def __init__(self, key: str, detail: str) -> None:
+        super().__init__(f"{key}: {detail}")
+        self.key = key
+
+
+def request_rows() -> list[type[RequestError]]:
+    """Every row class of the catalogue, in the order of this file."""
+    rows: list[type[RequestError]] = []
+    todo: list[type[RequestError]] = RequestError.__subclasses__()
+    while todo:
+        row = todo.pop(0)
+        rows.append(row)
+        todo = row.__subclasses__() + todo
+    return rows

@@ -1,0 +1,1 @@
+"""Hashing, signatures, keys and authentication: pure functions over bytes."""

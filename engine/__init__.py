@@ -1,0 +1,1 @@
+"""The roles and the capabilities they share; the composition root."""

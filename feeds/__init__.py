@@ -1,0 +1,1 @@
+"""Market makers' books: pure book-keeping, and the drivers that keep it current."""
