@@ -194,9 +194,7 @@ class InvalidTWAPParams(RequestError):
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build"
-    cause = (
-        "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, or `interval` below 60 or `numSlices` below 2"
-    )
+    cause = "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, or `interval` below 60 or `numSlices` below 2"
     fix = "provide all required fields"
 
 

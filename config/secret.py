@@ -1,0 +1,82 @@
+"""Secrets: where they come from, and a holder that does not show them.
+
+A setting that is a secret names its source and never holds it: `env:NAME` or `file:PATH`. A literal is
+refused, so that a settings file can be shown to anybody.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from . import limits
+from .errors import ConfigError
+
+_EXPECTED = "expected env:NAME or file:PATH (a secret never stands in settings itself)"
+
+
+class Secret:
+    """A secret text and its source. repr and str show the source alone; comparing and pickling are refused."""
+
+    __slots__ = ("_text", "source")
+
+    def __init__(self, text: str, source: str) -> None:
+        self._text = text
+        self.source = source
+
+    def reveal(self) -> str:
+        """The secret itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Secret({self.source})"
+
+    __str__ = __repr__
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("secrets are compared in constant time, by who verifies them")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret is not pickled")
+
+
+def read_secret(reference: object, environ: Mapping[str, str], field: str, folder: Path = Path()) -> Secret:
+    """Read the secret that a reference names.
+
+    Args:
+        reference: `env:NAME` or `file:PATH`; one trailing line break of a file is dropped.
+        environ: the environment.
+        field: settings key or option, for errors.
+        folder: what a relative path starts from.
+
+    Raises:
+        ConfigError: not a reference, or nothing is there. The text of a refused reference is not repeated:
+            it may be the secret.
+    """
+    scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
+    if scheme == "env" and name:
+        text = environ.get(name)
+        if not text:
+            raise ConfigError(field, f"environment variable {name} is not set or empty")
+        return Secret(text, f"env:{name}")
+    if scheme == "file" and name:
+        return Secret(_read_file(folder / Path(name).expanduser(), field), f"file:{name}")
+    raise ConfigError(field, _EXPECTED)
+
+
+def _read_file(path: Path, field: str) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(limits.KEY_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError(field, f"cannot read {path}: {error.strerror}") from None
+    if len(raw) > limits.KEY_FILE_BYTES_MAX:
+        raise ConfigError(field, f"{path} is larger than {limits.KEY_FILE_BYTES_MAX} bytes")
+    try:
+        text = raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise ConfigError(field, f"{path} is not UTF-8 text") from None
+    if not text:
+        raise ConfigError(field, f"{path} is empty")
+    return text

@@ -1,0 +1,62 @@
+"""Addresses: 20 bytes inside, hexadecimal text outside, EIP-55 checksums between.
+
+Choice: addresses are taken in any case everywhere (documents 2 and 3); where a person types them, in
+settings and typed-data files, a mixed-case address must carry a right checksum (`checked_address`).
+The native placeholder of the trading endpoints is compared as raw text before it comes here (choices.md 1).
+
+Source: EIP-55.
+"""
+
+import re
+
+from ..config.errors import InvalidInput
+from .keccak import keccak256
+
+ADDRESS_BYTES = 20
+ZERO_ADDRESS = bytes(ADDRESS_BYTES)
+
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}\Z")
+_EXPECTED = "an address: 0x and 40 hexadecimal digits"
+
+
+def parse_address(text: object, field: str = "address") -> bytes:
+    """The 20 bytes of an address in any case.
+
+    Args:
+        text: `0x` and 40 hexadecimal digits.
+        field: named in the error.
+
+    Raises:
+        InvalidInput: it is anything else.
+    """
+    if not isinstance(text, str) or not _ADDRESS.match(text):
+        raise InvalidInput(field=field, expected=_EXPECTED, got=text)
+    return bytes.fromhex(text[2:])
+
+
+def checked_address(text: object, field: str = "address") -> bytes:
+    """As `parse_address`, and a mixed-case address must carry its EIP-55 checksum."""
+    address = parse_address(text, field)
+    digits = str(text)[2:]
+    if digits not in (digits.lower(), digits.upper()) and to_checksum(address)[2:] != digits:
+        raise InvalidInput(
+            "write it in lower case to pass it unchecked",
+            field=field,
+            expected=f"the EIP-55 checksum {to_checksum(address)}",
+            got=text,
+        )
+    return address
+
+
+def to_checksum(address: bytes) -> str:
+    """The EIP-55 mixed-case text of a 20-byte address."""
+    digits = address.hex()
+    nibbles = keccak256(digits.encode()).hex()
+    return "0x" + "".join(
+        digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, nibbles, strict=False)
+    )
+
+
+def to_hex(address: bytes) -> str:
+    """The lower-case text of an address, or of any bytes."""
+    return "0x" + address.hex()

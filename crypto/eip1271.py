@@ -1,0 +1,32 @@
+"""EIP-1271: ask a contract whether a signature is its own.
+
+Only the call and the reading of its answer; who makes the call brings a chain.
+
+Source: EIP-1271.
+"""
+
+from .keccak import keccak256
+
+MAGIC_VALUE4 = bytes.fromhex("1626ba7e")
+SELECTOR4 = keccak256(b"isValidSignature(bytes32,bytes)")[
+    :4
+]  # equal to the magic value, as the EIP defines it
+
+_MAGIC_WORD = MAGIC_VALUE4.ljust(32, b"\0")
+_OFFSET_WORD = (64).to_bytes(32, "big")
+
+
+def is_valid_signature_calldata(digest32: bytes, signature: bytes) -> bytes:
+    """Calldata of `isValidSignature(digest32, signature)`; the signature is any bytes."""
+    padding = bytes(-len(signature) % 32)
+    return b"".join(
+        (SELECTOR4, digest32, _OFFSET_WORD, len(signature).to_bytes(32, "big"), signature, padding)
+    )
+
+
+def is_magic_answer(returned: bytes) -> bool:
+    """Whether the call's return data says yes: its first word is the magic value and then zeros.
+
+    A contract without code returns nothing, which is a no; so is a revert, which never comes here.
+    """
+    return returned[:32] == _MAGIC_WORD

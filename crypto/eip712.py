@@ -1,0 +1,324 @@
+"""EIP-712 for any typed data: struct types as data, values as JSON gives them.
+
+This is the general form, for documents as wallets exchange them. The structs that we hash by the thousand
+have a compiled form of the same definition (eip712_compiled); tests hold the two equal.
+
+    type_hash        = keccak(encode_type)          e.g. "Mail(Person from,string text)Person(string name)"
+    hash_struct      = keccak(type_hash || one 32-byte word per member)
+    domain_separator = hash_struct("EIP712Domain", domain)
+    digest32         = keccak(0x19 0x01 || domain_separator || hash_struct(message))
+
+Values: integers as JSON integers, decimal strings or 0x strings; bytes as 0x strings, of exactly N bytes for
+bytesN; addresses checked by `checked_address`; a null struct is 32 zero bytes, which is how a recursive
+type ends. Members that the type does not name are ignored, as wallets do. Everything else is refused by path.
+Choice: `uint` and `int` are refused, as the EIP has no such aliases; struct names may hold any character
+that cannot be read as type syntax, since deployed ones contain a colon.
+
+Source: EIP-712.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ..config import limits
+from ..config.errors import InvalidInput
+from .addresses import checked_address
+from .keccak import keccak256
+
+DOMAIN_TYPE = "EIP712Domain"
+DOMAIN_MEMBERS: tuple[tuple[str, str], ...] = (
+    ("name", "string"),
+    ("version", "string"),
+    ("chainId", "uint256"),
+    ("verifyingContract", "address"),
+    ("salt", "bytes32"),
+)
+NULL_STRUCT_HASH = bytes(32)
+
+Members = tuple[tuple[str, str], ...]
+"""(name, type) pairs of a struct type, in order."""
+
+_NAME = re.compile(r"[^\s()\[\],]{1,128}\Z")
+_ARRAY = re.compile(r"(.+)\[([0-9]{0,9})\]\Z")
+_INTEGER = re.compile(r"(u?)int([0-9]{1,3})\Z")
+_FIXED_BYTES = re.compile(r"bytes([0-9]{1,2})\Z")
+_DECIMAL_TEXT = re.compile(r"-?[0-9]{1,78}\Z")
+_HEX_TEXT = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
+_HEX_BYTES = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
+
+
+def split_array(type_name: str) -> tuple[str, int | None] | None:
+    """(element type, fixed length or None) of an array type, or None for any other type."""
+    match = _ARRAY.match(type_name)
+    if not match:
+        return None
+    return match[1], int(match[2]) if match[2] else None
+
+
+def integer_bits(type_name: str) -> tuple[bool, int] | None:
+    """(signed, bits) of an integer type, or None. Only widths of whole bytes, 8 to 256, are types."""
+    match = _INTEGER.match(type_name)
+    if not match or match[2].startswith("0") or int(match[2]) % 8 or int(match[2]) > 256:
+        return None
+    return not match[1], int(match[2])
+
+
+def fixed_bytes(type_name: str) -> int | None:
+    """The N of bytesN, 1 to 32, or None."""
+    match = _FIXED_BYTES.match(type_name)
+    if not match or match[1].startswith("0") or int(match[1]) > 32:
+        return None
+    return int(match[1])
+
+
+def is_atomic(type_name: str) -> bool:
+    """Whether a type is one of the EIP's atomic or dynamic ones: neither struct nor array."""
+    return (
+        type_name in ("address", "bool", "string", "bytes")
+        or integer_bits(type_name) is not None
+        or fixed_bytes(type_name) is not None
+    )
+
+
+def element_type(type_name: str) -> str:
+    """The type inside all array brackets."""
+    for _ in range(limits.TYPED_DATA_DEPTH_MAX):
+        array = split_array(type_name)
+        if array is None:
+            return type_name
+        type_name = array[0]
+    raise InvalidInput(
+        field="types", expected=f"at most {limits.TYPED_DATA_DEPTH_MAX} arrays in one another", got=type_name
+    )
+
+
+class Types:
+    """A closed set of struct types, checked once, with their type hashes.
+
+    Args:
+        structs: struct name -> members. Every type a member names must be atomic or in the set.
+
+    Raises:
+        InvalidInput: names the struct and member at fault.
+    """
+
+    def __init__(self, structs: Mapping[str, Members]) -> None:
+        self._structs = dict(structs)
+        if sum(map(len, self._structs.values())) > limits.TYPED_DATA_MEMBERS_MAX:
+            raise InvalidInput(field="types", expected=f"at most {limits.TYPED_DATA_MEMBERS_MAX} members")
+        self._referenced: dict[str, tuple[str, ...]] = {
+            name: self._references(name, members) for name, members in self._structs.items()
+        }
+        self._type_hashes: dict[str, bytes] = {}
+
+    def _references(self, name: str, members: Members) -> tuple[str, ...]:
+        if not _NAME.match(name) or is_atomic(name):
+            raise InvalidInput(field="types", expected="a struct name", got=name)
+        seen: set[str] = set()
+        inner: list[str] = []
+        for member, type_name in members:
+            field = f"types.{name}"
+            if not _NAME.match(member) or member in seen:
+                raise InvalidInput(field=field, expected="members with names of their own", got=member)
+            seen.add(member)
+            element = element_type(type_name)
+            if element in self._structs:
+                inner.append(element)
+            elif not is_atomic(element):
+                raise InvalidInput(field=f"{field}.{member}", expected="a known type", got=type_name)
+        return tuple(inner)
+
+    def members(self, name: str) -> Members:
+        """The members of a struct type.
+
+        Raises:
+            InvalidInput: the set has no such type.
+        """
+        try:
+            return self._structs[name]
+        except KeyError:
+            raise InvalidInput(field="primaryType", expected="a type of `types`", got=name) from None
+
+    def primary_type(self) -> str:
+        """The one struct type that no other refers to; the domain's own type aside.
+
+        Raises:
+            InvalidInput: there is none, or several.
+        """
+        used = {
+            inner for name, referenced in self._referenced.items() for inner in referenced if inner != name
+        }
+        free = [name for name in self._structs if name not in used and name != DOMAIN_TYPE]
+        if len(free) != 1:
+            raise InvalidInput(
+                field="primaryType",
+                expected="to be given, since not exactly one type is unreferenced",
+                got=", ".join(free) or "none",
+            )
+        return free[0]
+
+    def encode_type(self, name: str) -> str:
+        """The type string: the struct itself, then all it refers to, sorted by name."""
+        self.members(name)
+        found, todo = {name}, [name]
+        while todo:
+            for inner in self._referenced[todo.pop()]:
+                if inner not in found:
+                    found.add(inner)
+                    todo.append(inner)
+        ordered = [name, *sorted(found - {name})]
+        return "".join(
+            f"{struct}({','.join(f'{type_name} {member}' for member, type_name in self._structs[struct])})"
+            for struct in ordered
+        )
+
+    def type_hash(self, name: str) -> bytes:
+        """keccak of the type string; kept."""
+        known = self._type_hashes.get(name)
+        if known is None:
+            known = self._type_hashes[name] = keccak256(self.encode_type(name).encode())
+        return known
+
+    def hash_struct(self, name: str, value: object, field: str = "message") -> bytes:
+        """hash_struct of a value given as JSON gives it.
+
+        Args:
+            name: the struct type.
+            value: a mapping.
+            field: path of the value, for errors.
+
+        Raises:
+            InvalidInput: names the path, what its type expects and what came.
+        """
+        return _Walk(self).struct(name, value, field, 0)
+
+
+class _Walk:
+    """One pass over one value; counts what it sees, so that a hostile document ends."""
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._values_left = limits.TYPED_DATA_VALUES_MAX
+
+    def struct(self, name: str, value: object, path: str, depth: int) -> bytes:
+        if depth > limits.TYPED_DATA_DEPTH_MAX:
+            raise InvalidInput(
+                field=path, expected=f"at most {limits.TYPED_DATA_DEPTH_MAX} values in one another"
+            )
+        if not isinstance(value, Mapping):
+            raise InvalidInput(field=path, expected=f"an object ({name})", got=value)
+        words = [self._types.type_hash(name)]
+        for member, type_name in self._types.members(name):
+            if member not in value:
+                raise InvalidInput(field=f"{path}.{member}", expected=type_name, got="nothing")
+            words.append(self._word(type_name, value[member], f"{path}.{member}", depth + 1))
+        return keccak256(b"".join(words))
+
+    def _word(self, type_name: str, value: object, path: str, depth: int) -> bytes:
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise InvalidInput(field=path, expected=f"at most {limits.TYPED_DATA_VALUES_MAX} values in all")
+        array = split_array(type_name)
+        if array is not None:
+            return self._array(array, value, path, depth)
+        if is_atomic(type_name):
+            return atomic_word(type_name, value, path)
+        return NULL_STRUCT_HASH if value is None else self.struct(type_name, value, path, depth)
+
+    def _array(self, array: tuple[str, int | None], value: object, path: str, depth: int) -> bytes:
+        element, length = array
+        if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+            raise InvalidInput(field=path, expected=f"an array of {element}", got=value)
+        if length is not None and len(value) != length:
+            raise InvalidInput(field=path, expected=f"{length} elements", got=len(value))
+        return keccak256(
+            b"".join(self._word(element, item, f"{path}[{at}]", depth + 1) for at, item in enumerate(value))
+        )
+
+
+def atomic_word(type_name: str, value: object, path: str) -> bytes:
+    """The 32-byte word of an atomic or dynamic value.
+
+    Raises:
+        InvalidInput: the value is not of the type.
+    """
+    integer = integer_bits(type_name)
+    if integer is not None:
+        return _integer_word(type_name, *integer, value, path)
+    if type_name == "address":
+        return checked_address(value, path).rjust(32, b"\0")
+    if type_name == "bool":
+        if not isinstance(value, bool):
+            raise InvalidInput(field=path, expected="true or false", got=value)
+        return value.to_bytes(32, "big")
+    if type_name == "string":
+        return keccak256(_utf8(value, path))
+    raw = _raw_bytes(type_name, value, path)
+    width = fixed_bytes(type_name)
+    if width is None:
+        return keccak256(raw)
+    if len(raw) != width:
+        raise InvalidInput(field=path, expected=f"{width} bytes ({type_name})", got=value)
+    return raw.ljust(32, b"\0")
+
+
+def _integer_word(type_name: str, signed: bool, bits: int, value: object, path: str) -> bytes:  # noqa: FBT001
+    number: int | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif isinstance(value, str) and _DECIMAL_TEXT.match(value):
+        number = int(value)
+    elif isinstance(value, str) and _HEX_TEXT.match(value):
+        number = int(value, 16)
+    if number is None:
+        raise InvalidInput(
+            field=path, expected=f"{type_name}: an integer, or a decimal or 0x string", got=value
+        )
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise InvalidInput(field=path, expected=f"{type_name}: {low} to {high}", got=value)
+    return number.to_bytes(32, "big", signed=signed)
+
+
+def _utf8(value: object, path: str) -> bytes:
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            raise InvalidInput("it holds a lone surrogate", field=path, expected="text") from None
+    raise InvalidInput(field=path, expected="a string", got=value)
+
+
+def _raw_bytes(type_name: str, value: object, path: str) -> bytes:
+    if isinstance(value, str) and _HEX_BYTES.match(value):
+        return bytes.fromhex(value[2:])
+    raise InvalidInput(
+        field=path, expected=f"{type_name}: 0x and an even number of hexadecimal digits", got=value
+    )
+
+
+def domain_members(domain: Mapping[str, object]) -> Members:
+    """The EIP's domain members that `domain` holds, in the EIP's order.
+
+    Raises:
+        InvalidInput: a key is none of them.
+    """
+    known = dict(DOMAIN_MEMBERS)
+    for key in domain:
+        if key not in known:
+            raise InvalidInput(field="domain", expected=f"only {', '.join(known)}", got=key)
+    return tuple((name, type_name) for name, type_name in DOMAIN_MEMBERS if name in domain)
+
+
+def domain_separator(domain: Mapping[str, object]) -> bytes:
+    """The separator of a domain given by name, version, chainId, verifyingContract, salt: those it has.
+
+    Raises:
+        InvalidInput: a key is none of the EIP's, or a value is not of its type.
+    """
+    return Types({DOMAIN_TYPE: domain_members(domain)}).hash_struct(DOMAIN_TYPE, domain, "domain")
+
+
+def signing_digest(domain_separator32: bytes, struct_hash32: bytes) -> bytes:
+    """The digest32 that a wallet signs."""
+    return keccak256(b"\x19\x01" + domain_separator32 + struct_hash32)

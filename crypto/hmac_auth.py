@@ -1,0 +1,267 @@
+"""The HMAC request signature between service and market maker: sign, and verify over the raw bytes.
+
+    payload   = timestamp_ms || METHOD || path and query exactly as sent || body exactly as sent
+    signature = lower-case hex of HMAC-SHA256(secret, payload)
+
+A WebSocket handshake signs method GET and the path alone: no query, no body. The path includes any prefix;
+a maker behind a proxy that strips or adds one can tell the verifier (`strip_prefix`, choices.md 20).
+
+Verification comes before decoding, compares in constant time, and says which of the four headers failed and
+why, without the secret and without the signature that would have been right. HMAC states are kept keyed:
+hashlib objects copied per request cost half of `hmac.digest`.
+
+Source: document 3, "Authentication"; choices.md 19 and 20.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Literal, NoReturn
+
+from ..config import limits
+from ..config.errors import AuthError, ConfigError, shown
+
+DOMAIN_HEADER = "X-AUTH-DOMAIN"
+ACCESS_KEY_HEADER = "X-AUTH-ACCESS-KEY"
+TIMESTAMP_HEADER = "X-AUTH-TIMESTAMP"
+SIGNATURE_HEADER = "X-AUTH-SIGNATURE"
+
+SecretEncoding = Literal["utf8", "base64", "hex"]
+
+_BLOCK_BYTES = 64
+_INNER_PAD = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
+_TIMESTAMP_DIGITS_MAX = 16
+
+
+def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
+    """The key bytes of a secret as it was exchanged (interop.md section 4).
+
+    Raises:
+        ConfigError: not of that encoding, or empty; the text is not repeated.
+    """
+    try:
+        if encoding == "base64":
+            key = base64.b64decode(secret, validate=True)
+        elif encoding == "hex":
+            key = bytes.fromhex(secret)
+        else:
+            key = secret.encode()
+    except (ValueError, binascii.Error):
+        raise ConfigError("secret", f"is not {encoding} text") from None
+    if not key:
+        raise ConfigError("secret", "is empty")
+    return key
+
+
+class HmacKey:
+    """HMAC-SHA256 with a fixed key. Its repr holds nothing of the key."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = (sha256(key).digest() if len(key) > _BLOCK_BYTES else key).ljust(_BLOCK_BYTES, b"\0")
+        self._inner = sha256(block.translate(_INNER_PAD))
+        self._outer = sha256(block.translate(_OUTER_PAD))
+
+    def hex_digest(self, message: bytes) -> str:
+        """Lower-case hex HMAC of the message."""
+        inner = self._inner.copy()
+        inner.update(message)
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return outer.hexdigest()
+
+    def __repr__(self) -> str:
+        return "HmacKey(hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an HmacKey is not pickled")
+
+
+def request_payload(timestamp_ms: int, method: str, target: str, body: bytes) -> bytes:
+    """What is signed: the timestamp, the method in upper case, the target as sent, the body as sent."""
+    return b"%d%s%s%s" % (timestamp_ms, method.upper().encode(), target.encode(), body)
+
+
+class RequestSigner:
+    """Signs outgoing requests of one domain. Its repr holds no key."""
+
+    __slots__ = ("_access_key", "_domain", "_key")
+
+    def __init__(self, domain: str, access_key: str, secret: bytes) -> None:
+        self._domain = domain
+        self._access_key = access_key
+        self._key = HmacKey(secret)
+
+    def headers(self, timestamp_ms: int, method: str, target: str, body: bytes = b"") -> dict[str, str]:
+        """The four headers.
+
+        Args:
+            timestamp_ms: milliseconds since the Unix epoch.
+            method: HTTP method; GET for a WebSocket handshake.
+            target: path with any prefix, and `?query` exactly as it will be sent; the path alone for a
+                WebSocket handshake.
+            body: exactly as it will be sent.
+        """
+        return {
+            DOMAIN_HEADER: self._domain,
+            ACCESS_KEY_HEADER: self._access_key,
+            TIMESTAMP_HEADER: str(timestamp_ms),
+            SIGNATURE_HEADER: self._key.hex_digest(request_payload(timestamp_ms, method, target, body)),
+        }
+
+    def __repr__(self) -> str:
+        return f"RequestSigner({self._domain!r})"
+
+
+class ReplayWindow:
+    """Remembers signatures for as long as their timestamp passes, in two generations (choices.md 19).
+
+    A signature may be presented until its timestamp is `AUTH_TOLERANCE_MS` old and may have been signed as
+    far ahead, so the current and the previous generation of twice that length hold every one that could
+    come again. A full generation refuses new signatures rather than forget old ones.
+    """
+
+    __slots__ = ("_current", "_entries_max", "_previous", "_turns_at_ms")
+
+    def __init__(self, entries_max: int = limits.REPLAY_ENTRIES_MAX) -> None:
+        self._current: set[bytes] = set()
+        self._previous: set[bytes] = set()
+        self._turns_at_ms = 0
+        self._entries_max = entries_max
+
+    def admit(self, signature: bytes, now_ms: int) -> None:
+        """Remember a verified signature.
+
+        Raises:
+            AuthError: it was seen before, or the window is full.
+        """
+        if now_ms >= self._turns_at_ms:
+            lifetime_ms = 2 * limits.AUTH_TOLERANCE_MS
+            self._previous = self._current if now_ms < self._turns_at_ms + lifetime_ms else set()
+            self._current = set()
+            self._turns_at_ms = now_ms + lifetime_ms
+        if signature in self._current or signature in self._previous:
+            raise AuthError(SIGNATURE_HEADER, "this signed request was already received")
+        if len(self._current) >= self._entries_max:
+            raise AuthError(SIGNATURE_HEADER, "too many signed requests to remember; retry in a minute")
+        self._current.add(signature)
+
+
+class RequestVerifier:
+    """Verifies signed requests of several domains, each with up to two live keys for rotation.
+
+    Args:
+        domains: domain -> (access key, secret bytes) pairs; the access keys may be the same.
+        strip_prefix: removed from the front of the target before verifying, where it stands there.
+        replay_window: refuses a repeated signature on POST; None (the default) admits it.
+    """
+
+    __slots__ = ("_domains", "_replay_window", "_strip_prefix")
+
+    def __init__(
+        self,
+        domains: Mapping[str, Sequence[tuple[str, bytes]]],
+        *,
+        strip_prefix: str = "",
+        replay_window: ReplayWindow | None = None,
+    ) -> None:
+        for domain, keys in domains.items():
+            if not 1 <= len(keys) <= limits.AUTH_KEYS_PER_DOMAIN_MAX:
+                raise ConfigError(
+                    f"domain {domain}", f"needs 1 to {limits.AUTH_KEYS_PER_DOMAIN_MAX} keys, has {len(keys)}"
+                )
+        self._domains = {
+            domain.encode(): tuple((access_key.encode(), HmacKey(secret)) for access_key, secret in keys)
+            for domain, keys in domains.items()
+        }
+        self._strip_prefix = strip_prefix.encode()
+        self._replay_window = replay_window
+
+    def verify(
+        self,
+        domain: bytes | None,
+        access_key: bytes | None,
+        timestamp: bytes | None,
+        signature: bytes | None,
+        method: bytes,
+        target: bytes,
+        body: bytes,
+        now_ms: int,
+    ) -> bytes:
+        """Verify one request. The four headers come raw, None where absent.
+
+        Args:
+            method: upper case, as received.
+            target: path and query as received; for a WebSocket handshake the path alone.
+            body: as received, undecoded.
+            now_ms: wall clock, milliseconds since the Unix epoch.
+
+        Returns:
+            The domain.
+
+        Raises:
+            AuthError: names the header at fault and why.
+        """
+        if domain is None or access_key is None or timestamp is None or signature is None:
+            raise _missing(domain, access_key, timestamp, signature)
+        keys = self._domains.get(domain)
+        if keys is None:
+            raise AuthError(DOMAIN_HEADER, f"unknown domain {_text(domain)}")
+        if not timestamp.isdigit() or len(timestamp) > _TIMESTAMP_DIGITS_MAX:
+            raise AuthError(
+                TIMESTAMP_HEADER, f"expected milliseconds since the Unix epoch, got {_text(timestamp)}"
+            )
+        ahead_ms = int(timestamp) - now_ms
+        if not -limits.AUTH_TOLERANCE_MS <= ahead_ms <= limits.AUTH_TOLERANCE_MS:
+            raise _stale(ahead_ms)
+        if self._strip_prefix:
+            target = target.removeprefix(self._strip_prefix)
+        payload = b"".join((timestamp, method, target, body))
+        known_key = False
+        for known_access_key, key in keys:
+            if compare_digest(access_key, known_access_key):
+                known_key = True
+                if compare_digest(signature, key.hex_digest(payload).encode()):
+                    if self._replay_window is not None and method == b"POST":
+                        self._replay_window.admit(signature, now_ms)
+                    return domain
+        if not known_key:
+            raise AuthError(ACCESS_KEY_HEADER, f"wrong access key for domain {_text(domain)}")
+        raise _mismatch(signature, method, target, body)
+
+    def __repr__(self) -> str:
+        return f"RequestVerifier({len(self._domains)} domains)"
+
+
+def _text(raw: bytes) -> str:
+    return shown(raw.decode("latin-1"))
+
+
+def _missing(*values: bytes | None) -> AuthError:
+    names = (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
+    absent = [name for name, value in zip(names, values, strict=True) if value is None]
+    return AuthError(", ".join(absent), "header missing")
+
+
+def _stale(ahead_ms: int) -> AuthError:
+    where = "ahead of" if ahead_ms > 0 else "behind"
+    return AuthError(
+        TIMESTAMP_HEADER,
+        f"{abs(ahead_ms)} ms {where} this server's clock; at most {limits.AUTH_TOLERANCE_MS} ms either way",
+    )
+
+
+def _mismatch(signature: bytes, method: bytes, target: bytes, body: bytes) -> AuthError:
+    """Say what can be said: the form of the signature, and what was signed over on this side."""
+    if len(signature) != 64:
+        return AuthError(SIGNATURE_HEADER, f"expected 64 hexadecimal digits, got {len(signature)} characters")
+    if not all(digit in b"0123456789abcdef" for digit in signature):
+        return AuthError(SIGNATURE_HEADER, "expected lower-case hexadecimal")
+    return AuthError(
+        SIGNATURE_HEADER,
+        f"does not match timestamp + {_text(method)} + {_text(target)} + body of {len(body)} bytes",
+    )

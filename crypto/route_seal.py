@@ -1,0 +1,60 @@
+"""The seal on a Market route: the `hmac` that must stay paired with the route it came with.
+
+    seal = 16 hex digits of the time of issue (ms) || 64 hex digits of HMAC-SHA256(key, time || canonical)
+
+It covers canonical bytes (codecs.canonical_json gives them); who checks it learns when it was issued.
+Several venue processes share the key; a previous key may stay valid while routes under it live.
+
+Source: document 1, Market route and "Stale priceRoute"; choices.md 11.
+"""
+
+from collections.abc import Sequence
+from hmac import compare_digest
+
+from ..config import limits
+from ..config.errors import InvalidPriceRoute, StalePriceRoute
+from .hmac_auth import HmacKey
+
+_TIME_DIGITS = 16
+_SEAL_CHARS = _TIME_DIGITS + 64
+_HEX_DIGITS = frozenset("0123456789abcdef")
+
+
+class RouteSeal:
+    """Seals routes and checks seals.
+
+    Args:
+        keys: secret bytes; the first seals, all are checked.
+    """
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        if not keys:
+            raise ValueError("a route seal needs a key")
+        self._keys = tuple(HmacKey(key) for key in keys)
+
+    def seal(self, canonical: bytes, now_ms: int) -> str:
+        """The `hmac` of a route."""
+        time = f"{now_ms:016x}"
+        return time + self._keys[0].hex_digest(time.encode() + canonical)
+
+    def check(self, canonical: bytes, seal: object, now_ms: int) -> int:
+        """Check a seal. The authenticity is judged before the age.
+
+        Returns:
+            When it was issued, ms since the Unix epoch.
+
+        Raises:
+            InvalidPriceRoute: the seal is not ours, or not this route's.
+            StalePriceRoute: issued more than ROUTE_FRESH_MS ago.
+        """
+        if not isinstance(seal, str) or len(seal) != _SEAL_CHARS or not _HEX_DIGITS.issuperset(seal):
+            raise InvalidPriceRoute(field="hmac", expected="the value issued with the route")
+        time, digest = seal[:_TIME_DIGITS], seal[_TIME_DIGITS:]
+        message = time.encode() + canonical
+        if not any([compare_digest(key.hex_digest(message), digest) for key in self._keys]):
+            raise InvalidPriceRoute("it is not the route that its hmac was issued for")
+        issued_ms = int(time, 16)
+        age_ms = now_ms - issued_ms
+        if age_ms > limits.ROUTE_FRESH_MS:
+            raise StalePriceRoute(f"issued {age_ms} ms ago, at most {limits.ROUTE_FRESH_MS} ms are allowed")
+        return issued_ms
