@@ -39,7 +39,7 @@ def shown(value: object) -> str:
     """`value` as one short printable line for an error text; long values are cut, with their length."""
     if isinstance(value, str | bytes | bytearray) and len(value) > _GOT_CHARS_MAX:
         kept = value[: _GOT_CHARS_MAX // 2]
-        return f"{ascii(kept)}... ({len(value)} long)"
+        return f"{kept!a}... ({len(value)} long)"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, list | dict | tuple | set):
@@ -194,7 +194,10 @@ class InvalidTWAPParams(RequestError):
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build"
-    cause = "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, or `interval` below 60 or `numSlices` below 2"
+    cause = (
+        "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, "
+        "or `interval` below 60 or `numSlices` below 2"
+    )
     fix = "provide all required fields"
 
 

@@ -4,7 +4,7 @@ Units stand last in names: `_bps` basis points (1/100 of a percent), `_s` second
 `_bytes` bytes. Sources: D1, D2, D3 are the documents, `choices` is docs/choices.md.
 """
 
-# --- D1, "Limits" and the endpoint tables ------------------------------------------------------------
+# --- D1, "Limits" and the endpoint tables ----------------------------------------------------------
 BPS_ONE = 10_000  # D1: 10000 basis points are 100 %
 SLIPPAGE_BPS_MIN = 0  # D1 Limits, slippage
 SLIPPAGE_BPS_MAX = 10_000  # D1 Limits, slippage
@@ -27,7 +27,7 @@ DELTA_CHAINS = (1, 10, 56, 130, 137, 8453, 42161)  # choices 2: Delta not on 100
 MARKET_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # D1 Limits, Market chains (an open set)
 NATIVE_PLACEHOLDER = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"  # D1, mixed case exactly
 
-# --- D2 ------------------------------------------------------------------------------------------------
+# --- D2 --------------------------------------------------------------------------------------------
 RFQ_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # D2, "What the service does"
 RFQ_DOMAIN_VERSION = "1"  # D2, Order: the signing domain's version
 OTC_NONCE_BITS = 96  # D2, nonceAndMeta: maker in the upper 160 bits, nonce in the lower 96
@@ -35,24 +35,24 @@ LISTING_LIMIT_DEFAULT = 100  # D2 Limits
 LISTING_OFFSET_DEFAULT = 0  # D2 Limits
 LISTING_LIMIT_MAX = 1_000  # choices 24
 
-# --- D3 ------------------------------------------------------------------------------------------------
+# --- D3 --------------------------------------------------------------------------------------------
 AUTH_TOLERANCE_MS = 30_000  # D3 Limits, timestamp tolerance: either way
 FIRM_EXPIRY_MIN_S = 120  # D3 Limits, order expiry: at least 2 minutes ahead
 FIRM_RANDOM_BITS = 96  # D3 Limits, nonceAndMeta random part: below 2^96
 TOKEN_TYPE = "ERC20"  # D3 Limits, token type  # noqa: S105
 
-# --- interop.md ------------------------------------------------------------------------------------------
+# --- interop.md ------------------------------------------------------------------------------------
 ORDER_PAGE_LIMIT_DEFAULT = 100  # interop 3, GET /v2/delta/orders
 ORDER_PAGE_LIMIT_MAX = 1_000  # interop 3, GET /v2/delta/orders
 
-# --- Amounts (design: "Amounts") ---------------------------------------------------------------------------
+# --- Amounts (design: "Amounts") -------------------------------------------------------------------
 UINT256_MAX = 2**256 - 1
 AMOUNT_DIGITS_MAX = 78  # digits of 2^256 - 1
 DECIMAL_WHOLE_DIGITS_MAX = 36
 DECIMAL_FRACTION_DIGITS_MAX = 36
 TOKEN_DECIMALS_MAX = 36  # finer tokens exist only as jokes; keeps every scale within the decimals above
 
-# --- What comes from outside: our bounds ---------------------------------------------------------------------
+# --- What comes from outside: our bounds -----------------------------------------------------------
 JSON_BYTES_MAX = 1 << 20  # a request body of the trading surface
 MAKER_JSON_BYTES_MAX = 16 << 20  # a maker's /prices or first socket message
 TYPED_DATA_BYTES_MAX = 1 << 20
@@ -66,12 +66,12 @@ QUERY_BYTES_MAX = 8_192
 QUERY_PARAMETERS_MAX = 100
 ROUTE_BYTES_MAX = 256 << 10
 
-# --- HMAC credentials -------------------------------------------------------------------------------------------
+# --- HMAC credentials ------------------------------------------------------------------------------
 AUTH_KEYS_PER_DOMAIN_MAX = 2  # two live keys, so that a secret can be rotated without a gap
 AUTH_HEADER_BYTES_MAX = 256
 REPLAY_ENTRIES_MAX = 4_000_000  # choices 19, when the window is on: 60 s at 60,000 requests a second
 
-# --- Keys ----------------------------------------------------------------------------------------------------------
+# --- Keys ------------------------------------------------------------------------------------------
 KEY_FILE_BYTES_MAX = 64 << 10
 KEYSTORE_KDF_BYTES_MAX = 1 << 30  # memory that a keystore's scrypt parameters may ask for
 KEYSTORE_PBKDF2_ROUNDS_MAX = 10_000_000

@@ -15,7 +15,7 @@ _EXPECTED = "expected env:NAME or file:PATH (a secret never stands in settings i
 
 
 class Secret:
-    """A secret text and its source. repr and str show the source alone; comparing and pickling are refused."""
+    """A secret text and its source. repr and str show the source; comparing and pickling are refused."""
 
     __slots__ = ("_text", "source")
 

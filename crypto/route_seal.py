@@ -51,7 +51,7 @@ class RouteSeal:
             raise InvalidPriceRoute(field="hmac", expected="the value issued with the route")
         time, digest = seal[:_TIME_DIGITS], seal[_TIME_DIGITS:]
         message = time.encode() + canonical
-        if not any([compare_digest(key.hex_digest(message), digest) for key in self._keys]):
+        if not any(compare_digest(key.hex_digest(message), digest) for key in self._keys):
             raise InvalidPriceRoute("it is not the route that its hmac was issued for")
         issued_ms = int(time, 16)
         age_ms = now_ms - issued_ms
