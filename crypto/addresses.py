@@ -55,8 +55,3 @@ def to_checksum(address: bytes) -> str:
     return "0x" + "".join(
         digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, nibbles, strict=False)
     )
-
-
-def to_hex(address: bytes) -> str:
-    """The lower-case text of an address, or of any bytes."""
-    return "0x" + address.hex()

@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from ..config import limits
 from ..config.errors import InvalidInput
 from .addresses import checked_address
+from .hexadecimal import HEX_EXPECTED, parse_hex
 from .keccak import keccak256
 
 DOMAIN_TYPE = "EIP712Domain"
@@ -44,7 +45,6 @@ _INTEGER = re.compile(r"(u?)int([0-9]{1,3})\Z")
 _FIXED_BYTES = re.compile(r"bytes([0-9]{1,2})\Z")
 _DECIMAL_TEXT = re.compile(r"-?[0-9]{1,78}\Z")
 _HEX_TEXT = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
-_HEX_BYTES = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 
 
 def split_array(type_name: str) -> tuple[str, int | None] | None:
@@ -253,7 +253,7 @@ def atomic_word(type_name: str, value: object, path: str) -> bytes:
         return value.to_bytes(32, "big")
     if type_name == "string":
         return keccak256(_utf8(value, path))
-    raw = _raw_bytes(type_name, value, path)
+    raw = parse_hex(value, path, f"{type_name}: {HEX_EXPECTED}")
     width = fixed_bytes(type_name)
     if width is None:
         return keccak256(raw)
@@ -287,14 +287,6 @@ def _utf8(value: object, path: str) -> bytes:
         except UnicodeEncodeError:
             raise InvalidInput("it holds a lone surrogate", field=path, expected="text") from None
     raise InvalidInput(field=path, expected="a string", got=value)
-
-
-def _raw_bytes(type_name: str, value: object, path: str) -> bytes:
-    if isinstance(value, str) and _HEX_BYTES.match(value):
-        return bytes.fromhex(value[2:])
-    raise InvalidInput(
-        field=path, expected=f"{type_name}: 0x and an even number of hexadecimal digits", got=value
-    )
 
 
 def domain_members(domain: Mapping[str, object]) -> Members:

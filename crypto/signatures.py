@@ -6,7 +6,8 @@ Refused, each with its reason: other lengths, r or s zero or not below the curve
 Source: EIP-2, ERC-2098, interop.md section 1.
 """
 
-from ..config.errors import InvalidSignature
+from ..config.errors import InvalidInput, InvalidSignature
+from .hexadecimal import HEX_EXPECTED, parse_hex
 from .secp256k1 import CURVE_ORDER, HALF_ORDER, recover_address
 
 _RECOVERY_IDS = {0: 0, 1: 1, 27: 0, 28: 1}
@@ -47,14 +48,10 @@ def parse_signature_text(text: object, field: str = "signature") -> bytes:
     Raises:
         InvalidSignature: not `0x` and an even number of hexadecimal digits.
     """
-    if isinstance(text, str) and text[:2] in ("0x", "0X") and text.isascii():
-        digits = text[2:]
-        if digits.isalnum() or not digits:
-            try:
-                return bytes.fromhex(digits)
-            except ValueError:
-                pass
-    raise InvalidSignature(field=field, expected="0x and an even number of hexadecimal digits", got=text)
+    try:
+        return parse_hex(text, field)
+    except InvalidInput:
+        raise InvalidSignature(field=field, expected=HEX_EXPECTED, got=text) from None
 
 
 def to_65(rs64: bytes, recovery_id: int) -> bytes:

@@ -1,0 +1,104 @@
+"""Amounts and prices: text outside, exact integers inside, no float between.
+
+- A raw amount is an `int` of a token's smallest units, from a string of 1 to 78 ASCII digits, at most
+  2^256 - 1: no sign, no exponent, no space, no underscore.
+- A decimal (prices, level sizes, USD values) is a pair (mantissa, scale), value = mantissa / 10^scale, from
+  digits with at most one point between digits: at most 36 digits before it and 36 after; no sign, no
+  exponent, no NaN.
+- A token amount given as a decimal and finer than the token's units is floored, never rounded up.
+
+Source: document 1, "Resources" (raw units); document 3, price grid; design, "Amounts".
+"""
+
+from ..config import limits
+from ..config.errors import InvalidInput
+
+POWERS_OF_TEN: tuple[int, ...] = tuple(10**exponent for exponent in range(2 * limits.DECIMAL_FRACTION_DIGITS_MAX + 1))
+
+_AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
+_DECIMAL_EXPECTED = (
+    f"a decimal string: 1 to {limits.DECIMAL_WHOLE_DIGITS_MAX} digits, "
+    f"then at most {limits.DECIMAL_FRACTION_DIGITS_MAX} after a point"
+)
+
+
+def parse_amount(text: object, field: str = "amount") -> int:
+    """A raw amount.
+
+    Args:
+        text: digits.
+        field: named in the error.
+
+    Raises:
+        InvalidInput: anything else than 1 to 78 digits of at most 2^256 - 1; a JSON number too.
+    """
+    if type(text) is str and len(text) <= limits.AMOUNT_DIGITS_MAX and text.isdigit() and text.isascii():
+        amount = int(text)
+        if amount <= limits.UINT256_MAX:
+            return amount
+    raise InvalidInput(field=field, expected=_AMOUNT_EXPECTED, got=text)
+
+
+def parse_positive_amount(text: object, field: str = "amount") -> int:
+    """As `parse_amount`, and zero is refused."""
+    amount = parse_amount(text, field)
+    if amount == 0:
+        raise InvalidInput(field=field, expected="an amount above zero", got=text)
+    return amount
+
+
+def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
+    """(mantissa, scale) of a decimal string, exactly; the scale is the number of its fraction digits.
+
+    Raises:
+        InvalidInput: not such a string.
+    """
+    if type(text) is str:
+        whole, point, fraction = text.partition(".")
+        digits = whole + fraction
+        if (
+            digits.isdigit()
+            and digits.isascii()
+            and 0 < len(whole) <= limits.DECIMAL_WHOLE_DIGITS_MAX
+            and len(fraction) <= limits.DECIMAL_FRACTION_DIGITS_MAX
+            and (fraction or not point)
+        ):
+            return int(digits), len(fraction)
+    raise InvalidInput(field=field, expected=_DECIMAL_EXPECTED, got=text)
+
+
+def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
+    """floor(mantissa * 10^(to_scale - scale)): the same value in units of 10^-to_scale.
+
+    Exact where to_scale >= scale. Scales are 0 to 72; beyond is a programmer's error (IndexError), never a
+    silently wrong power.
+    """
+    if to_scale >= scale:
+        return mantissa * POWERS_OF_TEN[to_scale - scale]
+    return mantissa // POWERS_OF_TEN[scale - to_scale]
+
+
+def parse_units(text: object, decimals: int, field: str = "amount") -> int:
+    """Raw units of a token amount given as a decimal string, floored to the token's units.
+
+    Args:
+        text: e.g. "1.5".
+        decimals: the token's decimals, 0 to 36.
+
+    Raises:
+        InvalidInput: not a decimal string, or above 2^256 - 1 units.
+    """
+    mantissa, scale = parse_decimal(text, field)
+    amount = rescale_down(mantissa, scale, decimals)
+    if amount > limits.UINT256_MAX:
+        raise InvalidInput(field=field, expected="at most 2^256 - 1 units", got=text)
+    return amount
+
+
+def format_units(amount: int, decimals: int) -> str:
+    """The exact decimal string of `amount` units of 10^-decimals, without trailing zeros: "1.5", "0"."""
+    if decimals == 0:
+        return str(amount)
+    whole, fraction = divmod(amount, 10**decimals)
+    digits = f"{fraction:0{decimals}d}".rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

@@ -1,0 +1,237 @@
+"""The Delta orders: swap and limit (Order), ExternalOrder, ProductiveOrder, the two TWAPs, and cancellation.
+
+The kind of a submitted order is told by its members (choices.md 27): each type has a set of its own.
+FillableOrder is no type: it is how a record reports a partially fillable Order.
+
+Choice: ProductiveOrder's members are not public. Ours are those of interop.md's list in this order: SELL
+only, `shares` the vault shares given up where `useShares` says so.
+
+Source: document 1, POST /v2/delta/orders/build; interop.md section 2; choices.md 27, 32, 35.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ...config.errors import InvalidInput
+from ...crypto.addresses import ZERO_ADDRESS, to_checksum
+from ...crypto.eip712 import domain_separator
+from .typed_struct import TypedStruct
+
+KIND_SELL = 0
+KIND_BUY = 1
+
+
+class Bridge(msgspec.Struct, frozen=True, gc=False):
+    """Where the destination token goes; the same-chain value below names no bridge."""
+
+    protocol_selector: bytes
+    destination_chain_id: int
+    output_token: bytes
+    scaling_factor: int
+    protocol_data: bytes
+
+
+SAME_CHAIN = Bridge(bytes(4), 0, ZERO_ADDRESS, 0, b"")
+
+
+class DeltaOrder(msgspec.Struct, frozen=True):
+    """A swap or limit order. Amounts in raw units; `deadline` in Unix seconds; kind 0 SELL, 1 BUY.
+
+    SELL gives `src_amount` for at least `dest_amount`; BUY gives at most `src_amount` for `dest_amount`;
+    `expected_amount` is the estimate that surplus is measured from.
+    """
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected_amount: int
+    deadline: int
+    kind: int
+    nonce: int
+    partner_and_fee: int
+    permit: bytes
+    metadata: bytes
+    bridge: Bridge
+
+
+class ExternalOrder(msgspec.Struct, frozen=True):
+    """An order settled through a handler contract, which reads `data`."""
+
+    owner: bytes
+    handler: bytes
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected_amount: int
+    deadline: int
+    kind: int
+    nonce: int
+    partner_and_fee: int
+    permit: bytes
+    metadata: bytes
+    data: bytes
+
+
+class ProductiveOrder(msgspec.Struct, frozen=True):
+    """A SELL order out of a yield strategy."""
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected_amount: int
+    deadline: int
+    nonce: int
+    partner_and_fee: int
+    permit: bytes
+    metadata: bytes
+    strategy: bytes
+    shares: int
+    use_shares: bool
+    bridge: Bridge
+
+
+class TwapOrder(msgspec.Struct, frozen=True):
+    """A scheduled sell: `num_slices` slices, at least `interval` seconds apart."""
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    nonce: int
+    partner_and_fee: int
+    deadline: int
+    interval: int
+    num_slices: int
+    dest_amount_per_slice: int
+    total_src_amount: int
+    permit: bytes
+    metadata: bytes
+    bridge: Bridge
+
+
+class TwapBuyOrder(msgspec.Struct, frozen=True):
+    """A scheduled buy, spending at most `max_src_amount` in all."""
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    nonce: int
+    partner_and_fee: int
+    deadline: int
+    interval: int
+    num_slices: int
+    total_dest_amount: int
+    max_src_amount: int
+    permit: bytes
+    metadata: bytes
+    bridge: Bridge
+
+
+class OrderCancellations(msgspec.Struct, frozen=True):
+    """What an owner signs to cancel orders, by id."""
+
+    order_ids: tuple[str, ...]
+
+
+AnyDeltaOrder = DeltaOrder | ExternalOrder | ProductiveOrder | TwapOrder | TwapBuyOrder
+
+_TOKENS = "address srcToken,address destToken"
+_AMOUNTS = "uint256 srcAmount,uint256 destAmount,uint256 expectedAmount"
+_TWAP = (
+    f"address owner,address beneficiary,{_TOKENS},uint256 nonce,uint256 partnerAndFee,"
+    "uint64 deadline,uint64 interval,uint32 numSlices"
+)
+
+BRIDGE = TypedStruct(
+    "Bridge",
+    "bytes4 protocolSelector,uint256 destinationChainId,address outputToken,int8 scalingFactor,"
+    "bytes protocolData",
+    Bridge,
+)
+ORDER = TypedStruct(
+    "Order",
+    f"address owner,address beneficiary,{_TOKENS},{_AMOUNTS},uint256 deadline,uint8 kind,uint256 nonce,"
+    "uint256 partnerAndFee,bytes permit,bytes metadata,Bridge bridge",
+    DeltaOrder,
+    (BRIDGE,),
+)
+EXTERNAL_ORDER = TypedStruct(
+    "ExternalOrder",
+    f"address owner,address handler,{_TOKENS},{_AMOUNTS},uint256 deadline,uint8 kind,uint256 nonce,"
+    "uint256 partnerAndFee,bytes permit,bytes metadata,bytes data",
+    ExternalOrder,
+)
+PRODUCTIVE_ORDER = TypedStruct(
+    "ProductiveOrder",
+    f"address owner,address beneficiary,{_TOKENS},{_AMOUNTS},uint256 deadline,uint256 nonce,"
+    "uint256 partnerAndFee,bytes permit,bytes metadata,address strategy,uint256 shares,bool useShares,"
+    "Bridge bridge",
+    ProductiveOrder,
+    (BRIDGE,),
+)
+TWAP_ORDER = TypedStruct(
+    "TWAPOrder",
+    f"{_TWAP},uint256 destAmountPerSlice,uint256 totalSrcAmount,bytes permit,bytes metadata,Bridge bridge",
+    TwapOrder,
+    (BRIDGE,),
+)
+TWAP_BUY_ORDER = TypedStruct(
+    "TWAPBuyOrder",
+    f"{_TWAP},uint256 totalDestAmount,uint256 maxSrcAmount,bytes permit,bytes metadata,Bridge bridge",
+    TwapBuyOrder,
+    (BRIDGE,),
+)
+ORDER_CANCELLATIONS = TypedStruct("OrderCancellations", "string[] orderIds", OrderCancellations)
+
+ORDER_TYPES: tuple[TypedStruct[Any], ...] = (
+    ORDER,
+    EXTERNAL_ORDER,
+    PRODUCTIVE_ORDER,
+    TWAP_ORDER,
+    TWAP_BUY_ORDER,
+)
+
+
+def order_type_of(wire: object, field: str = "order") -> TypedStruct[Any]:
+    """The type whose members a submitted order has.
+
+    Raises:
+        InvalidInput: no type has exactly these members; says what the nearest one lacks or does not have.
+    """
+    if not isinstance(wire, Mapping):
+        raise InvalidInput(field=field, expected="an object", got=wire)
+    names = frozenset(map(str, wire))
+    for order_type in ORDER_TYPES:
+        if names == order_type.member_names:
+            return order_type
+    nearest = min(ORDER_TYPES, key=lambda order_type: len(order_type.member_names ^ names))
+    lacking = ", ".join(sorted(nearest.member_names - names)) or "none"
+    unknown = ", ".join(sorted(names - nearest.member_names)[:5]) or "none"
+    raise InvalidInput(
+        f"missing: {lacking}; unknown: {unknown}", field=field, expected=f"the members of {nearest.name}"
+    )
+
+
+def delta_domain(name: str, version: str, chain_id: int, contract: bytes) -> dict[str, object]:
+    """The signing domain of a chain's Delta contract; name and version are the deployment's."""
+    return {
+        "name": name,
+        "version": version,
+        "chainId": chain_id,
+        "verifyingContract": to_checksum(contract),
+    }
+
+
+def delta_domain_separator(name: str, version: str, chain_id: int, contract: bytes) -> bytes:
+    """The 32-byte separator of `delta_domain`."""
+    return domain_separator(delta_domain(name, version, chain_id, contract))

@@ -1,0 +1,51 @@
+"""`nonceAndMeta` of an RFQ order: one uint256, two layouts.
+
+    firm quote (document 3)    upper 96 bits random        lower 160 bits the user's address
+    OTC order  (document 2)    upper 160 bits the maker    lower 96 bits a per-maker nonce
+
+The documents disagree, and clients post OTC orders in either layout or with any number at all: so any
+uint256 is accepted from outside, and only our own orders are packed strictly.
+
+Source: document 2, Order; document 3, Firm order; interop.md section 1.
+"""
+
+from ...config import limits
+
+_ADDRESS_BITS = 160
+_ADDRESS_MASK = (1 << _ADDRESS_BITS) - 1
+
+
+def pack_firm(user: bytes, random96: int) -> int:
+    """nonceAndMeta of a firm quote.
+
+    Args:
+        user: 20 bytes, the end user.
+        random96: unpredictable, 0 <= random96 < 2^96; otherwise ValueError.
+    """
+    if not 0 <= random96 < 1 << limits.FIRM_RANDOM_BITS:
+        raise ValueError("the random part is not below 2^96")
+    return random96 << _ADDRESS_BITS | int.from_bytes(user, "big")
+
+
+def pack_otc(maker: bytes, nonce96: int) -> int:
+    """nonceAndMeta of an OTC order.
+
+    Args:
+        maker: 20 bytes.
+        nonce96: the maker's own count, 0 <= nonce96 < 2^96; otherwise ValueError.
+    """
+    if not 0 <= nonce96 < 1 << limits.OTC_NONCE_BITS:
+        raise ValueError("the nonce is not below 2^96")
+    return int.from_bytes(maker, "big") << limits.OTC_NONCE_BITS | nonce96
+
+
+def firm_user(nonce_and_meta: int) -> bytes:
+    """The user of a firm quote: the lower 160 bits."""
+    return (nonce_and_meta & _ADDRESS_MASK).to_bytes(20, "big")
+
+
+def taker_from_meta(nonce_and_meta: int, maker: bytes, taker: bytes) -> bytes:
+    """The intended receiver of a stored order: `taker` in the OTC layout, else the lower 160 bits."""
+    if nonce_and_meta >> limits.OTC_NONCE_BITS == int.from_bytes(maker, "big"):
+        return taker
+    return firm_user(nonce_and_meta)

@@ -1,0 +1,66 @@
+"""`partnerAndFee` of a Delta order: partner, fee and surplus rules in one uint256.
+
+    partner << 96 | capSurplus << 9 | partnerTakesSurplus << 8 | feeBps
+
+Source: interop.md section 2.
+"""
+
+import msgspec
+
+from ...config import limits
+from ...config.errors import InvalidInput
+
+_PARTNER_SHIFT = 96
+_CAP_SURPLUS = 1 << 9
+_TAKES_SURPLUS = 1 << 8
+_FEE_MASK = 0xFF
+_UNUSED = ((1 << _PARTNER_SHIFT) - 1) & ~(_CAP_SURPLUS | _TAKES_SURPLUS | _FEE_MASK)
+
+
+class PartnerAndFee(msgspec.Struct, frozen=True):
+    """What the number holds.
+
+    Attributes:
+        partner: 20 bytes; zero for none.
+        fee_bps: 0 to 200 basis points of the destination (SELL) or source (BUY).
+        partner_takes_surplus: the partner shares in what is executed above the expected amount.
+        cap_surplus: that share counts at most 1 % of the expected amount.
+    """
+
+    partner: bytes
+    fee_bps: int
+    partner_takes_surplus: bool
+    cap_surplus: bool
+
+
+def pack_partner_and_fee(parts: PartnerAndFee) -> int:
+    """The uint256. ValueError if fee_bps is above 200: callers have answered that already."""
+    if not limits.PARTNER_FEE_BPS_MIN <= parts.fee_bps <= limits.PARTNER_FEE_BPS_MAX:
+        raise ValueError("fee_bps is not 0 to 200")
+    return (
+        int.from_bytes(parts.partner, "big") << _PARTNER_SHIFT
+        | (_CAP_SURPLUS if parts.cap_surplus else 0)
+        | (_TAKES_SURPLUS if parts.partner_takes_surplus else 0)
+        | parts.fee_bps
+    )
+
+
+def unpack_partner_and_fee(packed: int, field: str = "partnerAndFee") -> PartnerAndFee:
+    """What a uint256 from outside holds.
+
+    Raises:
+        InvalidInput: a bit of no meaning is set, or the fee is above 200 basis points.
+    """
+    fee_bps = packed & _FEE_MASK
+    if packed & _UNUSED or fee_bps > limits.PARTNER_FEE_BPS_MAX or packed >> 256:
+        raise InvalidInput(
+            field=field,
+            expected="partner << 96 | capSurplus << 9 | takesSurplus << 8 | feeBps 0..200",
+            got=packed,
+        )
+    return PartnerAndFee(
+        partner=(packed >> _PARTNER_SHIFT).to_bytes(20, "big"),
+        fee_bps=fee_bps,
+        partner_takes_surplus=bool(packed & _TAKES_SURPLUS),
+        cap_surplus=bool(packed & _CAP_SURPLUS),
+    )

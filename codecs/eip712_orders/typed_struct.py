@@ -1,0 +1,160 @@
+"""A signed struct as one table: from its type string come hasher, Python struct and wire form.
+
+`TypedStruct` joins an EIP-712 type with the msgspec struct that holds its values, and converts both ways:
+
+    wire    camelCase JSON; integers as decimal strings, but for the members in WIRE_NUMBERS; bytes and
+            addresses as 0x text
+    struct  snake_case attributes; integers as int; bytes and addresses as bytes
+
+Reading takes an integer as a decimal string or as a JSON integer, whichever the client's library made of it;
+a float, an exponent or a value out of the member's type is refused by name, and so are members that the
+type lacks. Source: interop.md section 2 (toSign); EIP-712.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ...config.errors import InvalidInput
+from ...crypto.addresses import parse_address
+from ...crypto.eip712 import Members, fixed_bytes, integer_bits, split_array
+from ...crypto.eip712_compiled import CompiledStruct, attribute_name
+from ...crypto.hexadecimal import parse_hex, to_hex
+
+WIRE_NUMBERS = frozenset(
+    {"expiry", "deadline", "interval", "numSlices", "kind", "destinationChainId", "scalingFactor"}
+)
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def members_of(text: str) -> Members:
+    """Members from Solidity text: "address owner,uint256 nonce"."""
+    pairs = (member.split(" ") for member in text.split(","))
+    return tuple((name, type_name) for type_name, name in pairs)
+
+
+class TypedStruct(Generic[S]):
+    """One signed struct type.
+
+    Args:
+        name: the EIP-712 struct name.
+        members: its members.
+        cls: the Python struct; its fields are the members in snake_case, in order.
+        inner: the struct types that members refer to.
+
+    Attributes:
+        compiled: hashes instances of `cls`.
+        wire_types: as `toSign.types` gives it: without EIP712Domain, one type unreferenced.
+    """
+
+    def __init__(
+        self, name: str, members: str, cls: type[S], inner: tuple["TypedStruct[Any]", ...] = ()
+    ) -> None:
+        self.name = name
+        self.cls = cls
+        self._members = members_of(members)
+        self._inner = {struct.name: struct for struct in inner}
+        structs = {name: self._members} | {struct.name: struct._members for struct in inner}
+        self.compiled = CompiledStruct(name, structs)
+        self.wire_types: dict[str, list[dict[str, str]]] = {
+            struct: [{"name": member, "type": type_name} for member, type_name in pairs]
+            for struct, pairs in structs.items()
+        }
+        attributes = tuple(attribute_name(member) for member, _ in self._members)
+        if attributes != cls.__struct_fields__:
+            raise TypeError(f"{cls.__name__} does not have the members of {name}, in order")
+        self.member_names = frozenset(member for member, _ in self._members)
+        self._writers = tuple(
+            (member, attribute, self._writer(member, type_name))
+            for (member, type_name), attribute in zip(self._members, attributes, strict=True)
+        )
+
+    def _writer(self, member: str, type_name: str) -> Callable[[Any], Any]:
+        if type_name in self._inner:
+            return self._inner[type_name].to_wire
+        if integer_bits(type_name):
+            return int if member in WIRE_NUMBERS else str
+        if split_array(type_name):
+            return list
+        if type_name == "bool":
+            return bool
+        return to_hex
+
+    def to_wire(self, value: S) -> dict[str, Any]:
+        """The value as JSON carries it, members in the type's order."""
+        return {member: write(getattr(value, attribute)) for member, attribute, write in self._writers}
+
+    def from_wire(self, wire: object, field: str = "order") -> S:
+        """The struct of a JSON object.
+
+        Args:
+            wire: decoded JSON.
+            field: its path, for errors.
+
+        Raises:
+            InvalidInput: names the member at fault.
+        """
+        if not isinstance(wire, Mapping):
+            raise InvalidInput(field=field, expected=f"an object ({self.name})", got=wire)
+        unknown = wire.keys() - self.member_names
+        if unknown:
+            raise InvalidInput(
+                field=f"{field}.{min(map(str, unknown))}", expected=f"no member of {self.name}"
+            )
+        values: list[Any] = []
+        for member, type_name in self._members:
+            if member not in wire:
+                raise InvalidInput(field=f"{field}.{member}", expected=type_name, got="nothing")
+            values.append(self._read(type_name, wire[member], f"{field}.{member}"))
+        return self.cls(*values)
+
+    def _read(self, type_name: str, value: object, field: str) -> Any:
+        inner, integer = self._inner.get(type_name), integer_bits(type_name)
+        if inner is not None:
+            return inner.from_wire(value, field)
+        if integer is not None:
+            return read_integer(type_name, *integer, value, field)
+        if type_name == "address":
+            return parse_address(value, field)
+        if type_name == "bool":
+            if not isinstance(value, bool):
+                raise InvalidInput(field=field, expected="true or false", got=value)
+            return value
+        array = split_array(type_name)
+        if array is not None:
+            return _read_texts(value, field)
+        width = fixed_bytes(type_name)
+        expected = (
+            f"0x and {2 * width} hexadecimal digits" if width else f"{type_name}: 0x and hexadecimal digits"
+        )
+        raw = parse_hex(value, field, expected)
+        if width is not None and len(raw) != width:
+            raise InvalidInput(field=field, expected=expected, got=value)
+        return raw
+
+
+def read_integer(type_name: str, signed: bool, bits: int, value: object, field: str) -> int:  # noqa: FBT001
+    """An integer of a type, from a decimal string or a JSON integer.
+
+    Raises:
+        InvalidInput: neither, or out of the type's range.
+    """
+    number: int | None = None
+    if type(value) is int:
+        number = value
+    elif isinstance(value, str) and len(value) <= 80:
+        digits = value[1:] if signed and value.startswith("-") else value
+        if digits.isdigit() and digits.isascii():
+            number = int(value)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    if number is None or not low <= number <= high:
+        raise InvalidInput(field=field, expected=f"{type_name} as a decimal string or an integer", got=value)
+    return number
+
+
+def _read_texts(value: object, field: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise InvalidInput(field=field, expected="an array of strings", got=value)
+    return tuple(value)

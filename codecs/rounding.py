@@ -1,0 +1,26 @@
+"""Exact integer division with the rounding in the name. The only four ways money is divided here.
+
+What a user receives rounds down, what a user pays rounds up (design: "Book"). All arguments are integers at
+or above zero, the divisor above zero; a divisor of zero is a programmer's error and raises
+ZeroDivisionError. Nothing overflows: Python integers are exact at any size.
+"""
+
+
+def div_down(number: int, divisor: int) -> int:
+    """floor(number / divisor)."""
+    return number // divisor
+
+
+def div_up(number: int, divisor: int) -> int:
+    """ceil(number / divisor)."""
+    return -(-number // divisor)
+
+
+def mul_div_down(number: int, factor: int, divisor: int) -> int:
+    """floor(number * factor / divisor)."""
+    return number * factor // divisor
+
+
+def mul_div_up(number: int, factor: int, divisor: int) -> int:
+    """ceil(number * factor / divisor)."""
+    return -(-number * factor // divisor)

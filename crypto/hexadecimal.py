@@ -1,0 +1,30 @@
+"""Bytes as `0x` text: the form of everything binary on the wire."""
+
+import re
+
+from ..config.errors import InvalidInput
+
+HEX_EXPECTED = "0x and an even number of hexadecimal digits"
+
+_HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
+
+
+def parse_hex(text: object, field: str, expected: str = HEX_EXPECTED) -> bytes:
+    """The bytes of `0x` text of any even length.
+
+    Args:
+        text: `0x` and hexadecimal digits in any case; `0x` alone is no bytes.
+        field: named in the error.
+        expected: what the error says was expected.
+
+    Raises:
+        InvalidInput: it is anything else.
+    """
+    if isinstance(text, str) and _HEX.match(text):
+        return bytes.fromhex(text[2:])
+    raise InvalidInput(field=field, expected=expected, got=text)
+
+
+def to_hex(raw: bytes) -> str:
+    """Lower-case `0x` text."""
+    return "0x" + raw.hex()
