@@ -26,6 +26,8 @@ WIRE_NUMBERS = frozenset(
     {"expiry", "deadline", "interval", "numSlices", "kind", "destinationChainId", "scalingFactor"}
 )
 
+_INTEGER_CHARS_MAX = 80
+
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -70,6 +72,10 @@ class TypedStruct(Generic[S]):
             (member, attribute, self._writer(member, type_name))
             for (member, type_name), attribute in zip(self._members, attributes, strict=True)
         )
+        self._readers = tuple(
+            (member, self._inner[type_name].from_wire if type_name in self._inner else _reader(type_name))
+            for member, type_name in self._members
+        )
 
     def _writer(self, member: str, type_name: str) -> Callable[[Any], Any]:
         if type_name in self._inner:
@@ -104,54 +110,65 @@ class TypedStruct(Generic[S]):
                 field=f"{field}.{min(map(str, unknown))}", expected=f"no member of {self.name}"
             )
         values: list[Any] = []
-        for member, type_name in self._members:
+        for member, read in self._readers:
+            path = f"{field}.{member}"
             if member not in wire:
-                raise InvalidInput(field=f"{field}.{member}", expected=type_name, got="nothing")
-            values.append(self._read(type_name, wire[member], f"{field}.{member}"))
+                raise InvalidInput(field=path, expected=f"to be given ({self.name})", got="nothing")
+            values.append(read(wire[member], path))
         return self.cls(*values)
 
-    def _read(self, type_name: str, value: object, field: str) -> Any:
-        inner, integer = self._inner.get(type_name), integer_bits(type_name)
-        if inner is not None:
-            return inner.from_wire(value, field)
-        if integer is not None:
-            return read_integer(type_name, *integer, value, field)
-        if type_name == "address":
-            return parse_address(value, field)
-        if type_name == "bool":
-            if not isinstance(value, bool):
-                raise InvalidInput(field=field, expected="true or false", got=value)
-            return value
-        array = split_array(type_name)
-        if array is not None:
-            return _read_texts(value, field)
-        width = fixed_bytes(type_name)
-        expected = (
-            f"0x and {2 * width} hexadecimal digits" if width else f"{type_name}: 0x and hexadecimal digits"
-        )
+
+def _reader(type_name: str) -> Callable[[object, str], Any]:
+    """The function (wire value, path) -> Python value of an atomic type or of string[]."""
+    integer, width = integer_bits(type_name), fixed_bytes(type_name)
+    if integer is not None:
+        return _integer_reader(type_name, *integer)
+    if type_name == "address":
+        return parse_address
+    if type_name == "bool":
+        return _read_bool
+    if split_array(type_name):
+        return _read_texts
+    return _bytes_reader(type_name, width)
+
+
+def _integer_reader(type_name: str, signed: bool, bits: int) -> Callable[[object, str], int]:  # noqa: FBT001
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def read(value: object, field: str) -> int:
+        number: int | None = None
+        if type(value) is int:
+            number = value
+        elif isinstance(value, str) and len(value) <= _INTEGER_CHARS_MAX:
+            digits = value[1:] if signed and value.startswith("-") else value
+            if digits.isdigit() and digits.isascii():
+                number = int(value)
+        if number is None or not low <= number <= high:
+            raise InvalidInput(
+                field=field, expected=f"{type_name} as a decimal string or an integer", got=value
+            )
+        return number
+
+    return read
+
+
+def _bytes_reader(type_name: str, width: int | None) -> Callable[[object, str], bytes]:
+    digits = "hexadecimal digits" if width is None else f"{2 * width} hexadecimal digits"
+    expected = f"{type_name}: 0x and {digits}"
+
+    def read(value: object, field: str) -> bytes:
         raw = parse_hex(value, field, expected)
         if width is not None and len(raw) != width:
             raise InvalidInput(field=field, expected=expected, got=value)
         return raw
 
+    return read
 
-def read_integer(type_name: str, signed: bool, bits: int, value: object, field: str) -> int:  # noqa: FBT001
-    """An integer of a type, from a decimal string or a JSON integer.
 
-    Raises:
-        InvalidInput: neither, or out of the type's range.
-    """
-    number: int | None = None
-    if type(value) is int:
-        number = value
-    elif isinstance(value, str) and len(value) <= 80:
-        digits = value[1:] if signed and value.startswith("-") else value
-        if digits.isdigit() and digits.isascii():
-            number = int(value)
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    if number is None or not low <= number <= high:
-        raise InvalidInput(field=field, expected=f"{type_name} as a decimal string or an integer", got=value)
-    return number
+def _read_bool(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field=field, expected="true or false", got=value)
+    return value
 
 
 def _read_texts(value: object, field: str) -> tuple[str, ...]:
