@@ -18,17 +18,16 @@ import binascii
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from ..config import limits
 from ..config.errors import AuthError, ConfigError, shown
+from ..config.settings import SecretEncoding
 
 DOMAIN_HEADER = "X-AUTH-DOMAIN"
 ACCESS_KEY_HEADER = "X-AUTH-ACCESS-KEY"
 TIMESTAMP_HEADER = "X-AUTH-TIMESTAMP"
 SIGNATURE_HEADER = "X-AUTH-SIGNATURE"
-
-SecretEncoding = Literal["utf8", "base64", "hex"]
 
 _BLOCK_BYTES = 64
 _INNER_PAD = bytes(byte ^ 0x36 for byte in range(256))

@@ -1,0 +1,71 @@
+"""The chains that ship as configuration: what each is called, what it wraps, which roles it has.
+
+A chain is served in a role if its settings say so; contract addresses are filled in by the operator
+(choices.md 2). Roles as the documents list them: Delta from document 1's quote chains less 100 and 43114,
+Market from its examples, RFQ from document 2's eight.
+
+The wrapped native tokens are the canonical ones of each chain; confirmations are what the operator waits
+before an order is final, about two minutes of blocks except where the chain finalises at once.
+"""
+
+import msgspec
+
+from . import limits
+
+
+class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One chain.
+
+    Attributes:
+        name: as people call it.
+        native_symbol: of the native token.
+        wrapped_native: address of its ERC-20 form; empty where none is configured.
+        confirmations: blocks after which a settlement is final.
+        delta, market, rfq: which surfaces are served.
+        router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
+        rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
+        delta_domain_name, delta_domain_version: of the Delta contract's (interop.md section 2).
+    """
+
+    name: str
+    native_symbol: str = "ETH"
+    wrapped_native: str = ""
+    confirmations: int = 10
+    delta: bool = False
+    market: bool = False
+    rfq: bool = False
+    router: str = ""
+    delta_contract: str = ""
+    rfq_contract: str = ""
+    executor: str = ""
+    fee_vault: str = ""
+    rfq_domain_name: str = "Cambist RFQ"
+    delta_domain_name: str = "Cambist Delta"
+    delta_domain_version: str = "1"
+
+
+def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> Chain:
+    return Chain(
+        name=name,
+        native_symbol=symbol,
+        wrapped_native=wrapped_native,
+        confirmations=confirmations,
+        delta=chain_id in limits.DELTA_CHAINS,
+        market=chain_id in limits.MARKET_CHAINS,
+        rfq=chain_id in limits.RFQ_CHAINS,
+    )
+
+
+_ROWS = (
+    (1, "Ethereum", "ETH", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 12),
+    (10, "Optimism", "ETH", "0x4200000000000000000000000000000000000006", 60),
+    (56, "BNB Smart Chain", "BNB", "0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c", 40),
+    (100, "Gnosis", "xDAI", "0xe91D153E0b41518A2Ce8Dd3D7944Fa863463a97d", 24),
+    (130, "Unichain", "ETH", "0x4200000000000000000000000000000000000006", 120),
+    (137, "Polygon", "POL", "0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270", 64),
+    (8453, "Base", "ETH", "0x4200000000000000000000000000000000000006", 60),
+    (42161, "Arbitrum One", "ETH", "0x82aF49447D8a07e3bd95BD0d56f35241523fBab1", 480),
+    (43114, "Avalanche C-Chain", "AVAX", "0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7", 1),
+)
+SHIPPED_CHAINS: dict[int, Chain] = {row[0]: _chain(*row) for row in _ROWS}
+"""chain id -> chain, before the operator's settings."""

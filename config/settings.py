@@ -1,0 +1,275 @@
+"""Settings: one frozen tree from defaults, a TOML file and the environment, in that order.
+
+    [chains.1]                       # what differs from the shipped chain
+    rfq_contract = "0x..."
+    [keys.maker]
+    source = "env:MAKER_KEY"         # secrets are references, never literals
+    [keys.maker.policy]
+    contracts = ["1:0x..."]
+
+The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names in upper case joined
+by two underscores, the value as TOML or else as plain text. Whatever is not a setting, in the file or in
+such a variable, is refused by name. Secrets are read once, at load, and shown nowhere.
+
+What needs cryptography to be judged (checksums, keys) is judged by `cambist config check` and by each role
+when it starts; here is the shape.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from . import limits
+from .chains import SHIPPED_CHAINS, Chain
+from .errors import ConfigError
+from .partners import Partner, Tier
+from .secret import Secret, read_secret
+from .tokens import Token
+
+ENVIRONMENT_PREFIX = "CAMBIST__"
+SETTINGS_BYTES_MAX = 1 << 20
+
+SecretEncoding = Literal["utf8", "base64", "hex"]
+"""How a shared secret was written down when it was exchanged (interop.md section 4)."""
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")
+_PATH_PART = re.compile(r"\[\.\.\.\]|\[[0-9]+\]|[^.\[\]`]+")
+_UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.+)`\Z")
+
+
+class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a key may sign; see crypto.signing_policy.
+
+    Attributes:
+        contracts: `chainId:address` of each contract that may verify its signatures.
+        amounts_max: `chainId:token address` -> most raw units of one signature; absent sets no bound.
+        expiry_min_s, expiry_max_s: how far ahead an expiry must and may lie.
+    """
+
+    contracts: tuple[str, ...] = ()
+    amounts_max: dict[str, str] | None = None
+    expiry_min_s: int = limits.FIRM_EXPIRY_MIN_S
+    expiry_max_s: int = 3_600
+
+
+class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A signing key: its source, the password of a keystore, and its policy."""
+
+    source: Secret
+    password: Secret | None = None
+    policy: PolicySettings = PolicySettings()
+
+
+class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One live credential of a domain."""
+
+    access_key: str
+    secret: Secret
+
+
+class DomainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A traffic source that signs its requests, with one or two live credentials."""
+
+    keys: tuple[AccessKeySettings, ...]
+    secret_encoding: SecretEncoding = "utf8"  # noqa: S105
+
+
+class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Request signatures (document 3, "Authentication").
+
+    Attributes:
+        domains: the traffic sources that are let in.
+        strip_prefix: taken off the path before verifying (choices.md 20).
+        replay_window: refuse a repeated signature on POST (choices.md 19).
+    """
+
+    domains: dict[str, DomainSettings] = {}
+    strip_prefix: str = ""
+    replay_window: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Everything an operator sets.
+
+    Attributes:
+        state_dir: where run-time files go (database, devnet's contracts.json).
+        chains: chain id -> chain, the shipped ones included.
+        tokens: listed tokens.
+        partners, tiers: fee rules by name.
+        strict_partner: refuse an order without `partner` (choices.md 5).
+        keys: signing keys by name.
+        auth: credentials of those who sign their requests.
+        route_seal_keys: the first seals routes, all are checked.
+    """
+
+    state_dir: str = "~/.local/state/cambist"
+    chains: dict[int, Chain] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
+    tokens: tuple[Token, ...] = ()
+    partners: dict[str, Partner] = {}
+    tiers: dict[str, Tier] = {}
+    strict_partner: bool = False
+    keys: dict[str, KeySettings] = {}
+    auth: AuthSettings = AuthSettings()
+    route_seal_keys: tuple[Secret, ...] = ()
+
+
+def read_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
+    """The settings of a file, or the defaults; the environment on top.
+
+    Args:
+        path: TOML file, or None.
+        environ: the environment; its CAMBIST__ variables override, its others may hold secrets.
+
+    Raises:
+        ConfigError: names the file or the setting, what was expected and what came.
+    """
+    if path is None:
+        return parse_settings("", environ, Path())
+    try:
+        with path.open("rb") as file:
+            raw = file.read(SETTINGS_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from None
+    if len(raw) > SETTINGS_BYTES_MAX:
+        raise ConfigError(str(path), f"is larger than {SETTINGS_BYTES_MAX} bytes")
+    try:
+        return parse_settings(raw.decode(), environ, path.parent)
+    except UnicodeDecodeError:
+        raise ConfigError(str(path), "is not UTF-8 text") from None
+
+
+def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Settings:
+    """As `read_settings`, from TOML text; `folder` is what relative secret files start from."""
+    try:
+        tree = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError("settings", f"not TOML: {error}") from None
+    for name in sorted(environ):
+        if name.startswith(ENVIRONMENT_PREFIX):
+            _override(tree, name, environ[name])
+    tree["chains"] = _with_shipped(tree.get("chains", {}))
+
+    def read_field(kind: type, value: object) -> object:
+        if kind is not Secret:
+            raise NotImplementedError(kind)
+        try:
+            return read_secret(value, environ, "", folder)
+        except ConfigError as error:
+            raise ValueError(error.detail.removeprefix(": ")) from None
+
+    def convert(candidate: dict[str, Any]) -> Settings:
+        return msgspec.convert(candidate, Settings, str_keys=True, dec_hook=read_field)
+
+    try:
+        settings = convert(tree)
+    except msgspec.ValidationError as error:
+        raise _refusal(tree, convert, error) from None
+    _check(settings)
+    return settings
+
+
+def _override(tree: dict[str, Any], name: str, text: str) -> None:
+    """Put one environment variable at its place in the tree."""
+    keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+    table: Any = tree
+    for key in keys[:-1]:
+        table = table.setdefault(key, {}) if isinstance(table, dict) else None
+    if not isinstance(table, dict) or not all(keys):
+        raise ConfigError(name, "does not name a setting")
+    try:
+        table[keys[-1]] = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        table[keys[-1]] = text
+
+
+def _with_shipped(chains: object) -> object:
+    """The shipped chains, each with what the file says of it on top."""
+    if not isinstance(chains, dict):
+        return chains
+    merged: dict[str, Any] = {
+        str(chain_id): msgspec.structs.asdict(chain) for chain_id, chain in SHIPPED_CHAINS.items()
+    }
+    for chain_id, said in chains.items():
+        merged[chain_id] = merged.get(chain_id, {}) | said if isinstance(said, dict) else said
+    return merged
+
+
+def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError) -> ConfigError:
+    """The refusal with every name in its path: msgspec writes `[...]` for the key of a table."""
+    text, _, where = str(error).partition(" - at `")
+    path: list[str] = []
+    trial = tree
+    for part in _PATH_PART.findall(where.partition("$")[2]):
+        if part == "[...]":
+            path.append(_culprit(trial, path, convert))
+            trial = _only(trial, path[:-1], path[-1])
+        else:
+            path.append(part)
+    unknown = _UNKNOWN_KEY.match(text)
+    if unknown:
+        return ConfigError(_dotted([*path, unknown["key"]]), "is not a setting")
+    return ConfigError(_dotted(path) or "settings", text[:1].lower() + text[1:])
+
+
+def _dotted(path: list[str]) -> str:
+    return ".".join(path).replace(".[", "[")
+
+
+def _culprit(tree: dict[str, Any], path: list[str], convert: Any) -> str:
+    table: Any = tree
+    for key in path:
+        table = table[key] if isinstance(table, dict) else {}
+    for key in table:
+        try:
+            convert(_only(tree, path, key))
+        except msgspec.ValidationError:
+            return str(key)
+    return "[...]"
+
+
+def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
+    """The tree with one key alone in the table at `path`."""
+    if not path:
+        return {key: tree[key]} if key in tree else tree
+    return {**tree, path[0]: _only(tree[path[0]], path[1:], key)}
+
+
+def _check(settings: Settings) -> None:
+    """What types cannot say."""
+    for chain_id, chain in settings.chains.items():
+        if chain_id < 1:
+            raise ConfigError(f"chains.{chain_id}", "a chain id is above zero")
+        for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault"):
+            address = getattr(chain, name)
+            if address and not _ADDRESS.match(address):
+                raise ConfigError(f"chains.{chain_id}.{name}", f"expected an address, got {address!r}")
+        if chain.confirmations < 1:
+            raise ConfigError(f"chains.{chain_id}.confirmations", f"at least 1, got {chain.confirmations}")
+    _check_tokens(settings)
+    for name, partner in settings.partners.items():
+        if not _ADDRESS.match(partner.address):
+            raise ConfigError(f"partners.{name}.address", f"expected an address, got {partner.address!r}")
+        if partner.tier != "default" and partner.tier not in settings.tiers:
+            raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
+    for name, domain in settings.auth.domains.items():
+        if not 1 <= len(domain.keys) <= limits.AUTH_KEYS_PER_DOMAIN_MAX:
+            raise ConfigError(
+                f"auth.domains.{name}.keys", f"1 to {limits.AUTH_KEYS_PER_DOMAIN_MAX}, got {len(domain.keys)}"
+            )
+
+
+def _check_tokens(settings: Settings) -> None:
+    seen: set[tuple[int, str]] = set()
+    for at, token in enumerate(settings.tokens):
+        if token.chain_id not in settings.chains:
+            raise ConfigError(f"tokens[{at}].chain_id", f"there is no chain {token.chain_id}")
+        if not _ADDRESS.match(token.address):
+            raise ConfigError(f"tokens[{at}].address", f"expected an address, got {token.address!r}")
+        for key in (token.address.lower(), token.symbol):
+            if (token.chain_id, key) in seen:
+                raise ConfigError(f"tokens[{at}]", f"{key} is already listed on chain {token.chain_id}")
+            seen.add((token.chain_id, key))
