@@ -37,6 +37,7 @@ SecretEncoding = Literal["utf8", "base64", "hex"]
 """How a shared secret was written down when it was exchanged (interop.md section 4)."""
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")
+_CHAIN_ID = re.compile(r"[1-9][0-9]{0,17}\Z")
 _PATH_PART = re.compile(r"\[\.\.\.\]|\[[0-9]+\]|[^.\[\]`]+")
 _UNKNOWN_KEY = re.compile(r"Object contains unknown field `(?P<key>.+)`\Z")
 
@@ -194,6 +195,8 @@ def _with_shipped(chains: object) -> object:
         str(chain_id): msgspec.structs.asdict(chain) for chain_id, chain in SHIPPED_CHAINS.items()
     }
     for chain_id, said in chains.items():
+        if not _CHAIN_ID.match(chain_id):
+            raise ConfigError(f"chains.{chain_id}", "a chain is named by its id, a number above zero")
         merged[chain_id] = merged.get(chain_id, {}) | said if isinstance(said, dict) else said
     return merged
 
@@ -241,8 +244,6 @@ def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
 def _check(settings: Settings) -> None:
     """What types cannot say."""
     for chain_id, chain in settings.chains.items():
-        if chain_id < 1:
-            raise ConfigError(f"chains.{chain_id}", "a chain id is above zero")
         for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault"):
             address = getattr(chain, name)
             if address and not _ADDRESS.match(address):

@@ -1,0 +1,55 @@
+"""The `cambist` command. Each file of this folder is one command or one group of them.
+
+Errors of ours end a command with one line on standard error and exit status 1; wrong usage with 2.
+"""
+
+import click
+
+from ... import __version__
+from ...config.errors import CambistError
+from .config_check import config
+from .demo import demo
+from .hmac_headers import hmac
+from .keys import keys
+from .typed_data import typed_data
+
+
+class _Commands(click.Group):
+    """Turns our errors into click's, and lists commands in the order of a first reading."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except CambistError as error:
+            raise click.ClickException(error.detail) from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(self.commands)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Secrets and keys are named, never typed: env:NAME or file:PATH. "
+    "`cambist COMMAND --help` shows a command's own page.",
+)
+@click.version_option(__version__, prog_name="cambist")
+def cli() -> None:
+    """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
+
+    \b
+    New here?    cambist demo                      sign, verify and tamper, in one go
+    Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
+                 cambist hmac sign GET URL ...     the four request headers, explained
+    Setting up?  cambist keys new --out FILE       an encrypted key
+                 cambist config check              is my settings file right?
+    """
+
+
+for command in (demo, typed_data, hmac, keys, config):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point of the console script and of `python -m cambist`."""
+    cli(prog_name="cambist")

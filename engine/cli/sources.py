@@ -1,0 +1,44 @@
+"""What several commands take: files and standard input within a bound, and named secrets."""
+
+import os
+import sys
+from typing import IO
+
+import click
+
+from ...config.errors import InvalidInput
+from ...config.secret import Secret, read_secret
+from ...crypto.keys import signing_key
+from ...crypto.secp256k1 import SigningKey
+
+KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
+PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Asked for on a terminal."  # noqa: S105
+
+
+def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
+    """The whole of a file or of standard input.
+
+    Raises:
+        InvalidInput: it is longer than `bytes_max`.
+    """
+    raw = file.read(bytes_max + 1)
+    if len(raw) > bytes_max:
+        raise InvalidInput(field=file.name, expected=f"at most {bytes_max} bytes")
+    return raw
+
+
+def read_key(reference: str, password: str | None) -> SigningKey:
+    """The key that `--key` names; a keystore's password is asked for where a terminal is there to ask."""
+    secret = read_secret(reference, os.environ, "--key")
+    is_keystore = secret.reveal().lstrip().startswith("{")
+    return signing_key(secret, read_password(password, confirm=False) if is_keystore or password else None)
+
+
+def read_password(reference: str | None, *, confirm: bool) -> Secret | None:
+    """The password that `--password` names, or that is typed; None where nobody can be asked."""
+    if reference is not None:
+        return read_secret(reference, os.environ, "--password")
+    if not sys.stdin.isatty():
+        return None
+    typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=confirm, err=True)
+    return Secret(typed, "the terminal")

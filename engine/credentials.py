@@ -1,0 +1,93 @@
+"""From settings to what roles work with: addresses proven, keys behind their policies, request verifiers."""
+
+from ..codecs.amounts import parse_amount
+from ..config.errors import ConfigError, InvalidInput
+from ..config.settings import KeySettings, Settings
+from ..crypto.addresses import checked_address
+from ..crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret
+from ..crypto.keys import signing_key
+from ..crypto.signing_policy import PolicedKey, SigningPolicy
+
+
+def check_addresses(settings: Settings) -> None:
+    """Refuse any address of the settings whose EIP-55 checksum is wrong.
+
+    Raises:
+        ConfigError: names the setting.
+    """
+    named = [
+        (f"chains.{chain_id}.{name}", getattr(chain, name))
+        for chain_id, chain in settings.chains.items()
+        for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault")
+    ]
+    named += [(f"tokens[{at}].address", token.address) for at, token in enumerate(settings.tokens)]
+    named += [(f"partners.{name}.address", partner.address) for name, partner in settings.partners.items()]
+    for field, address in named:
+        if address:
+            _address(field, address)
+
+
+def policed_key(name: str, settings: KeySettings) -> PolicedKey:
+    """A configured key behind its policy.
+
+    Raises:
+        ConfigError: the key cannot be read, or its policy names no contract or a malformed one.
+    """
+    field = f"keys.{name}.policy"
+    policy = settings.policy
+    if not policy.contracts:
+        raise ConfigError(f"{field}.contracts", "names no contract: the key could sign nothing")
+    if policy.expiry_min_s > policy.expiry_max_s:
+        raise ConfigError(f"{field}.expiry_min_s", "is above expiry_max_s")
+    amounts = None
+    if policy.amounts_max is not None:
+        amounts = {
+            _chain_and_address(f"{field}.amounts_max", where): _amount(f"{field}.amounts_max.{where}", most)
+            for where, most in policy.amounts_max.items()
+        }
+    contracts = frozenset(_chain_and_address(f"{field}.contracts", where) for where in policy.contracts)
+    key = signing_key(settings.source, settings.password)
+    return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))
+
+
+def request_verifier(settings: Settings) -> RequestVerifier:
+    """The verifier of the configured domains.
+
+    Raises:
+        ConfigError: a secret is not of its encoding.
+    """
+    domains = {}
+    for name, domain in settings.auth.domains.items():
+        try:
+            domains[name] = [
+                (key.access_key, decode_secret(key.secret.reveal(), domain.secret_encoding))
+                for key in domain.keys
+            ]
+        except ConfigError as error:
+            raise ConfigError(f"auth.domains.{name}", error.detail) from None
+    return RequestVerifier(
+        domains,
+        strip_prefix=settings.auth.strip_prefix,
+        replay_window=ReplayWindow() if settings.auth.replay_window else None,
+    )
+
+
+def _address(field: str, text: str) -> bytes:
+    try:
+        return checked_address(text, field)
+    except InvalidInput as error:
+        raise ConfigError(field, error.detail.removeprefix(f"Invalid input: {field}: ")) from None
+
+
+def _amount(field: str, text: str) -> int:
+    try:
+        return parse_amount(text, field)
+    except InvalidInput as error:
+        raise ConfigError(field, error.detail.removeprefix(f"Invalid input: {field}: ")) from None
+
+
+def _chain_and_address(field: str, text: str) -> tuple[int, bytes]:
+    chain_id, _, address = text.partition(":")
+    if not chain_id.isdigit() or not chain_id.isascii():
+        raise ConfigError(field, f"expected chainId:address, got {text!r}")
+    return int(chain_id), _address(field, address)

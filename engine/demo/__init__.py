@@ -1,0 +1,1 @@
+"""The demo: the roles and capabilities at work in one process, shown live."""
