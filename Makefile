@@ -59,7 +59,7 @@ bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 demo: setup ## Show what works today.
 	@$(VENV)/bin/cambist demo
 
-catalogue: setup ## Write config/errors.json and config/contracts.json anew.
+catalogue: setup ## Write the generated files anew: errors.json, contracts.json, docs/errors.md.
 	$(PY) -m cambist.config.catalogue
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.

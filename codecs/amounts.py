@@ -13,7 +13,9 @@ Source: document 1, "Resources" (raw units); document 3, price grid; design, "Am
 from ..config import limits
 from ..config.errors import InvalidInput
 
-POWERS_OF_TEN: tuple[int, ...] = tuple(10**exponent for exponent in range(2 * limits.DECIMAL_FRACTION_DIGITS_MAX + 1))
+POWERS_OF_TEN: tuple[int, ...] = tuple(
+    10**exponent for exponent in range(2 * limits.DECIMAL_FRACTION_DIGITS_MAX + 1)
+)
 
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
 _DECIMAL_EXPECTED = (

@@ -23,6 +23,7 @@ the documents show none (docs/choices.md 4).
 from typing import ClassVar
 
 _GOT_CHARS_MAX = 80
+_DETAIL_CHARS_MAX = 1_000
 
 
 class _Nothing:
@@ -38,8 +39,8 @@ NOTHING = _Nothing()
 def shown(value: object) -> str:
     """`value` as one short printable line for an error text; long values are cut, with their length."""
     if isinstance(value, str | bytes | bytearray) and len(value) > _GOT_CHARS_MAX:
-        kept = value[: _GOT_CHARS_MAX // 2]
-        return f"{kept!a}... ({len(value)} long)"
+        kept = ascii(value[: _GOT_CHARS_MAX // 2])
+        return f"{kept[:_GOT_CHARS_MAX]}... ({len(value)} long)"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, list | dict | tuple | set):
@@ -52,16 +53,24 @@ class CambistError(Exception):
     """Root of the tree.
 
     Attributes:
-        detail: the whole text, one line, safe to show to the other side.
+        detail: the whole text, one line, safe to show to the other side; names that came from there too.
     """
 
     def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = _one_line(detail)
+        super().__init__(self.detail)
+
+
+def _one_line(text: str) -> str:
+    if len(text) > _DETAIL_CHARS_MAX:
+        text = f"{text[:_DETAIL_CHARS_MAX]}..."
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 class RequestError(CambistError):
-    """The caller's fault. Each subclass that sets `message` is a row of the catalogue.
+    """The caller's fault. Each subclass that sets `messages` is a row of the catalogue.
 
     Class attributes:
         status: HTTP status.

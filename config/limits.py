@@ -59,7 +59,6 @@ TYPED_DATA_BYTES_MAX = 1 << 20
 TYPED_DATA_DEPTH_MAX = 32  # structs and arrays inside one another
 TYPED_DATA_MEMBERS_MAX = 1_024  # members over all struct types of one document
 TYPED_DATA_VALUES_MAX = 100_000  # values of one message, array elements included
-JSON_DEPTH_MAX = 64
 JSON_INT_MAX = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 REFUSED_ENTRIES_MAX = 1_000  # bad tokens, pairs, grids in one maker's body; beyond, the whole body is refused
 NAME_CHARS_MAX = 128  # partner, agent, bridge and token names

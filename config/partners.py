@@ -96,7 +96,8 @@ def resolve_fee(
     Choice: an anon request that brings `partnerFeeBps` and `partnerAddress` pays its 1 bps on top to the
     venue only where it asks for none; else the requested fee stands alone.
     """
-    registered = partners.get(partner or ANON)
+    name = partner if partner and partner in partners else ANON
+    registered = partners.get(name)
     tier = tiers.get(registered.tier if registered else "default", DEFAULT_TIER)
     asked = requested_bps or 0
     if not limits.PARTNER_FEE_BPS_MIN <= asked <= limits.PARTNER_FEE_BPS_MAX:
@@ -104,9 +105,9 @@ def resolve_fee(
             field="partnerFeeBps", expected=f"0 to {limits.PARTNER_FEE_BPS_MAX}", got=requested_bps
         )
     if registered:
-        fee_bps, name, address = registered.fee_bps + asked, str(partner), registered.address
+        fee_bps, address = registered.fee_bps + asked, registered.address
     else:
-        fee_bps, name, address = asked or limits.ANON_FEE_BPS, ANON, partner_address if asked else ""
+        fee_bps, address = asked or limits.ANON_FEE_BPS, partner_address if asked else ""
     if fee_bps > tier.fee_bps_max:
         raise PartnerNotAllowed(
             field="partnerFeeBps", expected=f"a sum of at most {tier.fee_bps_max}", got=fee_bps

@@ -51,7 +51,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
         folder: what a relative path starts from.
 
     Raises:
-        ConfigError: not a reference, or nothing is there. The text of a refused reference is not repeated:
+        ConfigError: not a reference, or nothing readable is there. The text of a refused reference is not repeated:
             it may be the secret.
     """
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
@@ -59,18 +59,32 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
         text = environ.get(name)
         if not text:
             raise ConfigError(field, f"environment variable {name} is not set or empty")
+        if not is_unicode(text):
+            raise ConfigError(field, f"environment variable {name} is not UTF-8 text")
         return Secret(text, f"env:{name}")
     if scheme == "file" and name:
-        return Secret(_read_file(folder / Path(name).expanduser(), field), f"file:{name}")
+        return Secret(_read_file(folder, name, field), f"file:{name}")
     raise ConfigError(field, _EXPECTED)
 
 
-def _read_file(path: Path, field: str) -> str:
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can write it. The failure itself, which holds the text, goes no further."""
     try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _read_file(folder: Path, name: str, field: str) -> str:
+    try:
+        path = folder / Path(name).expanduser()
         with path.open("rb") as file:
             raw = file.read(limits.KEY_FILE_BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigError(field, f"cannot read {path}: {error.strerror}") from None
+        raise ConfigError(field, f"cannot read {name}: {error.strerror}") from None
+    except (RuntimeError, ValueError) as error:  # ~ of nobody; a zero byte
+        raise ConfigError(field, f"cannot read {name}: {error}") from None
     if len(raw) > limits.KEY_FILE_BYTES_MAX:
         raise ConfigError(field, f"{path} is larger than {limits.KEY_FILE_BYTES_MAX} bytes")
     try:

@@ -26,7 +26,7 @@ import msgspec
 from . import limits
 from .chains import SHIPPED_CHAINS, Chain
 from .errors import ConfigError
-from .partners import Partner, Tier
+from .partners import DEFAULT_TIER, Partner, Tier
 from .secret import Secret, read_secret
 from .tokens import Token
 
@@ -147,7 +147,7 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Setti
     """As `read_settings`, from TOML text; `folder` is what relative secret files start from."""
     try:
         tree = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also an integer of too many digits
         raise ConfigError("settings", f"not TOML: {error}") from None
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX):
@@ -182,9 +182,10 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
     if not isinstance(table, dict) or not all(keys):
         raise ConfigError(name, "does not name a setting")
     try:
-        table[keys[-1]] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        table[keys[-1]] = text
+        document = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        document = {}
+    table[keys[-1]] = document["value"] if len(document) == 1 else text
 
 
 def _with_shipped(chains: object) -> object:
@@ -208,7 +209,7 @@ def _refusal(tree: dict[str, Any], convert: Any, error: msgspec.ValidationError)
     trial = tree
     for part in _PATH_PART.findall(where.partition("$")[2]):
         if part == "[...]":
-            path.append(_culprit(trial, path, convert))
+            path.append(_culprit(trial, path, convert, str(error)))
             trial = _only(trial, path[:-1], path[-1])
         else:
             path.append(part)
@@ -222,15 +223,17 @@ def _dotted(path: list[str]) -> str:
     return ".".join(path).replace(".[", "[")
 
 
-def _culprit(tree: dict[str, Any], path: list[str], convert: Any) -> str:
+def _culprit(tree: dict[str, Any], path: list[str], convert: Any, refused: str) -> str:
+    """The key of the table at `path` that alone is refused in the same words."""
     table: Any = tree
     for key in path:
         table = table[key] if isinstance(table, dict) else {}
     for key in table:
         try:
             convert(_only(tree, path, key))
-        except msgspec.ValidationError:
-            return str(key)
+        except msgspec.ValidationError as error:
+            if str(error) == refused:
+                return str(key)
     return "[...]"
 
 
@@ -256,6 +259,11 @@ def _check(settings: Settings) -> None:
             raise ConfigError(f"partners.{name}.address", f"expected an address, got {partner.address!r}")
         if partner.tier != "default" and partner.tier not in settings.tiers:
             raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
+        most = settings.tiers.get(partner.tier, DEFAULT_TIER).fee_bps_max
+        if partner.fee_bps > most:
+            raise ConfigError(
+                f"partners.{name}.fee_bps", f"its tier allows at most {most}, got {partner.fee_bps}"
+            )
     for name, domain in settings.auth.domains.items():
         if not 1 <= len(domain.keys) <= limits.AUTH_KEYS_PER_DOMAIN_MAX:
             raise ConfigError(

@@ -14,7 +14,6 @@ Source: document 3, "Authentication"; choices.md 19 and 20.
 """
 
 import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
@@ -41,18 +40,22 @@ def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
     Raises:
         ConfigError: not of that encoding, or empty; the text is not repeated.
     """
-    try:
-        if encoding == "base64":
-            key = base64.b64decode(secret, validate=True)
-        elif encoding == "hex":
-            key = bytes.fromhex(secret)
-        else:
-            key = secret.encode()
-    except (ValueError, binascii.Error):
-        raise ConfigError("secret", f"is not {encoding} text") from None
+    key = _decoded(secret, encoding)
+    if key is None:
+        raise ConfigError("secret", f"is not {encoding} text")
     if not key:
         raise ConfigError("secret", "is empty")
     return key
+
+
+def _decoded(secret: str, encoding: SecretEncoding) -> bytes | None:
+    """None where it cannot be decoded: the decoder's own error may hold the secret, so it ends here."""
+    try:
+        if encoding == "base64":
+            return base64.b64decode(secret, validate=True)
+        return bytes.fromhex(secret) if encoding == "hex" else secret.encode()
+    except ValueError:
+        return None
 
 
 class HmacKey:
@@ -61,6 +64,8 @@ class HmacKey:
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
+        if not key:
+            raise ValueError("an HMAC key is not empty")
         block = (sha256(key).digest() if len(key) > _BLOCK_BYTES else key).ljust(_BLOCK_BYTES, b"\0")
         self._inner = sha256(block.translate(_INNER_PAD))
         self._outer = sha256(block.translate(_OUTER_PAD))
@@ -155,7 +160,8 @@ class RequestVerifier:
 
     Args:
         domains: domain -> (access key, secret bytes) pairs; the access keys may be the same.
-        strip_prefix: removed from the front of the target before verifying, where it stands there.
+        strip_prefix: removed from the front of the target before verifying, where it stands there and a
+            path from `/` on is left: `/1` is no prefix of `/137/prices`.
         replay_window: refuses a repeated signature on POST; None (the default) admits it.
     """
 
@@ -218,7 +224,8 @@ class RequestVerifier:
         if not -limits.AUTH_TOLERANCE_MS <= ahead_ms <= limits.AUTH_TOLERANCE_MS:
             raise _stale(ahead_ms)
         if self._strip_prefix:
-            target = target.removeprefix(self._strip_prefix)
+            rest = target.removeprefix(self._strip_prefix)
+            target = rest if rest.startswith(b"/") else target
         payload = b"".join((timestamp, method, target, body))
         known_key = False
         for known_access_key, key in keys:

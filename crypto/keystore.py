@@ -16,6 +16,7 @@ from Crypto.Protocol.KDF import scrypt
 
 from ..config import limits
 from ..config.errors import ConfigError
+from ..config.secret import is_unicode
 from .keccak import keccak256
 from .secp256k1 import SigningKey
 
@@ -69,7 +70,7 @@ def encrypt_key(
         scrypt_n: cost; a power of two.
 
     Raises:
-        ConfigError: the password is empty.
+        ConfigError: the password is empty or has no UTF-8 form.
     """
     if not password:
         raise _refuse("the password is empty")
@@ -147,6 +148,8 @@ def _whole(params: dict[str, Any], name: str, most: int) -> int:
 
 
 def _derive(kdf: str, params: dict[str, Any], password: str) -> bytes:
+    if not is_unicode(password):
+        raise _refuse("the password is not UTF-8 text")
     salt, secret = _hex("salt", params.get("salt")), password.encode()
     if params.get("dklen") != _DERIVED_BYTES:
         raise _refuse(f"kdfparams.dklen is not {_DERIVED_BYTES}")

@@ -51,7 +51,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
             if not 0 <= amount <= most:
                 raise PolicyError(f"{amount} of token {to_checksum(token)}: this key signs at most {most}")
         ahead_s = expiry_s - now_s
-        if not self.expiry_min_s <= ahead_s <= self.expiry_max_s:
+        if not expiry_s or not self.expiry_min_s <= ahead_s <= self.expiry_max_s:
             raise PolicyError(
                 f"an expiry {ahead_s} s ahead: this key signs {self.expiry_min_s} to {self.expiry_max_s} s"
             )

@@ -1,5 +1,7 @@
 """From settings to what roles work with: addresses proven, keys behind their policies, request verifiers."""
 
+import re
+
 from ..codecs.amounts import parse_amount
 from ..config.errors import ConfigError, InvalidInput
 from ..config.settings import KeySettings, Settings
@@ -7,6 +9,8 @@ from ..crypto.addresses import checked_address
 from ..crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret
 from ..crypto.keys import signing_key
 from ..crypto.signing_policy import PolicedKey, SigningPolicy
+
+_CHAIN_ID = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 
 def check_addresses(settings: Settings) -> None:
@@ -45,6 +49,8 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
             _chain_and_address(f"{field}.amounts_max", where): _amount(f"{field}.amounts_max.{where}", most)
             for where, most in policy.amounts_max.items()
         }
+        if len(amounts) != len(policy.amounts_max):
+            raise ConfigError(f"{field}.amounts_max", "names a token twice")
     contracts = frozenset(_chain_and_address(f"{field}.contracts", where) for where in policy.contracts)
     key = signing_key(settings.source, settings.password)
     return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))
@@ -88,6 +94,6 @@ def _amount(field: str, text: str) -> int:
 
 def _chain_and_address(field: str, text: str) -> tuple[int, bytes]:
     chain_id, _, address = text.partition(":")
-    if not chain_id.isdigit() or not chain_id.isascii():
+    if not _CHAIN_ID.match(chain_id):
         raise ConfigError(field, f"expected chainId:address, got {text!r}")
     return int(chain_id), _address(field, address)

@@ -82,16 +82,15 @@ def request_target(url: str) -> str:
     Raises:
         InvalidInput: neither an http, https, ws or wss URL nor a path.
     """
-    scheme, separator, rest = url.partition("://")
-    if not separator and url.startswith("/"):
-        scheme, rest = "http", url
-    elif scheme.lower() not in ("http", "https", "ws", "wss"):
-        raise InvalidInput(field="URL", expected="an http(s) or ws(s) URL, or a path from /", got=url)
-    elif start := min((at for at in map(rest.find, "/?#") if at >= 0), default=0):
-        rest = rest[start:]
+    if url.startswith("/"):
+        scheme, target = "http", url
     else:
-        rest = ""
-    target = rest.partition("#")[0]
+        scheme, _, rest = url.partition("://")
+        start = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+        if scheme.lower() not in ("http", "https", "ws", "wss") or not start:
+            raise InvalidInput(field="URL", expected="an http(s) or ws(s) URL, or a path from /", got=url)
+        target = rest[start:]
+    target = target.partition("#")[0]
     if not (target.isascii() and target.isprintable()) or " " in target:
         raise InvalidInput("percent-encode it", field="URL", expected="visible ASCII", got=url)
     if not target.startswith("/"):

@@ -67,7 +67,7 @@ def _random_key() -> SigningKey:
 
 def _store(key: SigningKey, out: Path, password: str | None) -> None:
     """Write the keystore with mode 0600, whole or not at all, never over another file."""
-    if out.exists():
+    if os.path.lexists(out):
         raise ConfigError(str(out), "exists; a key file is never overwritten")
     secret = read_password(password, confirm=True)
     if secret is None:
@@ -83,10 +83,14 @@ def _store(key: SigningKey, out: Path, password: str | None) -> None:
     )
     try:
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            out.unlink()
+            raise
     except OSError as error:
         raise ConfigError(str(out), f"cannot be written: {error.strerror}") from None
     click.echo(to_checksum(key.address))

@@ -26,7 +26,13 @@ from ...config.chains import SHIPPED_CHAINS
 from ...config.errors import AuthError
 from ...crypto.addresses import ZERO_ADDRESS, to_checksum
 from ...crypto.hexadecimal import to_hex
-from ...crypto.hmac_auth import RequestSigner, RequestVerifier
+from ...crypto.hmac_auth import (
+    ACCESS_KEY_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    RequestSigner,
+    RequestVerifier,
+)
 from ...crypto.secp256k1 import SigningKey, recover_address
 from ...crypto.signatures import signer, to_65, to_compact64
 
@@ -63,20 +69,23 @@ def _show_request(console: Console, user: SigningKey) -> None:
         console.print(f"  {name}: {value}", highlight=False, soft_wrap=True)
     domain, access_key, timestamp, signature = (value.encode() for value in headers.values())
     late_ms = now_ms + 45_000
-    cases: list[tuple[str, bytes, bytes | None, bytes, int]] = [
-        ("as sent", access_key, signature, body, now_ms),
-        ("another body", access_key, signature, body + b" ", now_ms),
-        ("another key", b"key-2", signature, body, now_ms),
-        ("45 s late", access_key, signature, body, late_ms),
-        ("no signature", access_key, None, body, now_ms),
+    cases: list[tuple[str, str, bytes, bytes | None, bytes, int]] = [
+        ("as sent", "", access_key, signature, body, now_ms),
+        ("another body", SIGNATURE_HEADER, access_key, signature, body + b" ", now_ms),
+        ("another key", ACCESS_KEY_HEADER, b"key-2", signature, body, now_ms),
+        ("45 s late", TIMESTAMP_HEADER, access_key, signature, body, late_ms),
+        ("no signature", SIGNATURE_HEADER, access_key, None, body, now_ms),
     ]
     table = Table("request", "answer", box=None)
-    for name, key, mac, sent, at_ms in cases:
+    for name, expected, key, mac, sent, at_ms in cases:
+        refused = ""
         try:
             verifier.verify(domain, key, timestamp, mac, b"POST", b"/1/firm", sent, at_ms)
             answer = "[green]verified[/green]"
         except AuthError as error:
-            answer = f"[red]{error.status}[/red] {error.detail}"
+            refused, answer = error.header, f"[red]{error.status}[/red] {error.detail}"
+        if refused != expected:
+            raise AssertionError(f"the request {name} is answered {answer}")
         table.add_row(name, answer)
     console.print(table)
 

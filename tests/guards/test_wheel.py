@@ -62,11 +62,12 @@ def test_installed_wheel_runs_on_its_own(wheel: Path, tmp_path: Path) -> None:
         check=True, capture_output=True,
     )  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); import cambist;"
-         "print(cambist.__file__); from cambist.engine.cli import main; main()",
-         str(tmp_path / "site"), "--help"],
-        cwd=tmp_path, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program, str(tmp_path / "site"), "--help"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     first, *page = done.stdout.splitlines()
     assert first.startswith(str(tmp_path))
     assert any("typed-data" in line for line in page)

@@ -1,0 +1,62 @@
+"""The canonical form of a JSON document: what a route seal and a route digest are taken over.
+
+Two documents have the same canonical form exactly when they differ only in the order of keys, in white
+space between tokens and in how their strings are escaped. Numbers keep their text, digit for digit and
+letter for letter: `1`, `1.0`, `1e0` and `10e-1` are four different numbers, as are `"1"` and `1`.
+
+Choice: this is not RFC 8785 (JCS), which rewrites numbers through binary floats and would let
+`1.0` pass for `1`. choices.md 11 wants types and digits exact.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from ..config.errors import InvalidInput
+from ..config.limits import ROUTE_BYTES_MAX
+
+
+def canonical(raw: bytes) -> bytes:
+    """Brings a JSON document into canonical form.
+
+    Args:
+        raw: UTF-8 JSON of at most ROUTE_BYTES_MAX bytes.
+
+    Returns:
+        The same document with sorted keys (by code point), no white space, one escaping of strings and
+        every number as it was written. `canonical` of it is itself.
+
+    Raises:
+        InvalidInput: not JSON, a key given twice in one object, NaN or Infinity, a lone surrogate, invalid
+            UTF-8, nested beyond the interpreter's limit, or longer than ROUTE_BYTES_MAX.
+    """
+    if len(raw) > ROUTE_BYTES_MAX:
+        raise InvalidInput(f"longer than {ROUTE_BYTES_MAX} bytes")
+    try:
+        return _encode(_loads(raw.decode()))
+    except UnicodeDecodeError:
+        raise InvalidInput("not valid UTF-8") from None
+    except UnicodeEncodeError:
+        raise InvalidInput("a string holds half of a surrogate pair") from None
+    except RecursionError:
+        raise InvalidInput("nested too deep") from None
+    except ValueError as fault:
+        raise InvalidInput(f"JSON is malformed: {fault}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise InvalidInput("a key stands twice in one object")
+    return members
+
+
+def _not_json(name: str) -> Any:
+    raise InvalidInput(f"{name} is not JSON")
+
+
+_loads = json.JSONDecoder(
+    object_pairs_hook=_object, parse_int=msgspec.Raw, parse_float=msgspec.Raw, parse_constant=_not_json
+).decode
+_encode = msgspec.json.Encoder(order="sorted").encode

@@ -1,0 +1,232 @@
+"""What a market maker and the service say to each other: document 3, both directions.
+
+Two tiers of decoding. A body is decoded whole by its type; when that fails and the fault may lie in single
+entries, it is decoded again entry by entry, and the bad entries are named with their reasons, so that
+a bad pair costs only itself (interop.md 4). A body that is not the documented object at all, or one with
+more than REFUSED_ENTRIES_MAX bad entries, is refused.
+
+What our own maker sends is these same structs encoded: no key beside the documented ones, `message` only
+when set, and as long as a side is given, `[]` for an empty one: strict consumers take it as it is.
+
+Source: document 3, "Resources and their fields", "Endpoints", "Events".
+Choice: `null` for `message` is no message. `null` for anything else is refused, `order` included: only a
+    success without the key blacklists a user, and that is too much to conclude from a `null`.
+Choice: symbol, name and description of a token may be missing, for they are informational.
+"""
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from ..config.errors import InvalidInput
+from ..config.limits import JSON_BYTES_MAX, MAKER_JSON_BYTES_MAX, REFUSED_ENTRIES_MAX
+from .vocabulary import TokenDecimals, TokenType, UnixSeconds
+from .wire import check_number, decoder
+
+B = TypeVar("B")
+
+Level = tuple[str, str]  # price, amount; decimal strings
+Levels = tuple[Level, ...]
+
+
+class Token(Struct, frozen=True, kw_only=True):
+    """Document 3, Token: an entry of `tokens`, keyed by token id. Only ERC20 is a type."""
+
+    symbol: str = ""
+    name: str = ""
+    description: str = ""
+    address: str
+    decimals: TokenDecimals
+    type: TokenType
+
+
+class Pair(Struct, frozen=True):
+    """Document 3, Pair: an entry of `pairs`, keyed by pair id."""
+
+    base: str
+    quote: str
+    liquidity_usd: Decimal = field(name="liquidityUSD")
+
+    def __post_init__(self) -> None:
+        check_number("liquidityUSD", self.liquidity_usd)
+
+
+class PriceGrid(Struct, frozen=True):
+    """Document 3, Price grid. An absent side is cleared, `{}` disables the pair, `[]` is an empty side."""
+
+    bids: Levels | UnsetType = UNSET
+    asks: Levels | UnsetType = UNSET
+
+
+class TokensBody(Struct, frozen=True, omit_defaults=True):
+    """Document 3, GET /tokens."""
+
+    tokens: dict[str, Token]
+    message: str | None = None
+
+
+class PairsBody(Struct, frozen=True, omit_defaults=True):
+    """Document 3, GET /pairs."""
+
+    pairs: dict[str, Pair]
+    message: str | None = None
+
+
+class PricesBody(Struct, frozen=True, omit_defaults=True):
+    """Document 3, GET /prices."""
+
+    prices: dict[str, PriceGrid]
+    message: str | None = None
+
+
+class BlacklistBody(Struct, frozen=True, omit_defaults=True):
+    """Document 3, GET /blacklist. Addresses as the maker wrote them; duplicates are the reader's affair."""
+
+    blacklist: tuple[str, ...]
+    message: str | None = None
+
+
+class StreamMessage(Struct, frozen=True, omit_defaults=True):
+    """Document 3, Events: any subset of the HTTP payload keys except `order`."""
+
+    tokens: dict[str, Token] | UnsetType = UNSET
+    pairs: dict[str, Pair] | UnsetType = UNSET
+    prices: dict[str, PriceGrid] | UnsetType = UNSET
+    blacklist: tuple[str, ...] | UnsetType = UNSET
+    message: str | None = None
+
+
+class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """Document 3, POST /firm request: exactly one of the two amounts is given, the other is None."""
+
+    maker_asset: str
+    taker_asset: str
+    maker_amount: str | None = None
+    taker_amount: str | None = None
+    user_address: str
+    taker_address: str
+
+    def __post_init__(self) -> None:
+        if (self.maker_amount is None) is (self.taker_amount is None):
+            got = "neither" if self.maker_amount is None else "both"
+            raise ValueError(f"Expected exactly one of makerAmount and takerAmount, got {got}")
+
+
+class FirmOrder(Struct, frozen=True, rename="camel"):
+    """Document 3, Firm order (`order`): the signed RFQ order."""
+
+    nonce_and_meta: str
+    expiry: UnixSeconds
+    maker_asset: str
+    taker_asset: str
+    maker: str
+    taker: str
+    maker_amount: str
+    taker_amount: str
+    signature: str
+
+
+class FirmResponse(Struct, frozen=True, omit_defaults=True):
+    """Document 3, POST /firm response. UNSET `order`: the user is blacklisted."""
+
+    order: FirmOrder | UnsetType = UNSET
+    message: str | None = None
+
+
+class ErrorBody(Struct, frozen=True):
+    """Document 3, Errors: the body of every 4xx and 5xx response of a maker."""
+
+    error: str
+
+
+class Decoded(Struct, Generic[B], frozen=True):
+    """A maker's body without its bad entries.
+
+    Attributes:
+        body: the good entries.
+        refused: for every entry left out its path (`prices.WETH/USDC`, `blacklist.3`) and the reason.
+    """
+
+    body: B
+    refused: dict[str, str]
+
+
+_LOOSE_TYPES: dict[str, Any] = {
+    "tokens": dict[str, Raw],
+    "pairs": dict[str, Raw],
+    "prices": dict[str, Raw],
+    "blacklist": tuple[Raw, ...],
+    "message": str | None,
+}
+_ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
+    "tokens": decoder(Token, bytes_max=MAKER_JSON_BYTES_MAX),
+    "pairs": decoder(Pair, bytes_max=MAKER_JSON_BYTES_MAX),
+    "prices": decoder(PriceGrid, bytes_max=MAKER_JSON_BYTES_MAX),
+    "blacklist": decoder(str, bytes_max=MAKER_JSON_BYTES_MAX),
+}
+
+
+def _two_tier(kind: type[B]) -> Callable[[bytes], Decoded[B]]:
+    """Makes `decode(raw) -> Decoded`, which raises InvalidInput only when the body as a whole is not one."""
+    decode_whole = decoder(kind, bytes_max=MAKER_JSON_BYTES_MAX)
+    decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
+
+    def decode(raw: bytes) -> Decoded[B]:
+        try:
+            return Decoded(decode_whole(raw), {})
+        except InvalidInput:
+            members = msgspec.structs.asdict(decode_loose(raw))
+        refused: dict[str, str] = {}
+        for key, entries in members.items():
+            if isinstance(entries, dict):
+                members[key] = dict(_good_entries(key, entries.items(), refused))
+            elif isinstance(entries, tuple):
+                members[key] = tuple(entry for _, entry in _good_entries(key, enumerate(entries), refused))
+        return Decoded(kind(**members), refused)
+
+    return decode
+
+
+def _loose(kind: Any) -> type[Struct]:
+    """The same body with its entries undecoded."""
+    fields: list[Any] = []
+    for member in msgspec.structs.fields(kind):
+        loose_type = _LOOSE_TYPES[member.name]
+        if member.required:
+            fields.append((member.name, loose_type))
+        else:
+            fields.append((member.name, loose_type | UnsetType, member.default))
+    return msgspec.defstruct(f"Loose{kind.__name__}", fields)
+
+
+def _good_entries(
+    key: str, entries: Iterable[tuple[str | int, Raw]], refused: dict[str, str]
+) -> list[tuple[str | int, Any]]:
+    """The entries that decode; the others go into `refused`.
+
+    Raises:
+        InvalidInput: so many are bad that the body is noise.
+    """
+    decode_entry = _ENTRY_DECODERS[key]
+    good = []
+    for name, raw in entries:
+        try:
+            good.append((name, decode_entry(bytes(raw))))
+        except InvalidInput as fault:
+            refused[f"{key}.{name}"] = fault.detail
+            if len(refused) > REFUSED_ENTRIES_MAX:
+                raise InvalidInput(f"more than {REFUSED_ENTRIES_MAX} bad entries", field=key) from None
+    return good
+
+
+decode_tokens = _two_tier(TokensBody)
+decode_pairs = _two_tier(PairsBody)
+decode_prices = _two_tier(PricesBody)
+decode_blacklist = _two_tier(BlacklistBody)
+decode_stream_message = _two_tier(StreamMessage)
+decode_firm_request = decoder(FirmRequest, bytes_max=JSON_BYTES_MAX)
+decode_firm_response = decoder(FirmResponse, bytes_max=JSON_BYTES_MAX)
+decode_error_body = decoder(ErrorBody, bytes_max=JSON_BYTES_MAX)

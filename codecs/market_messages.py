@@ -1,0 +1,295 @@
+"""Quotes and Market swaps on the wire: document 1 with interop.md 3.
+
+Token texts are kept raw until the native-placeholder check (choices.md 1); amounts are strings of raw
+units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the wire.
+
+Choice: in request bodies `null` counts as absent where the documents give no default, and is refused
+    where they do.
+Choice: parameters typed "string, basis points" (`srcTokenTransferFee` and the like) are integers from 0 to
+    10000 here: in a query string both look alike.
+Choice: `chainId` and `network` may both be sent when they are equal; unequal ones are refused.
+Choice: a missing `slippage` has an error row of its own, which the endpoints raise.
+Choice: `others` is an object keyed by maker: that maker's best route alone (choices.md 9).
+"""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from ..config.errors import InvalidInput
+from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT
+from .delta_messages import DeltaBlock
+from .query import query_decoder
+from .vocabulary import (
+    ChainId,
+    Count,
+    MarketVersion,
+    Mode,
+    Name,
+    PartnerFeeBps,
+    Side,
+    SlippageBps,
+    TokenDecimals,
+    UnixSeconds,
+)
+from .wire import check_number, decoder
+
+TaxBps = Annotated[int, Meta(ge=0, le=BPS_ONE)]
+Names = tuple[Name, ...]
+
+
+# --- Quotes -------------------------------------------------------------------------------------------
+
+
+class QuoteQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, GET /v2/quote, with maxImpact and maxUSDImpact of interop.md 3."""
+
+    chain_id: ChainId
+    src_token: str
+    dest_token: str
+    amount: str
+    src_decimals: TokenDecimals
+    dest_decimals: TokenDecimals
+    mode: Mode = Mode.ALL
+    side: Side = Side.SELL
+    dest_chain_id: ChainId | None = None
+    user_address: str | None = None
+    beneficiary: str | None = None
+    partner: Name | None = None
+    partner_fee_bps: PartnerFeeBps | None = None
+    max_impact: Decimal | None = None
+    max_usd_impact: Decimal | None = field(name="maxUSDImpact", default=None)
+
+
+class SwapExchange(Struct, frozen=True, rename="camel"):
+    """interop.md 3, `bestRoute[].swaps[].swapExchanges[]`. `data` belongs to the exchange."""
+
+    exchange: str
+    src_amount: str
+    dest_amount: str
+    percent: Decimal
+    data: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_number("percent", self.percent)
+
+
+class Swap(Struct, frozen=True, rename="camel"):
+    """interop.md 3, `bestRoute[].swaps[]`: one hop."""
+
+    src_token: str
+    src_decimals: TokenDecimals
+    dest_token: str
+    dest_decimals: TokenDecimals
+    swap_exchanges: tuple[SwapExchange, ...]
+
+
+class RoutePart(Struct, frozen=True):
+    """interop.md 3, `bestRoute[]`: one path and its share of the amount."""
+
+    percent: Decimal
+    swaps: tuple[Swap, ...]
+
+    def __post_init__(self) -> None:
+        check_number("percent", self.percent)
+
+
+class OtherRoute(Struct, frozen=True, rename="camel"):
+    """Value of `others` (module docstring)."""
+
+    src_amount: str
+    dest_amount: str
+    swaps: tuple[Swap, ...]
+
+
+class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, Market route (`priceRoute` and `market`), then `side` and `others` of interop.md 3.
+
+    `hmac` is UNSET only before the route is sealed.
+    """
+
+    block_number: Count
+    network: ChainId
+    src_token: str
+    dest_token: str
+    src_decimals: TokenDecimals
+    dest_decimals: TokenDecimals
+    src_amount: str
+    dest_amount: str
+    best_route: tuple[RoutePart, ...]
+    gas_cost_usd: str = field(name="gasCostUSD")
+    gas_cost: str
+    version: str
+    contract_address: str
+    token_transfer_proxy: str
+    contract_method: str
+    partner_fee: Decimal
+    src_usd: str = field(name="srcUSD")
+    dest_usd: str = field(name="destUSD")
+    partner: str
+    max_impact_reached: bool
+    hmac: str | UnsetType = UNSET
+    side: Side
+    others: dict[str, OtherRoute] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        check_number("partnerFee", self.partner_fee)
+
+
+class FallbackReason(Struct, frozen=True, rename="camel"):
+    """interop.md 3, `fallbackReason`."""
+
+    error_type: str
+    details: str
+
+
+class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, Quote response: `delta` or `market`, never both; `deltaAddress` goes with `delta`."""
+
+    delta: DeltaBlock | UnsetType = UNSET
+    delta_address: str | UnsetType = UNSET
+    market: PriceRoute | UnsetType = UNSET
+    fallback_reason: FallbackReason | UnsetType = UNSET
+
+
+class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, GET /prices. Call `chain`, not `network`."""
+
+    src_token: str
+    dest_token: str
+    amount: str
+    src_decimals: TokenDecimals | None = None
+    dest_decimals: TokenDecimals | None = None
+    side: Side = Side.SELL
+    network: ChainId | None = None
+    chain_id: ChainId | None = None
+    other_exchange_prices: bool = False
+    include_dexs: Names | None = field(name="includeDEXS", default=None)
+    exclude_dexs: Names | None = field(name="excludeDEXS", default=None)
+    exclude_rfq: bool = field(name="excludeRFQ", default=False)
+    include_contract_methods: Names | None = None
+    exclude_contract_methods: Names | None = None
+    user_address: str | None = None
+    receiver: str | None = None
+    route: str | None = None
+    partner: Name | None = None
+    max_impact: Decimal | None = None
+    src_token_transfer_fee: TaxBps = 0
+    dest_token_transfer_fee: TaxBps = 0
+    src_token_dex_transfer_fee: TaxBps = 0
+    dest_token_dex_transfer_fee: TaxBps = 0
+    version: MarketVersion = MarketVersion.V5
+    exclude_contract_methods_without_fee_model: bool = False
+    ignore_bad_usd_price: bool = False
+
+    def __post_init__(self) -> None:
+        if self.network is not None and self.chain_id is not None and self.network != self.chain_id:
+            raise InvalidInput(
+                field="chainId", expected=f"the same as network, {self.network}", got=self.chain_id
+            )
+
+    @property
+    def chain(self) -> int:
+        """The chain asked for: `network` or `chainId`, or the default of document 1."""
+        return self.network or self.chain_id or NETWORK_DEFAULT
+
+
+class PricesResponse(Struct, frozen=True, rename="camel"):
+    """Document 1, GET /prices, response."""
+
+    price_route: PriceRoute
+
+
+# --- Transactions -------------------------------------------------------------------------------------
+
+
+class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, POST /transactions/{chainId}, query."""
+
+    gas_price: str | None = None
+    ignore_checks: bool = False
+    ignore_gas_estimate: bool = False
+    only_params: bool = False
+    eip1559: bool = False
+
+
+class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """Document 1, POST /transactions/{chainId}, body. `priceRoute` is kept byte for byte.
+
+    `partnerFeeBps` is a string here, as the document says; a number is refused.
+    """
+
+    price_route: Raw
+    src_token: str
+    dest_token: str
+    user_address: str
+    src_decimals: TokenDecimals | None = None
+    dest_decimals: TokenDecimals | None = None
+    src_amount: str | None = None
+    dest_amount: str | None = None
+    slippage: SlippageBps | None = None
+    tx_origin: str | None = None
+    receiver: str | None = None
+    partner: Name | None = None
+    partner_address: str | None = None
+    partner_fee_bps: str | None = None
+    permit: str | None = None
+    deadline: UnixSeconds | None = None
+    is_cap_surplus: bool = True
+    take_surplus: bool = False
+    is_surplus_to_user: bool = False
+    is_direct_fee_transfer: bool = False
+
+
+class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 1, Transaction envelope: `gasPrice` or the two EIP-1559 fields; `gas` unless unchecked."""
+
+    from_address: str = field(name="from")
+    to: str
+    value: str
+    data: str
+    gas_price: str | UnsetType = UNSET
+    max_fee_per_gas: str | UnsetType = UNSET
+    max_priority_fee_per_gas: str | UnsetType = UNSET
+    gas: str | UnsetType = UNSET
+    chain_id: ChainId
+
+
+class ContractParams(Struct, frozen=True):
+    """choices.md 12: the answer of POST /transactions with `onlyParams=true`."""
+
+    method: str
+    params: tuple[Any, ...]
+    contract: str
+
+
+class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
+    """interop.md 3, GET /swap: as GET /prices, then what POST /transactions asks for."""
+
+    user_address: str
+    slippage: SlippageBps | None = None
+    tx_origin: str | None = None
+    partner_address: str | None = None
+    partner_fee_bps: PartnerFeeBps | None = None
+    permit: str | None = None
+    deadline: UnixSeconds | None = None
+    is_cap_surplus: bool = True
+    take_surplus: bool = False
+    is_surplus_to_user: bool = False
+    is_direct_fee_transfer: bool = False
+
+
+class SwapResponse(Struct, frozen=True, rename="camel"):
+    """interop.md 3, GET /swap, response: the envelope has no `gas`."""
+
+    price_route: PriceRoute
+    tx_params: TransactionEnvelope
+
+
+decode_quote_query = query_decoder(QuoteQuery)
+decode_prices_query = query_decoder(PricesQuery)
+decode_swap_query = query_decoder(SwapQuery)
+decode_transaction_query = query_decoder(TransactionQuery)
+decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
+decode_transaction_body = decoder(TransactionBody, bytes_max=JSON_BYTES_MAX)

@@ -1,0 +1,90 @@
+"""OTC (bilateral RFQ) orders on the wire: document 2 with interop.md 1.
+
+Choice: `taker` accepts any address text; nothing about `nonceAndMeta`'s layout is judged here.
+Choice: a listing `limit` above 1000 is refused, not cut (choices.md 24).
+"""
+
+import msgspec
+from msgspec import Struct
+
+from ..config.limits import JSON_BYTES_MAX, LISTING_LIMIT_DEFAULT, LISTING_OFFSET_DEFAULT
+from .query import query_decoder
+from .vocabulary import ChainId, Count, ListingLimit, OtcOrderBy, OtcState, OtcType, UnixSeconds
+from .wire import decoder
+
+
+class OtcOrderBody(Struct, frozen=True, rename="camel"):
+    """Document 2, Order: the signed fields and the post body. `expiry` 0 means never (choices.md 22)."""
+
+    nonce_and_meta: str
+    expiry: UnixSeconds
+    maker_asset: str
+    taker_asset: str
+    maker_amount: str
+    taker_amount: str
+    maker: str
+    taker: str
+    signature: str
+    permit_maker_asset: str | None = None
+
+
+class StoredOrder(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
+    """Document 2, Stored order: the order, permit and signature echoed, and what the venue knows of it."""
+
+    order_hash: str
+    chain_id: ChainId
+    state: OtcState
+    type: OtcType
+    taker_from_meta: str
+    maker_balance: str
+    fillable_balance: str
+    reserved_balance: str
+    swappable_balance: str
+    transaction_hash: str | None
+    created_at: UnixSeconds
+    updated_at: UnixSeconds
+
+
+class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
+    """interop.md 1, POST /ft/p2p/{chainId}, response: the stored order, and itself under `order`."""
+
+    order: StoredOrder
+
+
+class OtcListing(Struct, frozen=True, rename="camel"):
+    """Document 2, maker listing, response; the taker listing is alike."""
+
+    orders: tuple[StoredOrder, ...]
+    limit: ListingLimit
+    offset: Count
+    total: Count
+    has_more: bool
+
+
+class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Document 2, GET /ft/p2p/{chainId}/maker/{account}; the taker listing takes the same (interop.md 1)."""
+
+    type: OtcType | None = None
+    limit: ListingLimit = LISTING_LIMIT_DEFAULT
+    offset: Count = LISTING_OFFSET_DEFAULT
+    order_by: OtcOrderBy = OtcOrderBy.CREATED_AT
+    hide_small_balances: bool = False
+
+
+class OtcBalanceQuery(Struct, frozen=True):
+    """Document 2, GET /ft/fillablebalance/{chainId}/{account}: `token`, which may also be a path segment."""
+
+    token: str | None = None
+
+
+OtcFillableBalance = dict[str, str]  # Document 2: lowercase token address -> raw units
+
+
+def posted(stored: StoredOrder) -> PostedOrder:
+    """The answer to a post, which one client family reads at the top level and another under `order`."""
+    return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
+
+
+decode_otc_order = decoder(OtcOrderBody, bytes_max=JSON_BYTES_MAX)
+decode_otc_listing_query = query_decoder(OtcListingQuery)
+decode_otc_balance_query = query_decoder(OtcBalanceQuery)

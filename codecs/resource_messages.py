@@ -1,0 +1,210 @@
+"""Chains, tokens, contracts, the error catalogue and the bodies of errors.
+
+The documents under /resources are made in config.catalogue; here are their types, for who reads them.
+
+Source: interop.md 3; choices.md 4, 6 and 15. Spelling of keys is that of the clients.
+Choice: an error body never repeats an internal text. A fault that is not the caller's answers
+    `Service unavailable` (503) when something we depend on failed, `Internal error` (500) when we did.
+"""
+
+from decimal import Decimal
+
+from msgspec import Struct, field
+
+from ..config.errors import (
+    AuthError,
+    CambistError,
+    ChainError,
+    MakerError,
+    RequestError,
+    ServiceUnavailable,
+    StoreError,
+)
+from .maker_messages import ErrorBody
+from .query import query_decoder
+from .vocabulary import ChainId, Name, TokenDecimals
+from .wire import check_number
+
+_AWAY = ServiceUnavailable()
+
+
+# --- Chains, tokens, contracts ------------------------------------------------------------------------
+
+
+class ChainEntry(Struct, frozen=True, rename="camel"):
+    """choices.md 6, item of GET /chains: which roles the chain is served with."""
+
+    chain_id: ChainId
+    name: str
+    delta: bool
+    market: bool
+    rfq: bool
+
+
+ChainList = tuple[ChainEntry, ...]  # GET /chains
+
+
+class TokenEntry(Struct, frozen=True):
+    """interop.md 3, item of GET /tokens/{chainId}."""
+
+    symbol: str
+    address: str
+    decimals: TokenDecimals
+    network: ChainId
+
+
+class TokenList(Struct, frozen=True):
+    """interop.md 3, GET /tokens/{chainId}."""
+
+    tokens: tuple[TokenEntry, ...]
+
+
+class UserToken(TokenEntry, frozen=True):
+    """interop.md 3, item of GET /users/tokens/{chainId}/{user}: the token and the balance in raw units."""
+
+    balance: str
+
+
+class UserTokens(Struct, frozen=True):
+    """interop.md 3, GET /users/tokens/{chainId}/{user}."""
+
+    tokens: tuple[UserToken, ...]
+
+
+class PartnerFeeQuery(Struct, frozen=True):
+    """interop.md 3, GET /prices/partnerfee/{chainId}. Absent: the anonymous partner."""
+
+    partner: Name | None = None
+
+
+class PartnerFee(Struct, frozen=True, rename="camel"):
+    """interop.md 3, GET /prices/partnerfee/{chainId}, response; `partnerFee` in percent."""
+
+    partner_fee: Decimal
+    partner_address: str
+    take_surplus: bool
+
+    def __post_init__(self) -> None:
+        check_number("partnerFee", self.partner_fee)
+
+
+class AdaptersQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """interop.md 3, GET /adapters/contracts and /adapters/contract-takers: `chainId` or `network`."""
+
+    network: ChainId | None = None
+    chain_id: ChainId | None = None
+    version: Name | None = None
+
+
+class AdaptersContracts(Struct, frozen=True):
+    """interop.md 3, GET /adapters/contracts; `Executors` maps a name to an address."""
+
+    router: str = field(name="AugustusSwapper")
+    token_transfer_proxy: str = field(name="TokenTransferProxy")
+    rfq: str = field(name="AugustusRFQ")
+    delta: str = field(name="ParaswapDelta")
+    executors: dict[str, str] = field(name="Executors")
+
+
+ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
+
+
+class DocumentMeta(Struct, frozen=True):
+    """`_meta` of the documents under /resources."""
+
+    name: str
+    version: str
+
+
+class ChainContracts(Struct, frozen=True):
+    """choices.md 4, contracts.json, value of `chains`."""
+
+    name: str
+    router: str | None = field(name="augustusV6_2")
+    delta: str | None
+    rfq: str | None = field(name="augustusRFQ")
+    executor: str | None
+    fee_claimer: str | None = field(name="feeClaimer")
+
+
+class ContractsDocument(Struct, frozen=True):
+    """choices.md 4, GET /resources/contracts.json; chains by chain id in decimal."""
+
+    meta: DocumentMeta = field(name="_meta")
+    chains: dict[str, ChainContracts]
+
+
+# --- Errors -------------------------------------------------------------------------------------------
+
+
+class ErrorRow(Struct, frozen=True):
+    """choices.md 4, errors.json, item of `errors`. `match` is what the error text starts with."""
+
+    endpoint: str
+    status: int
+    match: str
+    cause: str
+    fix: str
+    docs: str
+
+
+class ErrorsDocument(Struct, frozen=True):
+    """choices.md 4, GET /resources/errors.json."""
+
+    meta: DocumentMeta = field(name="_meta")
+    errors: tuple[ErrorRow, ...]
+
+
+class TradingError(Struct, frozen=True, rename="camel"):
+    """choices.md 4, error body of the trading endpoints: one text under three keys, as clients differ."""
+
+    error_type: str
+    details: str
+    description: str
+    error: str
+    request_id: str
+
+
+class OtcError(Struct, frozen=True, rename="camel"):
+    """choices.md 4, error body of the /ft endpoints."""
+
+    error_type: str
+    details: str
+    request_id: str
+
+
+def error_status(error: CambistError) -> int:
+    """The HTTP status that answers `error`."""
+    return _public(error)[0]
+
+
+def trading_error_body(error: CambistError, request_id: str) -> TradingError:
+    """The body that answers `error` on a trading endpoint. Leaks nothing of an internal fault."""
+    _, error_type, text = _public(error)
+    return TradingError(error_type, text, text, text, request_id)
+
+
+def otc_error_body(error: CambistError, request_id: str) -> OtcError:
+    """The body that answers `error` on an /ft endpoint. Leaks nothing of an internal fault."""
+    _, error_type, text = _public(error)
+    return OtcError(error_type, text, request_id)
+
+
+def maker_error_body(error: CambistError) -> ErrorBody:
+    """The body that answers `error` on our market maker's endpoints. Leaks nothing of an internal fault."""
+    return ErrorBody(_public(error)[2])
+
+
+def _public(error: CambistError) -> tuple[int, str, str]:
+    """Status, errorType and text that the other side may see."""
+    if isinstance(error, RequestError):
+        return error.status, error.error_type, error.detail
+    if isinstance(error, AuthError):
+        return error.status, "Unauthorized", error.detail
+    if isinstance(error, ChainError | StoreError | MakerError):
+        return _AWAY.status, _AWAY.error_type, _AWAY.detail
+    return 500, "InternalError", "Internal error"
+
+
+decode_partner_fee_query = query_decoder(PartnerFeeQuery)
+decode_adapters_query = query_decoder(AdaptersQuery)

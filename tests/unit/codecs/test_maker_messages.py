@@ -1,0 +1,228 @@
+"""Document 3 on the wire, as a maker sends it and as the service reads it."""
+
+from decimal import Decimal
+
+import pytest
+from msgspec import UNSET
+
+from cambist.codecs.maker_messages import (
+    BlacklistBody,
+    ErrorBody,
+    FirmOrder,
+    FirmRequest,
+    FirmResponse,
+    Pair,
+    PairsBody,
+    PriceGrid,
+    PricesBody,
+    StreamMessage,
+    Token,
+    TokensBody,
+    decode_blacklist,
+    decode_error_body,
+    decode_firm_request,
+    decode_firm_response,
+    decode_pairs,
+    decode_prices,
+    decode_stream_message,
+    decode_tokens,
+)
+from cambist.codecs.vocabulary import TokenType
+from cambist.codecs.wire import encode
+from cambist.config.errors import InvalidInput
+from cambist.config.limits import REFUSED_ENTRIES_MAX
+
+WETH = Token(
+    symbol="WETH", name="Wrapped Ether", description="d", address="0xc0", decimals=18, type=TokenType.ERC20
+)
+ORDER = FirmOrder("7", 1700000000, "0xa", "0xb", "0xc", "0xd", "10", "20", "0xee")
+REQUEST = b'{"makerAsset":"0xa","takerAsset":"0xb","userAddress":"0xc","takerAddress":"0xd"'
+
+
+# --- What our maker sends -----------------------------------------------------------------------------
+
+
+def test_tokens_as_sent() -> None:
+    assert encode(TokensBody({"WETH": WETH})) == (
+        b'{"tokens":{"WETH":{"symbol":"WETH","name":"Wrapped Ether","description":"d","address":"0xc0",'
+        b'"decimals":18,"type":"ERC20"}}}'
+    )
+
+
+def test_pairs_as_sent() -> None:
+    assert encode(PairsBody({"WETH/USDC": Pair("WETH", "USDC", Decimal(1000))})) == (
+        b'{"pairs":{"WETH/USDC":{"base":"WETH","quote":"USDC","liquidityUSD":1000}}}'
+    )
+
+
+def test_prices_as_sent_keep_an_empty_side_apart_from_an_absent_one() -> None:
+    both = PriceGrid(bids=(("1800.5", "1.2"), ("1800", "3")), asks=())
+    body = PricesBody({"A/B": both, "C/D": PriceGrid(), "E/F": PriceGrid(asks=(("1", "2"),))})
+    assert encode(body) == (
+        b'{"prices":{"A/B":{"bids":[["1800.5","1.2"],["1800","3"]],"asks":[]},"C/D":{},'
+        b'"E/F":{"asks":[["1","2"]]}}}'
+    )
+
+
+def test_a_message_is_sent_only_when_set() -> None:
+    assert encode(BlacklistBody(("0x1",))) == b'{"blacklist":["0x1"]}'
+    assert encode(BlacklistBody(())) == b'{"blacklist":[]}'
+    assert encode(BlacklistBody((), message="hello")) == b'{"blacklist":[],"message":"hello"}'
+
+
+def test_a_firm_quote_as_sent() -> None:
+    assert encode(FirmResponse(order=ORDER)) == (
+        b'{"order":{"nonceAndMeta":"7","expiry":1700000000,"makerAsset":"0xa","takerAsset":"0xb",'
+        b'"maker":"0xc","taker":"0xd","makerAmount":"10","takerAmount":"20","signature":"0xee"}}'
+    )
+
+
+def test_a_blacklisted_user_gets_a_success_without_order() -> None:
+    assert encode(FirmResponse()) == b"{}"
+    assert encode(FirmResponse(message="blacklisted")) == b'{"message":"blacklisted"}'
+
+
+def test_an_error_as_sent() -> None:
+    assert encode(ErrorBody("no price")) == b'{"error":"no price"}'
+    assert decode_error_body(b'{"error":"no price","code":7}') == ErrorBody("no price")
+
+
+def test_a_stream_message_carries_only_what_it_has() -> None:
+    assert encode(StreamMessage()) == b"{}"
+    full = StreamMessage({"WETH": WETH}, {}, {"A/B": PriceGrid()}, ("0x1",), "hi")
+    assert list(encode(full)[:10]) == list(b'{"tokens":')
+    assert encode(StreamMessage(prices={"A/B": PriceGrid(bids=())})) == b'{"prices":{"A/B":{"bids":[]}}}'
+
+
+# --- What the service reads ----------------------------------------------------------------------------
+
+
+def test_prices_as_read() -> None:
+    raw = (
+        b'{"prices":{"A/B":{"bids":[["1","2"]],"asks":[]},"C/D":{},"E/F":{"asks":[["3","4"]]}},"message":"m"}'
+    )
+    read = decode_prices(raw)
+    assert read.refused == {}
+    assert read.body.prices["A/B"] == PriceGrid(bids=(("1", "2"),), asks=())
+    assert read.body.prices["C/D"] == PriceGrid(bids=UNSET, asks=UNSET)
+    assert read.body.prices["E/F"].bids is UNSET
+    assert read.body.message == "m"
+
+
+@pytest.mark.parametrize(
+    ("grid", "reason"),
+    [
+        (b'{"bids":[["1","2"],["1"]]}', "bids[1]: expected an array of length 2"),
+        (b'{"bids":[["1","2","3"]]}', "bids[0]: expected an array of length 2"),
+        (b'{"asks":[["1",2]]}', "asks[0][1]: expected a string, got an integer"),
+        (b'{"asks":null}', "asks: expected an array, got null"),
+        (b"[]", "expected an object, got an array"),
+        (b"null", "expected an object, got null"),
+    ],
+)
+def test_a_bad_grid_costs_only_its_pair(grid: bytes, reason: str) -> None:
+    read = decode_prices(b'{"prices":{"A/B":{"bids":[["1","2"]]},"BAD/X":%s,"C/D":{}}}' % grid)
+    assert read.body.prices == {"A/B": PriceGrid(bids=(("1", "2"),)), "C/D": PriceGrid()}
+    assert list(read.refused) == ["prices.BAD/X"]
+    assert reason in read.refused["prices.BAD/X"]
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (b'{"address":"0x1","decimals":18,"type":"ERC721"}', "type: expected one of ERC20, got 'ERC721'"),
+        (b'{"address":"0x1","decimals":"18","type":"ERC20"}', "decimals: expected an integer, got a string"),
+        (b'{"address":"0x1","decimals":37,"type":"ERC20"}', "decimals: expected an integer <= 36"),
+        (b'{"address":"0x1","decimals":-1,"type":"ERC20"}', "decimals: expected an integer >= 0"),
+        (b'{"decimals":18,"type":"ERC20"}', "address: missing"),
+    ],
+)
+def test_a_bad_token_costs_only_itself(token: bytes, reason: str) -> None:
+    read = decode_tokens(b'{"tokens":{"BAD":%s,"OK":{"address":"0x1","decimals":0,"type":"ERC20"}}}' % token)
+    assert list(read.body.tokens) == ["OK"]
+    assert reason in read.refused["tokens.BAD"]
+
+
+@pytest.mark.parametrize("number", [b"1", b"0", b"1234567.89", b"1e6"])
+def test_liquidity_is_any_number_and_exact(number: bytes) -> None:
+    read = decode_pairs(b'{"pairs":{"A/B":{"base":"A","quote":"B","liquidityUSD":%s}}}' % number)
+    assert read.body.pairs["A/B"] == Pair("A", "B", Decimal(number.decode()))
+
+
+@pytest.mark.parametrize("number", [b"true", b"null", b'"NaN"', b'"Infinity"', b"1e400", b"1e-400"])
+def test_a_senseless_liquidity_costs_only_its_pair(number: bytes) -> None:
+    read = decode_pairs(b'{"pairs":{"A/B":{"base":"A","quote":"B","liquidityUSD":%s}}}' % number)
+    assert read.body.pairs == {}
+    assert "liquidityUSD: expected a number" in read.refused["pairs.A/B"]
+
+
+def test_a_bad_blacklist_entry_costs_only_itself() -> None:
+    read = decode_blacklist(b'{"blacklist":["0x1",7,"0x2"]}')
+    assert read.body.blacklist == ("0x1", "0x2")
+    assert list(read.refused) == ["blacklist.1"]
+
+
+def test_a_stream_message_as_read() -> None:
+    read = decode_stream_message(
+        b'{"tokens":{"A":{"address":"0x1","decimals":6,"type":"ERC20"},"B":{}},"pairs":{},'
+        b'"prices":{"A/B":{"asks":[]},"C/D":7},"blacklist":["0x1",{}],"message":null,"version":3}'
+    )
+    assert list(read.refused) == ["tokens.B", "prices.C/D", "blacklist.1"]
+    assert read.body.prices == {"A/B": PriceGrid(asks=())}
+    assert read.body.blacklist == ("0x1",)
+    assert read.body.pairs == {}
+    assert decode_stream_message(b"{}").body == StreamMessage()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"{}", "prices: missing"),
+        (b'{"prices":[]}', "prices: expected an object, got an array"),
+        (b'{"prices":null}', "prices: expected an object, got null"),
+        (b'{"prices":{"A/B":{"bids":7}}', "malformed"),
+        (b'{"prices":{},"message":7}', "message: expected a string or null, got an integer"),
+        (b'{"error":"closed"}', "prices: missing"),
+    ],
+)
+def test_a_body_that_is_no_price_body_is_refused_whole(raw: bytes, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        decode_prices(raw)
+    assert said in caught.value.detail or "truncated" in caught.value.detail
+
+
+def test_a_body_of_noise_is_refused_whole() -> None:
+    noise = b'{"prices":{%s}}' % b",".join(b'"P%d":7' % n for n in range(REFUSED_ENTRIES_MAX + 1))
+    with pytest.raises(InvalidInput, match="more than 1000 bad entries"):
+        decode_prices(noise)
+
+
+def test_a_firm_request_as_read_ignores_what_others_add() -> None:
+    read = decode_firm_request(REQUEST + b',"makerAmount":"5","partner":"anon","special":true}')
+    assert read == FirmRequest(
+        maker_asset="0xa", taker_asset="0xb", maker_amount="5", user_address="0xc", taker_address="0xd"
+    )
+    assert encode(read) == (
+        b'{"makerAsset":"0xa","takerAsset":"0xb","makerAmount":"5","userAddress":"0xc","takerAddress":"0xd"}'
+    )
+    assert decode_firm_request(REQUEST + b',"makerAmount":null,"takerAmount":"5"}').taker_amount == "5"
+
+
+@pytest.mark.parametrize(
+    ("amounts", "got"), [(b"", "neither"), (b',"makerAmount":"1","takerAmount":"2"', "both")]
+)
+def test_a_firm_request_has_exactly_one_amount(amounts: bytes, got: str) -> None:
+    with pytest.raises(InvalidInput, match=f"exactly one of makerAmount and takerAmount, got {got}"):
+        decode_firm_request(REQUEST + amounts + b"}")
+
+
+def test_a_firm_amount_is_never_a_number() -> None:
+    with pytest.raises(InvalidInput, match="takerAmount: expected a string or null, got an integer"):
+        decode_firm_request(REQUEST + b',"takerAmount":5}')
+
+
+def test_a_firm_response_as_read() -> None:
+    assert decode_firm_response(encode(FirmResponse(order=ORDER))).order == ORDER
+    assert decode_firm_response(b'{"message":"blacklisted","x":1}') == FirmResponse(message="blacklisted")
+    with pytest.raises(InvalidInput, match="order: expected an object, got null"):
+        decode_firm_response(b'{"order":null}')

@@ -1,0 +1,70 @@
+"""Keccak-256: known answers, the fast form against the public one, threads, the fallback."""
+
+import threading
+
+import pytest
+
+from cambist.crypto import keccak
+from cambist.crypto.keccak import KECCAK_EMPTY, keccak256, keccak256_public
+
+
+def test_fast_form_is_in_use() -> None:
+    assert keccak256 is not keccak256_public
+
+
+@pytest.mark.parametrize(
+    ("data", "digest"),
+    [
+        (b"", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
+        (b"abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45"),
+        (b"hello", "1c8aff950685c2ed4bc3174f3472287b56d9517b9c948127319a09a7a36deac8"),
+    ],
+)
+def test_known_answers(data: bytes, digest: str) -> None:
+    assert keccak256(data).hex() == digest
+    assert keccak256_public(data).hex() == digest
+
+
+def test_every_length_around_the_block_size_agrees_with_the_public_form() -> None:
+    assert all(
+        keccak256(bytes([length % 251]) * length) == keccak256_public(bytes([length % 251]) * length)
+        for length in range(600)
+    )
+
+
+def test_the_empty_digest() -> None:
+    assert keccak256(b"") == KECCAK_EMPTY
+
+
+def test_threads_do_not_disturb_one_another() -> None:
+    data = [bytes([number]) * 10_000 for number in range(8)]
+    expected = [keccak256_public(item) for item in data]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        wrong.extend(number for _ in range(300) if keccak256(data[number]) != expected[number])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(data))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def raising(data: bytes) -> bytes:
+    raise TypeError(data)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        None,
+        lambda data: bytes(32),
+        lambda data: keccak256_public(data + b"\0") if len(data) == 136 else keccak256_public(data),
+        raising,
+    ],
+    ids=["missing", "constant", "wrong at the block size", "raising"],
+)
+def test_a_form_that_cannot_be_proven_is_replaced_by_the_public_one(broken: object) -> None:
+    assert keccak.proven(broken) is keccak256_public  # type: ignore[arg-type]
