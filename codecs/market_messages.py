@@ -265,9 +265,9 @@ class ContractParams(Struct, frozen=True):
 
 
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /swap: as GET /prices, then what POST /transactions asks for."""
+    """interop.md 3, GET /swap: as GET /prices, then what POST /transactions asks for; userAddress required."""
 
-    user_address: str
+    user_address: str = ""
     slippage: SlippageBps | None = None
     tx_origin: str | None = None
     partner_address: str | None = None
@@ -278,6 +278,11 @@ class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
     take_surplus: bool = False
     is_surplus_to_user: bool = False
     is_direct_fee_transfer: bool = False
+
+    def __post_init__(self) -> None:
+        PricesQuery.__post_init__(self)
+        if not self.user_address:
+            raise InvalidInput("missing", field="userAddress")
 
 
 class SwapResponse(Struct, frozen=True, rename="camel"):

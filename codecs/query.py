@@ -85,7 +85,8 @@ def _parameters(raw_query: bytes) -> Iterable[tuple[str, str | bytes]]:
     if raw_query.count(b"&") >= QUERY_PARAMETERS_MAX:
         raise InvalidInput(f"more than {QUERY_PARAMETERS_MAX} query parameters")
     if raw_query.isascii() and b"%" not in raw_query and b"+" not in raw_query:
-        return [item.partition("=")[::2] for item in raw_query.decode().split("&")]
+        texts = (item.partition("=") for item in raw_query.decode().split("&"))
+        return [(name, text) for name, _, text in texts]
     parts = [item.partition(b"=") for item in raw_query.split(b"&")]
     return [(_unquoted("a parameter's name", name), value) for name, _, value in parts]
 

@@ -51,7 +51,7 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
         folder: what a relative path starts from.
 
     Raises:
-        ConfigError: not a reference, or nothing readable is there. The text of a refused reference is not repeated:
+        ConfigError: not a reference, or nothing readable is there. A refused reference is not repeated:
             it may be the secret.
     """
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")

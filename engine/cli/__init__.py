@@ -5,8 +5,8 @@ Errors of ours end a command with one line on standard error and exit status 1; 
 
 import click
 
-from ... import __version__
 from ...config.errors import CambistError
+from ...config.version import __version__
 from .config_check import config
 from .demo import demo
 from .hmac_headers import hmac

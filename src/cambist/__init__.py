@@ -4,4 +4,4 @@ The code lives in five packages, each importing only those to its left:
 `config <- crypto <- codecs <- feeds <- engine`. See ARCHITECTURE.md.
 """
 
-__version__ = "0.1.0"
+from .config.version import __version__ as __version__

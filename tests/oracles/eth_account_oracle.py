@@ -1,5 +1,6 @@
 """eth-account and eth-abi as a process of .venv-peers: one JSON request a line, one JSON answer a line."""
 
+# pyright: reportMissingImports=false
 import json
 import sys
 from typing import Any

@@ -1,4 +1,4 @@
-"""A thousand random orders of every kind: our digests and signatures are those of eth-account, ethers, viem."""
+"""A thousand random orders of every kind: digests and signatures are those of eth-account, ethers, viem."""
 
 import random
 from typing import Any

@@ -159,7 +159,8 @@ def test_values_that_are_not_of_their_type(type_name: str, value: object, said: 
     "type_name",
     [
         "uint", "int", "uint7", "uint08", "uint264", "uint0", "int512", "bytes0", "bytes33", "bytes01",
-        "Unknown", "function", "address payable", "", "[]", "uint8[", "uint8]", "uint8[-1]", "uint8[1][x]", "fixed",
+        "Unknown", "function", "address payable", "", "[]", "uint8[", "uint8]", "uint8[-1]", "uint8[1][x]",
+        "fixed",
     ],
 )  # fmt: skip
 def test_types_that_the_eip_does_not_have(type_name: str) -> None:

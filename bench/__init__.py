@@ -1,0 +1,1 @@
+"""Benchmarks: each operation beside its baseline and its peers, judged by ratios of one run."""

@@ -1,0 +1,135 @@
+"""Hashing, signing, recovering and request signatures, beside the C calls under them and eth-account."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from coincurve._libsecp256k1 import ffi, lib
+from coincurve.context import GLOBAL_CONTEXT
+
+from bench.fixtures import (
+    CONTRACT,
+    DOMAIN_SEPARATOR,
+    KEY,
+    NOW_MS,
+    SECRET,
+    delta_order,
+    firm_body,
+    rfq_order,
+)
+from bench.peers.process import Peer
+from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
+from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
+from cambist.crypto.keccak import keccak256, keccak256_public
+from cambist.crypto.secp256k1 import recover_address
+from cambist.crypto.signatures import to_65
+
+ORDERS = [rfq_order(number) for number in range(20_000)]
+BODIES = [firm_body(number) for number in range(20_000)]
+DIGEST_OF = RFQ_ORDER.compiled.digest_for(DOMAIN_SEPARATOR)
+SIGNING = RequestSigner("venue", "key-1", SECRET)
+VERIFIER = RequestVerifier({"venue": [("key-1", SECRET)]})
+
+
+def bench_keccak_288_bytes(benchmark: Any) -> None:
+    data = bytes(range(256)) + bytes(32)
+    assert benchmark(keccak256, data) == keccak256_public(data)
+
+
+def bench_keccak_288_bytes_public(benchmark: Any) -> None:
+    benchmark(keccak256_public, bytes(range(256)) + bytes(32))
+
+
+def bench_native_signature(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
+    """The C call alone, with buffers made before: the floor under every signer."""
+    context, null = GLOBAL_CONTEXT.ctx, ffi.NULL
+    signature = ffi.new("secp256k1_ecdsa_recoverable_signature *")
+    secret = ffi.new("unsigned char[32]", KEY.secret32())
+    sign = lib.secp256k1_ecdsa_sign_recoverable
+
+    def native() -> int:
+        done: int = sign(context, signature, next_digest(), secret, null, null)
+        return done
+
+    assert benchmark(native) == 1
+
+
+def bench_sign_digest(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
+    rs64, recovery_id = benchmark(lambda: KEY.sign(next_digest()))
+    assert (len(rs64), recovery_id in (0, 1)) == (64, True)
+
+
+def bench_order_digest(benchmark: Any) -> None:
+    following = itertools.cycle(ORDERS).__next__
+    assert len(benchmark(lambda: DIGEST_OF(following()))) == 32
+
+
+def bench_delta_order_digest(benchmark: Any) -> None:
+    digest_of = ORDER.compiled.digest_for(delta_domain_separator("Cambist Delta", "1", 31_337, CONTRACT))
+    following = itertools.cycle([delta_order(number) for number in range(20_000)]).__next__
+    assert len(benchmark(lambda: digest_of(following()))) == 32
+
+
+def bench_order_hash_and_sign(benchmark: Any) -> None:
+    following = itertools.cycle(ORDERS).__next__
+    rs64, recovery_id = benchmark(lambda: KEY.sign(DIGEST_OF(following())))
+    assert recovery_id in (0, 1)
+    assert len(rs64) == 64
+
+
+def bench_order_hash_and_sign_eth_account(
+    eth_account: Peer, in_peer: Callable[[Peer, str, int], None]
+) -> None:
+    ours = to_65(*KEY.sign(DIGEST_OF(rfq_order(19))))
+    assert eth_account.run("sign", 20) == ours.hex()
+    in_peer(eth_account, "sign", 20)
+
+
+def bench_native_recovery(benchmark: Any) -> None:
+    """The two C calls alone: recover a point, serialise it."""
+    context = GLOBAL_CONTEXT.ctx
+    digest32 = DIGEST_OF(rfq_order(0))
+    rs64, recovery_id = KEY.sign(digest32)
+    signature, point = ffi.new("secp256k1_ecdsa_recoverable_signature *"), ffi.new("secp256k1_pubkey *")
+    point65, length = ffi.new("unsigned char[65]"), ffi.new("size_t *", 65)
+
+    def native() -> int:
+        lib.secp256k1_ecdsa_recoverable_signature_parse_compact(context, signature, rs64, recovery_id)
+        done: int = lib.secp256k1_ecdsa_recover(context, point, signature, digest32)
+        length[0] = 65
+        lib.secp256k1_ec_pubkey_serialize(context, point65, length, point, lib.SECP256K1_EC_UNCOMPRESSED)
+        return done
+
+    assert benchmark(native) == 1
+
+
+def bench_recover_address(benchmark: Any) -> None:
+    digest32 = DIGEST_OF(rfq_order(0))
+    rs64, recovery_id = KEY.sign(digest32)
+    assert benchmark(recover_address, digest32, rs64, recovery_id) == KEY.address
+
+
+def bench_recover_address_eth_account(eth_account: Peer, in_peer: Callable[[Peer, str, int], None]) -> None:
+    assert eth_account.run("recover", 1) == KEY.address.hex()
+    in_peer(eth_account, "recover", 20)
+
+
+def bench_hmac_sign(benchmark: Any) -> None:
+    following = itertools.cycle(BODIES).__next__
+    assert len(benchmark(lambda: SIGNING.headers(NOW_MS, "POST", "/1/firm", following()))) == 4
+
+
+def bench_hmac_verify(benchmark: Any) -> None:
+    signed = [
+        (*(value.encode() for value in SIGNING.headers(NOW_MS, "POST", "/1/firm", body).values()), body)
+        for body in BODIES
+    ]
+    following = itertools.cycle(signed).__next__
+    verify = VERIFIER.verify
+
+    def once() -> bytes:
+        domain, access_key, timestamp, signature, body = following()
+        return verify(domain, access_key, timestamp, signature, b"POST", b"/1/firm", body, NOW_MS + 5)
+
+    assert benchmark(once) == b"venue"

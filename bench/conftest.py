@@ -1,0 +1,58 @@
+"""Laps: the whole suite runs several times over in one session, so that both sides of a ratio interleave."""
+
+import gc
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bench.peers.process import Peer, eth_account_peer
+from cambist.crypto.keccak import keccak256
+
+LAPS = int(os.environ.get("CAMBIST_BENCH_LAPS", "3"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    metafunc.fixturenames.append("lap")
+    metafunc.parametrize("lap", range(LAPS))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_lap)
+
+
+def _lap(item: pytest.Item) -> int:
+    assert isinstance(item, pytest.Function)
+    return int(str(item.callspec.params["lap"]))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _frozen_heap() -> None:
+    """As the servers do after warm-up: what is imported is no longer walked by the collector."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def next_digest() -> Callable[[], bytes]:
+    """Distinct digests: 20,000 of them, so that nothing is remembered from one call to the next."""
+    return itertools.cycle([keccak256(number.to_bytes(4, "big")) for number in range(20_000)]).__next__
+
+
+@pytest.fixture(scope="session")
+def eth_account() -> Iterator[Peer]:
+    with eth_account_peer() as peer:
+        yield peer
+
+
+@pytest.fixture
+def in_peer(benchmark: Any) -> Callable[[Peer, str, int], None]:
+    """Benchmarks an operation inside a peer: each call asks for `count` of it, which share the call."""
+
+    def run(peer: Peer, operation: str, count: int) -> None:
+        benchmark.extra_info["operations_per_call"] = count
+        benchmark(peer.run, operation, count)
+
+    return run
