@@ -62,11 +62,10 @@ class CambistError(Exception):
 
 
 def _one_line(text: str) -> str:
-    if len(text) > _DETAIL_CHARS_MAX:
-        text = f"{text[:_DETAIL_CHARS_MAX]}..."
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    line = text[: _DETAIL_CHARS_MAX + 1]
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
+    return line if len(line) <= _DETAIL_CHARS_MAX else f"{line[:_DETAIL_CHARS_MAX]}..."
 
 
 class RequestError(CambistError):

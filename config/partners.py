@@ -93,8 +93,8 @@ def resolve_fee(
         InvalidInput: requested_bps outside 0 to 200.
         PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
 
-    Choice: an anon request that brings `partnerFeeBps` and `partnerAddress` pays its 1 bps on top to the
-    venue only where it asks for none; else the requested fee stands alone.
+    Choice: an anon request pays its 1 bps, to the venue, only where it asks for no fee of its own; else the
+    requested fee stands alone, since an order has one recipient of fees.
     """
     name = partner if partner and partner in partners else ANON
     registered = partners.get(name)

@@ -87,10 +87,9 @@ def _read_file(folder: Path, name: str, field: str) -> str:
         raise ConfigError(field, f"cannot read {name}: {error}") from None
     if len(raw) > limits.KEY_FILE_BYTES_MAX:
         raise ConfigError(field, f"{path} is larger than {limits.KEY_FILE_BYTES_MAX} bytes")
-    try:
-        text = raw.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError:
-        raise ConfigError(field, f"{path} is not UTF-8 text") from None
+    text = raw.decode(errors="surrogateescape").removesuffix("\n").removesuffix("\r")
+    if not is_unicode(text):
+        raise ConfigError(field, f"{path} is not UTF-8 text")
     if not text:
         raise ConfigError(field, f"{path} is empty")
     return text

@@ -1,0 +1,87 @@
+"""The docs say what is true: commands run, links lead somewhere, choices are collected, settings load."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from cambist.config.settings import parse_settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+_CHOICE = re.compile(r'^( *)Choice: (.+(?:\n(?!\1Choice:|\1[A-Z][a-z]+:|\s*\n|\s*""").+)*)', re.MULTILINE)
+LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def collected(text: str) -> str:
+    return re.sub(r"\s+", " ", text.replace("`", "")).strip()
+
+
+def choices_in_code() -> list[tuple[str, str]]:
+    """(file, text) of every `Choice:` paragraph: from the word to the next one, blank line or outdent."""
+    return [
+        (str(path.relative_to(ROOT)), collected(match[2]))
+        for layer in LAYERS
+        for path in sorted((ROOT / layer).rglob("*.py"))
+        for match in _CHOICE.finditer(textwrap.dedent(path.read_text(encoding="utf-8")))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=lambda page: page.name)
+def test_commands_run(page: Path, tmp_path: Path) -> None:
+    script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        check=False,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_the_sample_settings_load(tmp_path: Path) -> None:
+    (sample,) = blocks(ROOT / "docs" / "settings.md", "toml")
+    (tmp_path / "maker-key.json").write_text("01" * 32)
+    secrets = dict.fromkeys(("ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT"), "a secret")
+    settings = parse_settings(sample, secrets, tmp_path)
+    assert settings.chains[1].rfq_domain_name == "AUGUSTUS RFQ"
+    assert len(settings.auth.domains["venue"].keys) == 2
+
+
+def test_every_choice_in_the_code_is_collected() -> None:
+    page = collected((ROOT / "docs" / "choices.md").read_text(encoding="utf-8"))
+    choices = choices_in_code()
+    assert len(choices) > 20
+    assert not [f"{path}: {text}" for path, text in choices if text not in page]
+
+
+def test_every_target_of_the_makefile_that_docs_name_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = {
+        target
+        for page in PAGES
+        for target in re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)\b(?=[`\s])", page.read_text(encoding="utf-8"))
+        if f"`make {target}" in page.read_text(encoding="utf-8")
+        or f"\nmake {target}" in page.read_text(encoding="utf-8")
+    }
+    assert named
+    assert named <= targets

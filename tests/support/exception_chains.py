@@ -1,0 +1,13 @@
+"""What an exception tells anyone who looks: its own words and those of everything chained to it."""
+
+
+def everything_told(error: BaseException) -> str:
+    """Text, repr, arguments and attributes of an exception and of its causes and contexts, suppressed or not."""
+    told: list[str] = []
+    todo: list[BaseException | None] = [error]
+    while todo:
+        link = todo.pop()
+        if link is not None:
+            told += [str(link), repr(link), repr(link.args), repr(vars(link))]
+            todo += [link.__cause__, link.__context__]
+    return "\n".join(told)
