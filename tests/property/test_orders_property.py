@@ -121,6 +121,34 @@ def test_the_kind_is_told_by_the_members_in_any_order(
         order_type_of({name: value for name, value in wire.items() if name != lacking})
 
 
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["0x", "0x12", "1e18", "-1", "9" * 90, "NaN", "\ud800", 2**256, -(2**255)]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@each_type
+@given(data=st.data())
+def test_any_damaged_order_is_read_or_refused_and_what_is_read_hashes(
+    order_type: TypedStruct[Any], data: st.DataObject
+) -> None:
+    wire = order_type.to_wire(data.draw(orders(order_type)))
+    for member in data.draw(st.lists(st.sampled_from(sorted(wire)), min_size=1, max_size=3)):
+        wire[member] = data.draw(JSON)
+    try:
+        order = order_type.from_wire(wire)
+    except InvalidInput as refusal:
+        assert len(refusal.detail) < 500  # noqa: PT017  either outcome is right
+    else:
+        assert len(order_type.compiled.hash_struct(order)) == 32
+
+
 addresses = st.binary(min_size=20, max_size=20)
 low96 = st.integers(0, 2**96 - 1)
 
