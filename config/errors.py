@@ -496,8 +496,8 @@ class HeadersTooLarge(HttpFault):
     fix = "send fewer or shorter headers"
 
 
-class TransferCodingUnknown(HttpFault):
-    """A method or transfer coding that HTTP knows and we do not take."""
+class UnknownMethodOrCoding(HttpFault):
+    """A method or transfer coding that HTTP may know and we do not take."""
 
     status = 501
     error_type = "NotImplemented"

@@ -1,0 +1,30 @@
+"""HTTP/1.1 framing without I/O, over llhttp: the server's side and the client's side of a connection."""
+
+from .chunked import LAST_CHUNK, encode_chunk
+from .client import ClientConnection, Response
+from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
+from .limits import Http1Limits
+from .request_head import METHODS
+from .responses import JSON, encode_response, encode_stream_head
+from .server import CONTINUE, ServerConnection
+
+__all__ = [
+    "CONTINUE",
+    "JSON",
+    "LAST_CHUNK",
+    "METHODS",
+    "ClientConnection",
+    "Closed",
+    "Event",
+    "Fault",
+    "Headers",
+    "Http1Limits",
+    "Phase",
+    "Request",
+    "Response",
+    "ServerConnection",
+    "Upgrade",
+    "encode_chunk",
+    "encode_response",
+    "encode_stream_head",
+]

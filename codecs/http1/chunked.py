@@ -1,0 +1,106 @@
+r"""The chunked transfer coding, read strictly and written.
+
+    body = *( CRLF size CRLF data ) CRLF "0" CRLF trailers CRLF
+
+Every size line is read with the CRLF ahead of it: the end of the previous chunk's data, or for the
+first one the end of the header section. Sizes are one to eight hex digits and nothing else. Chunk
+extensions are refused: nobody needs them, and their leniency is a known way to smuggle. Trailers are
+checked, bounded and dropped.
+
+Not llhttp's decoder, because httptools does not tell where in a buffer a message ended, so the next
+pipelined head could not be bounded before it is parsed.
+
+Source: RFC 9112 7.1.
+Choice: RFC 9112 7.1.1 asks to ignore unknown chunk extensions; they are refused.
+"""
+
+import re
+
+from ...config.errors import BodyTooLarge, HttpFault
+from .fields import check_count, is_field_section, section_end
+from .limits import Http1Limits
+
+LAST_CHUNK = b"0\r\n\r\n"
+
+_match_size = re.compile(rb"\r\n([0-9A-Fa-f]{1,8})\r\n").match
+_SIZE_LINE_BYTES_MAX = 12
+_may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullmatch
+
+
+def encode_chunk(data: bytes) -> bytes:
+    """One chunk. Empty data gives nothing, for an empty chunk would end the body."""
+    return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+
+
+class ChunkedBody:
+    """One body under way.
+
+    Attributes:
+        data: decoded so far.
+        complete: the last chunk and the trailers have been read.
+    """
+
+    __slots__ = ("_chunks", "_in_trailers", "_left", "_limits", "_scanned", "complete", "data")
+
+    def __init__(self, limits: Http1Limits) -> None:
+        self.data = bytearray()
+        self.complete = False
+        self._limits = limits
+        self._left = 0  # bytes of the current chunk that have not come
+        self._chunks = 0
+        self._in_trailers = False
+        self._scanned = 0  # of the trailers, from their start
+
+    def read(self, buffer: bytes, position: int) -> int:
+        """Take what belongs to the body, from `position` on; what is left is given again with more.
+
+        Args:
+            buffer: what has come.
+            position: at first that of the CRLF which ends the header section.
+
+        Returns:
+            The offset of the first byte that was not taken.
+
+        Raises:
+            HttpFault, BodyTooLarge, HeadersTooLarge: the coding is broken or beyond the limits.
+        """
+        while not self._in_trailers:
+            if self._left:
+                piece = buffer[position : position + self._left]
+                self.data += piece
+                self._left -= len(piece)
+                position += len(piece)
+                if self._left:
+                    return position
+            match = _match_size(buffer, position)
+            if match is None:
+                if not _may_become_size(buffer[position : position + _SIZE_LINE_BYTES_MAX]):
+                    raise HttpFault("a chunk does not start or end as it should")
+                return position
+            position = match.end()
+            self._start_chunk(int(match[1], 16))
+        return self._read_trailers(buffer, position)
+
+    def _start_chunk(self, size: int) -> None:
+        self._left = size
+        self._in_trailers = size == 0
+        self._chunks += 1
+        if len(self.data) + size > self._limits.body_bytes_max:
+            raise BodyTooLarge(expected=f"at most {self._limits.body_bytes_max} bytes")
+        if self._chunks > self._limits.chunk_count_max:
+            raise BodyTooLarge(expected=f"at most {self._limits.chunk_count_max} chunks")
+
+    def _read_trailers(self, buffer: bytes, position: int) -> int:
+        # The size line's CRLF has been taken: with no trailers the section is CRLF alone.
+        if buffer.startswith(b"\r\n", position):
+            self.complete = True
+            return position + 2
+        end = section_end(buffer, position, position + self._scanned, self._limits.header_bytes_max)
+        if not end:
+            self._scanned = len(buffer) - position
+            return position
+        if not is_field_section(buffer, position, end):
+            raise HttpFault("malformed trailers")
+        check_count(buffer.count(b"\r\n", position, end) - 1, self._limits.header_count_max)
+        self.complete = True
+        return end

@@ -1,0 +1,263 @@
+"""The client's side of one HTTP/1.1 connection to a maker: one request in flight, whole answers out.
+
+    IDLE --send_request--> AWAITING --answer complete--> IDLE
+      any --anything we do not take--> FAILED (every later call raises the same MakerError)
+
+An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. Whatever
+else arrives is the maker's fault: a body that ends with the connection, two lengths, a length beside a
+coding, another coding, 101, bytes nobody asked for, anything beyond the limits. The head goes to llhttp
+in one piece once it is complete; see `fields`.
+
+Source: RFC 9112 4, 6, 7, 9.3; RFC 9110 15.2.
+"""
+
+import re
+from collections.abc import Sequence
+
+from httptools import HttpParserError, HttpResponseParser
+from msgspec import Struct
+
+from ...config.errors import HttpFault, MakerError, TransitionError
+from .chunked import ChunkedBody
+from .events import Headers
+from .fields import FieldSink, check_count, render_fields, section_end
+from .framing import CHUNKED, body_length, joined, persists
+from .limits import Http1Limits
+from .request_head import METHODS, is_host, is_target
+
+_match_status_line = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t -~\x80-\xff]*+)?\r\n").match
+_STATUS_LINE_START = b"HTTP/1."
+_INTERIM_MAX = 8
+
+
+class Response(Struct, gc=False):
+    """One whole answer.
+
+    Attributes:
+        status: 200 to 599.
+        headers: in order; names in lower case, values without the white space around them.
+        keep_alive: the connection can be used again, as far as is known now.
+        body: decoded; trailers are dropped.
+    """
+
+    status: int
+    headers: Headers
+    keep_alive: bool
+    body: bytes = b""
+
+
+class ClientConnection:
+    """Writes requests and reads their answers. No sockets, no clock.
+
+    Attributes:
+        response_started: a byte of the answer in flight has come. A request whose connection died while
+            this is False may be sent again elsewhere, if it went out on a reused connection.
+    """
+
+    __slots__ = (
+        "_body",
+        "_buffer",
+        "_chunks",
+        "_failure",
+        "_in_flight",
+        "_interim",
+        "_limits",
+        "_missing",
+        "_response",
+        "_scanned",
+        "response_started",
+    )
+
+    def __init__(self, limits: Http1Limits) -> None:
+        self._limits = limits
+        self.response_started = False
+        self._failure = ""
+        self._in_flight: bytes | None = None  # the request's method
+        self._buffer = b""
+        self._scanned = 0
+        self._interim = 0
+        self._response: Response | None = None  # the one whose body is under way
+        self._body = bytearray()
+        self._missing = 0
+        self._chunks: ChunkedBody | None = None
+
+    def send_request(
+        self,
+        method: bytes,
+        target: bytes,
+        host: bytes,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        body: bytes = b"",
+    ) -> bytes:
+        """The bytes of one request.
+
+        Args:
+            method: one of `METHODS`.
+            target: path and query, percent-encoded.
+            host: the Host header's value.
+            headers: the others, without those of the framing.
+            body: announced with its length unless it is empty and the method is GET, HEAD or OPTIONS.
+
+        Raises:
+            ValueError: an argument would break the framing: our bug.
+            TransitionError: the previous answer is not complete: our bug.
+            MakerError: the connection is not usable any more.
+        """
+        self._check_usable()
+        if self._in_flight is not None:
+            raise TransitionError("a second request before the first is answered")
+        if method not in METHODS or not is_target(target) or not is_host(host):
+            raise ValueError(f"not a method, target and host: {method!r} {target!r} {host!r}")
+        fields = render_fields(headers)
+        self._in_flight = method
+        self._interim = 0
+        self.response_started = False
+        if not body and method in (b"GET", b"HEAD", b"OPTIONS"):
+            return b"%b %b HTTP/1.1\r\nhost: %b\r\n%b\r\n" % (method, target, host, fields)
+        return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n\r\n%b" % (
+            method,
+            target,
+            host,
+            fields,
+            len(body),
+            body,
+        )
+
+    def receive_data(self, data: bytes) -> Response | None:
+        """Take what was read; the answer, if it is complete now.
+
+        Bytes behind the answer do not take it back, but `keep_alive` is then False and every later call
+        raises, as it does when they come later.
+
+        Raises:
+            MakerError: the bytes are no answer we take.
+        """
+        self._check_usable()
+        if not data:
+            return None
+        if self._in_flight is None:
+            raise self._fail("unsolicited bytes")
+        self.response_started = True
+        self._buffer = self._buffer + data if self._buffer else data
+        try:
+            response = self._read_head() if self._response is None else self._read_body(self._response)
+        except HttpFault as fault:
+            raise self._fail(_reason(fault)) from None
+        if response is None:
+            return None
+        self._in_flight = self._response = None
+        if self._buffer:
+            response.keep_alive = False
+            self._fail("unsolicited bytes behind an answer")
+        elif not response.keep_alive:
+            self._fail("closed by an answer")
+        return response
+
+    def receive_eof(self) -> None:
+        """The other side sends no more.
+
+        Raises:
+            MakerError: an answer is in flight; `response_started` tells whether any of it came.
+        """
+        self._check_usable()
+        awaited = self._in_flight is not None
+        error = self._fail("closed by the maker")
+        if awaited:
+            raise error
+
+    def _check_usable(self) -> None:
+        if self._failure:
+            raise MakerError(self._failure)
+
+    def _fail(self, reason: str) -> MakerError:
+        """Make the connection unusable; the error that says why."""
+        self._failure = f"maker connection: {reason}"
+        self._buffer = b""
+        self._body = bytearray()
+        self._chunks = None
+        return MakerError(self._failure)
+
+    def _read_head(self) -> Response | None:
+        while True:
+            buffer = self._buffer
+            end = section_end(buffer, 0, self._scanned, self._limits.header_bytes_max)
+            if not end:
+                if not buffer.startswith(_STATUS_LINE_START[: len(buffer)]):
+                    raise HttpFault("it does not begin with a status line")
+                self._scanned = len(buffer)
+                return None
+            self._scanned = 0
+            line = _match_status_line(buffer)
+            if line is None:
+                raise HttpFault("no status line of HTTP/1.0 or HTTP/1.1")
+            http_minor, status = int(line[1]), int(line[2])
+            if status >= 200:
+                break
+            self._skip_interim(status, end)
+
+        headers = self._parse_fields(buffer[:end])
+        fields = joined(headers)
+        length = self._body_length(fields, status, http_minor)
+        keep_alive = persists(fields.get(b"connection", b"").lower(), http_minor)
+        self._response = response = Response(status, headers, keep_alive)
+        if length == CHUNKED:
+            self._chunks = ChunkedBody(self._limits)
+            end -= 2  # it begins with the CRLF that ends the head
+        self._buffer = buffer[end:]
+        self._missing = length
+        self._body = bytearray()
+        return self._read_body(response)
+
+    def _skip_interim(self, status: int, end: int) -> None:
+        """Drop a 1xx; it says nothing that a quote needs."""
+        self._interim += 1
+        if status == 101 or self._interim > _INTERIM_MAX:
+            raise HttpFault("an upgrade or too many interim answers")
+        self._parse_fields(self._buffer[:end])
+        self._buffer = self._buffer[end:]
+
+    def _parse_fields(self, head: bytes) -> Headers:
+        sink = FieldSink()
+        try:
+            # A parser for each answer: llhttp cannot be told that HEAD has no body.
+            HttpResponseParser(sink).feed_data(head)
+        except HttpParserError as error:
+            raise HttpFault(str(error)) from None
+        check_count(len(sink.fields), self._limits.header_count_max)
+        return sink.fields
+
+    def _body_length(self, fields: dict[bytes, bytes], status: int, http_minor: int) -> int:
+        if self._in_flight == b"HEAD" or status in (204, 304):
+            return 0
+        length = body_length(fields, http_minor, self._limits.body_bytes_max)
+        if length is None:
+            raise HttpFault("neither content-length nor transfer-encoding")
+        return length
+
+    def _read_body(self, response: Response) -> Response | None:
+        chunks = self._chunks
+        if chunks:
+            self._buffer = self._buffer[chunks.read(self._buffer, 0) :]
+            if not chunks.complete:
+                return None
+            self._chunks = None
+            response.body = bytes(chunks.data)
+            return response
+        if not self._body and len(self._buffer) >= self._missing:
+            response.body = self._buffer[: self._missing]
+            self._buffer = self._buffer[self._missing :]
+            return response
+        piece = self._buffer[: self._missing]
+        self._buffer = self._buffer[len(piece) :]
+        self._body += piece
+        self._missing -= len(piece)
+        if self._missing:
+            return None
+        response.body = bytes(self._body)
+        return response
+
+
+def _reason(fault: HttpFault) -> str:
+    """The fault of an answer, told without the words that are about requests."""
+    row = "malformed" if type(fault) is HttpFault else fault.error_type
+    return f"answer refused, {row}{fault.detail.removeprefix(fault.message)}"

@@ -1,0 +1,77 @@
+"""What a server connection reports: whole requests in order, then how the connection ended.
+
+`Upgrade`, `Fault` and `Closed` are last: no event follows them.
+"""
+
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ...config.errors import HttpFault
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+
+class Phase(Enum):
+    """What a server connection waits for: the driver's time-outs hang on it."""
+
+    IDLE = "idle"  # no byte of the next request has come; empty lines do not count
+    HEADERS = "headers"  # a request line or header section is under way
+    BODY = "body"
+    CLOSED = "closed"  # nothing more is read: after a last request, a fault or the end of input
+    UPGRADED = "upgraded"  # the bytes belong to another protocol
+
+
+class Request(Struct, gc=False):
+    """One whole request.
+
+    Attributes:
+        method: one of GET, HEAD, POST, OPTIONS, PUT, PATCH, DELETE.
+        target: as sent, in origin form; `*` only with OPTIONS. Visible ASCII, still percent-encoded.
+        path, query: the target split at its first `?`; query is None without one.
+        http_minor: 0 or 1. An HTTP/1.0 client does not know chunks.
+        headers: in order; names in lower case, values without the white space around them.
+        keep_alive: False for the last request that is read from this connection: the answer says so.
+        body: decoded; trailers are dropped.
+    """
+
+    method: bytes
+    target: bytes
+    path: bytes
+    query: bytes | None
+    http_minor: int
+    headers: Headers
+    keep_alive: bool
+    body: bytes = b""
+
+
+class Upgrade(Struct, frozen=True):
+    """A WebSocket opening handshake. Answer it with 101, or refuse it and close.
+
+    Attributes:
+        request: without a body.
+        trailing: what came behind it: the other protocol's first bytes.
+    """
+
+    request: Request
+    trailing: bytes
+
+
+class Fault(Struct, frozen=True):
+    """The bytes are no request we take: answer with `error` and `connection: close`, then close."""
+
+    error: HttpFault
+
+
+class Closed(Struct, frozen=True):
+    """The other side will send no more.
+
+    Attributes:
+        clean: False when the end came within a request.
+    """
+
+    clean: bool
+
+
+Event: TypeAlias = Request | Upgrade | Fault | Closed

@@ -1,0 +1,112 @@
+"""Header and trailer sections: where one ends, what llhttp found in it, and writing one.
+
+A section is handed to llhttp only once it is complete, and then in one piece. So its size is bounded
+before the parser sees a byte, no value arrives in fragments (httptools joins those in quadratic time),
+and what is found cannot depend on how the bytes were split.
+
+Source: RFC 9110 5 (fields); RFC 9112 2.2 (line ends), 5 (field syntax).
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ...config.errors import HeadersTooLarge, HttpFault
+from .events import Headers
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++"
+_VALUE = rb"[\t -~\x80-\xff]*+"
+_is_token = re.compile(_TOKEN).fullmatch
+_is_value = re.compile(_VALUE).fullmatch
+is_field_section = re.compile(rb"(?:%b:%b\r\n)*+\r\n" % (_TOKEN, _VALUE)).fullmatch
+bare_line_feed = re.compile(rb"(?<!\r)\n").search
+
+_NOT_FREE = frozenset(
+    (b"connection", b"content-length", b"host", b"trailer", b"transfer-encoding", b"upgrade")
+)
+
+
+class FieldSink:
+    """What llhttp reports to: the fields in order, and how many messages it saw complete."""
+
+    __slots__ = ("fields", "messages")
+
+    def __init__(self) -> None:
+        self.fields: Headers = []
+        self.messages = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One field. llhttp drops the white space ahead of a value, not the one behind it."""
+        self.fields.append((name.lower(), value.rstrip()))
+
+    def on_message_complete(self) -> None:
+        """llhttp's own view of where a message ends; ours must agree."""
+        self.messages += 1
+
+
+def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
+    """Find the end of the section that starts at `start`.
+
+    Args:
+        buffer: what has come.
+        start: offset of the section's first byte; what is before it, if anything, is CRLF.
+        scanned: up to where an earlier call has looked; `start` at first.
+        bytes_max: largest size with the closing empty line.
+
+    Returns:
+        The offset behind the closing empty line, 0 while it has not come.
+
+    Raises:
+        HttpFault, HeadersTooLarge: as `check_unfinished`.
+    """
+    end = buffer.find(b"\r\n\r\n", max(start - 2, 0), start + bytes_max)
+    if end >= 0:
+        return end + 4
+    check_unfinished(buffer, start, scanned, bytes_max)
+    return 0
+
+
+def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:
+    """Whether a section whose end has not come can still become one; arguments as `section_end`.
+
+    Raises:
+        HttpFault: a line ends in LF alone; such a sender would wait for ever for our answer.
+        HeadersTooLarge: the section is larger than `bytes_max`.
+    """
+    stop = start + bytes_max
+    if bare_line_feed(buffer, scanned, stop):
+        raise HttpFault("a line ends in LF without CR")
+    if len(buffer) >= stop:
+        raise HeadersTooLarge(expected=f"at most {bytes_max} bytes")
+
+
+def check_count(count: int, count_max: int) -> None:
+    """Raise HeadersTooLarge for more than `count_max` fields."""
+    if count > count_max:
+        raise HeadersTooLarge(expected=f"at most {count_max} fields", got=count)
+
+
+@lru_cache(maxsize=256)
+def _line_start(name: bytes) -> bytes:
+    if not _is_token(name):
+        raise ValueError(f"not a header name: {name!r}")
+    if name.lower() in _NOT_FREE:
+        raise ValueError(f"{name.decode()} belongs to the framing")
+    return name + b": "
+
+
+def check_value(value: bytes) -> bytes:
+    """`value` itself. Raises ValueError if it holds CR, LF, NUL or another control character."""
+    if not _is_value(value):
+        raise ValueError("a header value holds a control character")
+    return value
+
+
+def render_fields(fields: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The lines of `fields`.
+
+    Raises:
+        ValueError: a name is no token or belongs to the framing, a value holds a control character.
+    """
+    check_value(b"".join([value for _, value in fields]))
+    return b"".join([b"%b%b\r\n" % (_line_start(name), value) for name, value in fields])

@@ -1,0 +1,75 @@
+"""Where a body ends and whether the connection lives on: what both sides decide from a header section.
+
+Source: RFC 9110 5.3, 7.6.1, 8.6; RFC 9112 6, 7, 9.3.
+"""
+
+from ...config.errors import BodyTooLarge, HttpFault, UnknownMethodOrCoding
+from .events import Headers
+
+CHUNKED = -1  # in place of a length
+
+_ONCE = frozenset((b"content-length", b"host"))
+_LENGTH_DIGITS_MAX = 18  # fits 64 bits everywhere on the way, zeros ahead included
+
+
+def joined(headers: Headers) -> dict[bytes, bytes]:
+    """Each field once: repeated ones are joined by commas.
+
+    Raises:
+        HttpFault: more than one Host or Content-Length, even equal ones.
+    """
+    fields = dict(headers)
+    if len(fields) == len(headers):
+        return fields
+    fields.clear()
+    for name, value in headers:
+        if name in fields and name in _ONCE:
+            raise HttpFault(field=name.decode(), expected="one", got="more")
+        fields[name] = fields[name] + b"," + value if name in fields else value
+    return fields
+
+
+def body_length(fields: dict[bytes, bytes], http_minor: int, body_bytes_max: int) -> int | None:
+    """The bytes of the body, CHUNKED, or None where neither is announced.
+
+    Raises:
+        HttpFault: both are, or a length that is none, or a transfer coding in HTTP/1.0.
+        UnknownMethodOrCoding: any transfer coding but one `chunked`.
+        BodyTooLarge: a length over `body_bytes_max`.
+    """
+    coding = fields.get(b"transfer-encoding")
+    length = fields.get(b"content-length")
+    if coding is None:
+        return None if length is None else _content_length(length, body_bytes_max)
+    if length is not None:
+        raise HttpFault("both content-length and transfer-encoding")
+    if http_minor == 0:
+        raise HttpFault("HTTP/1.0 has no transfer-encoding")
+    if coding.lower() != b"chunked":
+        raise UnknownMethodOrCoding(field="transfer-encoding", expected="chunked", got=coding)
+    return CHUNKED
+
+
+def _content_length(value: bytes, body_bytes_max: int) -> int:
+    if not value.isdigit():
+        raise HttpFault(field="content-length", expected="a number of bytes", got=value)
+    if len(value) > _LENGTH_DIGITS_MAX or int(value) > body_bytes_max:
+        raise BodyTooLarge(expected=f"at most {body_bytes_max} bytes", got=value)
+    return int(value)
+
+
+def has_option(connection: bytes, option: bytes) -> bool:
+    """Whether `option` is an element of the joined Connection values; both in lower case."""
+    return option in [element.strip(b" \t") for element in connection.split(b",")]
+
+
+def persists(connection: bytes, http_minor: int) -> bool:
+    """Whether the connection outlives the message. `connection`: the joined values, in lower case.
+
+    Source: RFC 9112 9.3.
+    """
+    if not connection:
+        return http_minor == 1
+    if has_option(connection, b"close"):
+        return False
+    return http_minor == 1 or has_option(connection, b"keep-alive")

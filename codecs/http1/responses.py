@@ -1,0 +1,105 @@
+"""What the server writes: whole responses, and the head of a streamed one. Pure functions.
+
+The lines that do not change are rendered once. No argument can add a line: a control character in a
+header raises ValueError, and so does a header that belongs to the framing.
+
+Source: RFC 9110 6.6.1 (Date), 8.6 (Content-Length), 9.3.2 (HEAD), 15.3.5 and 15.4.5 (no content);
+RFC 9112 4, 6, 9.3.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from http import HTTPStatus
+
+from .fields import check_value, render_fields
+
+JSON = b"application/json"
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_WITHOUT_CONTENT = frozenset((204, 304))
+
+
+@lru_cache(maxsize=512)
+def _head_start(status: int, content_type: bytes, connection: bytes) -> bytes:
+    """Everything ahead of the lines that change from one response to the next."""
+    if not 200 <= status <= 599:
+        raise ValueError(f"not the status of a final response: {status}")
+    head = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
+    if status not in _WITHOUT_CONTENT:
+        head += b"content-type: %b\r\n" % check_value(content_type)
+    return head + b"connection: %b\r\n" % connection
+
+
+@lru_cache(maxsize=4)
+def _date_line(date: bytes | None) -> bytes:
+    return b"" if date is None else b"date: %b\r\n" % check_value(date)
+
+
+def encode_response(
+    status: int,
+    body: bytes,
+    *,
+    content_type: bytes = JSON,
+    extra_headers: Sequence[tuple[bytes, bytes]] = (),
+    keep_alive: bool = True,
+    head: bool = False,
+    date: bytes | None = None,
+) -> bytes:
+    """One whole response.
+
+    Args:
+        status: 200 to 599.
+        body: empty with 204 and 304.
+        content_type: not written with 204 and 304.
+        extra_headers: names and values, written in this order.
+        keep_alive: that of the request. It is always spelled out, which is what HTTP/1.0 clients need.
+        head: the request was HEAD: the length of the body is announced, the body left out.
+        date: an IMF-fixdate; None for a server without a clock.
+
+    Raises:
+        ValueError: an argument that would break the framing: our bug.
+    """
+    start = _head_start(status, content_type, b"keep-alive" if keep_alive else b"close")
+    extra = render_fields(extra_headers) if extra_headers else b""
+    if status in _WITHOUT_CONTENT:
+        if body:
+            raise ValueError(f"a {status} has no body")
+        return b"%b%b%b\r\n" % (start, _date_line(date), extra)
+    return b"%b%b%bcontent-length: %d\r\n\r\n%b" % (
+        start,
+        _date_line(date),
+        extra,
+        len(body),
+        b"" if head else body,
+    )
+
+
+def encode_stream_head(
+    status: int,
+    *,
+    content_type: bytes,
+    extra_headers: Sequence[tuple[bytes, bytes]] = (),
+    keep_alive: bool = True,
+    chunked: bool = True,
+    date: bytes | None = None,
+) -> bytes:
+    """The head of a response whose body comes piece by piece.
+
+    Args:
+        status: 200 to 599 but those without content.
+        chunked: the client spoke HTTP/1.1: the pieces go through `encode_chunk` and end in `LAST_CHUNK`.
+            False for HTTP/1.0: the pieces are written as they are and the end is the connection's close,
+            so `keep_alive` counts for nothing. After HEAD no piece is written at all.
+
+    Raises:
+        ValueError: as `encode_response`.
+    """
+    if status in _WITHOUT_CONTENT:
+        raise ValueError(f"a {status} has no body")
+    start = _head_start(status, content_type, b"keep-alive" if keep_alive and chunked else b"close")
+    return b"%b%b%b%b\r\n" % (
+        start,
+        _date_line(date),
+        render_fields(extra_headers),
+        b"transfer-encoding: chunked\r\n" if chunked else b"",
+    )

@@ -1,0 +1,281 @@
+"""The server's side of one HTTP/1.1 connection: bytes in, whole requests out, in order.
+
+    IDLE --bytes--> HEADERS --head complete--> BODY --body complete--> IDLE
+      any --a fault, a last request, the end of input--> CLOSED          IDLE/HEADERS --handshake--> UPGRADED
+
+The driver hands over what it read and takes events until there are none; a request is parsed when it is
+asked for, so a burst of pipelined ones costs nothing before its turn. What an event says depends on the
+bytes alone, never on how they were split.
+
+Two judges: `request_head` and the bounds decide where a message begins and ends; llhttp parses each head,
+in one piece, and must agree. A body is sliced here; llhttp is told of it only to stay in step. It cannot
+be told of a chunked body (see `chunked`), and after an upgrade offer it believes that there is none: then
+the next request gets a fresh parser, so that an offer we ignore (h2c) cannot shift the framing.
+
+Source: RFC 9112; RFC 9110 7.8 (Upgrade), 10.1.1 (Expect).
+"""
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from ...config.errors import HeadersTooLarge, HttpFault, TargetTooLong, TransitionError
+from .chunked import ChunkedBody
+from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
+from .fields import FieldSink, check_unfinished
+from .framing import CHUNKED
+from .limits import Http1Limits
+from .request_head import (
+    match_request_line,
+    parser_fault,
+    request_framing,
+    request_line_bytes_max,
+    request_line_fault,
+)
+
+# Members by name, because the hot path reads them and access through the class is slow.
+IDLE, HEADERS, BODY, CLOSED, UPGRADED = Phase
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class ServerConnection:
+    """Reads the requests of one connection. No sockets, no clock.
+
+    Attributes:
+        phase: what is waited for, once `next_event` has given None.
+        requests: how many heads have been complete.
+    """
+
+    __slots__ = (
+        "_body",
+        "_buffer",
+        "_chunks",
+        "_continue_due",
+        "_empty_lines",
+        "_eof",
+        "_in_step",
+        "_limits",
+        "_line_bytes_max",
+        "_missing",
+        "_parser",
+        "_position",
+        "_request",
+        "_scanned",
+        "_sink",
+        "phase",
+        "requests",
+    )
+
+    def __init__(self, limits: Http1Limits) -> None:
+        self._limits = limits
+        self._line_bytes_max = request_line_bytes_max(limits.target_bytes_max)
+        self.phase: Phase = IDLE
+        self.requests = 0
+        self._buffer = b""
+        self._position = 0  # of the first byte of the buffer that is not used up
+        self._scanned = 0  # bytes behind `_position` that hold no lone LF
+        self._empty_lines = 0
+        self._eof = False
+        self._continue_due = False
+        self._request: Request | None = None  # the one whose body is under way
+        self._body = bytearray()
+        self._missing = 0  # bytes of a body with a length
+        self._chunks: ChunkedBody | None = None
+        self._sink = FieldSink()
+        self._renew_parser()
+
+    def receive_data(self, data: bytes) -> None:
+        """Take what was read. Call `next_event` until it gives None before reading more.
+
+        Raises:
+            TransitionError: after an Upgrade, when the bytes are not ours.
+        """
+        if self._position == len(self._buffer):
+            self._buffer = data
+        else:
+            self._buffer = self._buffer[self._position :] + data
+        self._position = 0
+        self._continue_due = False
+        if self.phase is CLOSED:
+            self._buffer = b""
+        elif self.phase is UPGRADED:
+            raise TransitionError("an upgraded connection was given HTTP bytes")
+
+    def receive_eof(self) -> None:
+        """The other side sends no more; what it sent before is still given out, then `Closed`."""
+        self._eof = True
+
+    def next_event(self) -> Event | None:
+        """The next event, or None while more bytes are needed, and for ever after a last event.
+
+        After a request with `keep_alive` False nothing follows either, not even `Closed`.
+        """
+        try:
+            event: Event | None
+            if self._request is not None:
+                event = self._read_body(self._request)
+            elif self._position == len(self._buffer):
+                event = None
+            else:
+                event = self._read_head()
+        except HttpFault as fault:
+            self._close()
+            return Fault(fault)
+        if event is None and self._eof and self.phase not in (CLOSED, UPGRADED):
+            clean = self.phase is IDLE
+            self._close()
+            return Closed(clean)
+        return event
+
+    def take_continue(self) -> bytes:
+        """`CONTINUE` once, if the client waits for it before it sends the body; else nothing.
+
+        To be asked, and sent, when `next_event` has given None and every earlier request is answered.
+        It is no event, since it depends on whether a first byte of the body has come by then.
+        """
+        if not self._continue_due:
+            return b""
+        self._continue_due = False
+        return CONTINUE
+
+    def _renew_parser(self) -> None:
+        self._parser = HttpRequestParser(self._sink)
+        self._in_step = True
+        # llhttp heeds `Proxy-Connection: close` and then refuses what follows; persistence is ours to decide.
+        self._parser.set_dangerous_leniencies(lenient_keep_alive=True)
+
+    def _close(self) -> None:
+        self.phase = CLOSED
+        self._buffer = b""
+        self._position = 0
+        self._request = None
+
+    def _read_head(self) -> Event | None:
+        buffer, start = self._buffer, self._position
+        line = match_request_line(buffer, start, start + self._line_bytes_max)
+        if line is None:
+            return self._await_request_line()
+        method, target, path, query, minor = line.groups()
+        limits = self._limits
+        if len(target) > limits.target_bytes_max:
+            raise TargetTooLong(expected=f"at most {limits.target_bytes_max} bytes")
+        if path is None:
+            if method != b"OPTIONS":
+                raise HttpFault(field="request target", expected="* with OPTIONS only", got=method)
+            path = target
+        after_line = line.end()
+        end = buffer.find(b"\r\n\r\n", after_line - 2, after_line + limits.header_bytes_max) + 4
+        if end < 4:
+            self._await_fields(after_line)
+            return None
+        self._position = end
+        self._scanned = self._empty_lines = 0
+
+        http_minor = 1 if minor == b"1" else 0
+        headers = self._parse_fields(buffer[start:end], http_minor)
+        length, keep_alive, expects_continue, websocket = request_framing(
+            method, http_minor, headers, limits.body_bytes_max
+        )
+        self.requests += 1
+        if self.requests >= limits.requests_per_connection_max:
+            keep_alive = False
+        request = Request(method, target, path, query, http_minor, headers, keep_alive)
+        if websocket:
+            return self._upgrade(request)
+        if 0 <= length <= len(buffer) - end:
+            self._position = end + length
+            return self._finish(request, buffer[end : end + length])
+        return self._start_body(request, length, continue_due=expects_continue and end == len(buffer))
+
+    def _await_request_line(self) -> Event | None:
+        """There is no request line yet: skip empty lines, refuse what cannot become one."""
+        buffer, position = self._buffer, self._position
+        while buffer.startswith(b"\r\n", position):
+            position += 2
+            self._empty_lines += 1
+            if self._empty_lines > self._limits.empty_lines_max:
+                raise HttpFault("too many empty lines ahead of the request line")
+        if position != self._position:
+            self._position = position
+            return self._read_head() if position < len(buffer) else None
+        if buffer[position:] == b"\r":
+            return None
+        fault = request_line_fault(buffer, position, position + self._line_bytes_max)
+        if fault:
+            raise fault
+        self.phase = HEADERS
+        return None
+
+    def _await_fields(self, after_line: int) -> None:
+        scanned = self._position + self._scanned
+        check_unfinished(self._buffer, after_line, scanned, self._limits.header_bytes_max)
+        self._scanned = len(self._buffer) - self._position
+        self.phase = HEADERS
+
+    def _parse_fields(self, head: bytes, http_minor: int) -> Headers:
+        sink = self._sink
+        headers: Headers = []
+        sink.fields = headers
+        sink.messages = 0
+        try:
+            self._parser.feed_data(head)
+        except HttpParserUpgrade as offer:
+            self._in_step = False
+            if offer.args[0] != len(head):
+                raise HttpFault("the parsers disagree about the end of the head") from None
+        except HttpParserError as error:
+            raise parser_fault(str(error), head, http_minor) from None
+        if len(headers) > self._limits.header_count_max:
+            raise HeadersTooLarge(expected=f"at most {self._limits.header_count_max} fields")
+        return headers
+
+    def _start_body(self, request: Request, length: int, *, continue_due: bool) -> Event | None:
+        if length == CHUNKED:
+            self._chunks = ChunkedBody(self._limits)
+            self._position -= 2  # it begins with the CRLF that ends the head
+            self._in_step = False
+        self._missing = length
+        self._body = bytearray()
+        self._request = request
+        self._continue_due = continue_due
+        self.phase = BODY
+        return self._read_body(request)
+
+    def _read_body(self, request: Request) -> Event | None:
+        buffer, position, chunks = self._buffer, self._position, self._chunks
+        if chunks:
+            self._position = chunks.read(buffer, position)
+            if not chunks.complete:
+                return None
+            self._chunks = None
+            return self._finish(request, bytes(chunks.data))
+        piece = buffer[position : position + self._missing]
+        self._position = position + len(piece)
+        self._body += piece
+        self._missing -= len(piece)
+        return None if self._missing else self._finish(request, bytes(self._body))
+
+    def _finish(self, request: Request, body: bytes) -> Request:
+        if not self._in_step:
+            self._renew_parser()
+        else:
+            if body:
+                self._step_over(body)
+            if self._sink.messages != 1:
+                raise HttpFault("the parsers disagree about the end of the request")
+        request.body = body
+        self._request = None
+        self.phase = IDLE
+        if not request.keep_alive:
+            self._close()
+        return request
+
+    def _step_over(self, body: bytes) -> None:
+        try:
+            self._parser.feed_data(body)
+        except HttpParserError as error:
+            raise HttpFault(str(error)) from None
+
+    def _upgrade(self, request: Request) -> Upgrade:
+        trailing = self._buffer[self._position :]
+        self._close()
+        self.phase = UPGRADED
+        return Upgrade(request, trailing)
