@@ -82,7 +82,7 @@ def bench_order_hash_and_sign_eth_account(
     eth_account: Peer, in_peer: Callable[[Peer, str, int], None]
 ) -> None:
     ours = to_65(*KEY.sign(DIGEST_OF(rfq_order(19))))
-    assert eth_account.run("sign", 20) == ours.hex()
+    assert eth_account.ask("sign 20") == ours.hex()
     in_peer(eth_account, "sign", 20)
 
 
@@ -111,7 +111,7 @@ def bench_recover_address(benchmark: Any) -> None:
 
 
 def bench_recover_address_eth_account(eth_account: Peer, in_peer: Callable[[Peer, str, int], None]) -> None:
-    assert eth_account.run("recover", 1) == KEY.address.hex()
+    assert eth_account.ask("recover 1") == KEY.address.hex()
     in_peer(eth_account, "recover", 20)
 
 

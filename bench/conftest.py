@@ -53,6 +53,6 @@ def in_peer(benchmark: Any) -> Callable[[Peer, str, int], None]:
 
     def run(peer: Peer, operation: str, count: int) -> None:
         benchmark.extra_info["operations_per_call"] = count
-        benchmark(peer.run, operation, count)
+        benchmark(peer.ask, f"{operation} {count}")
 
     return run

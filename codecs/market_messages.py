@@ -265,7 +265,7 @@ class ContractParams(Struct, frozen=True):
 
 
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /swap: as GET /prices, then what POST /transactions asks for; userAddress required."""
+    """interop.md 3, GET /swap: as GET /prices, and what POST /transactions asks for; userAddress required."""
 
     user_address: str = ""
     slippage: SlippageBps | None = None

@@ -1,27 +1,31 @@
-"""A peer as a process: `run(operation, count)` makes it repeat an operation and waits until it is done."""
+"""Another implementation as a process: a line asks, a line answers."""
 
 import subprocess
 from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).parents[2]
+PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 class Peer:
-    """One line asks ("sign 50"), one line answers ("done")."""
+    """A process that answers lines until it is closed."""
 
-    def __init__(self, python: Path, script: Path) -> None:
-        if not python.exists():
-            raise FileNotFoundError(f"{python} is missing: make setup-peers")
+    def __init__(self, *command: str | Path, folder: Path = ROOT) -> None:
         self._process = subprocess.Popen(
-            [python, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            list(map(str, command)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            cwd=folder,
         )
 
-    def run(self, operation: str, count: int) -> str:
+    def ask(self, line: str) -> str:
+        """Send one line and wait for its answer."""
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(f"{operation} {count}\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(line + "\n")
         answer = self._process.stdout.readline().strip()
         if not answer:
             raise RuntimeError(f"the peer ended with {self._process.wait()}")
@@ -39,4 +43,7 @@ class Peer:
 
 
 def eth_account_peer() -> Peer:
-    return Peer(ROOT / ".venv-peers" / "bin" / "python", ROOT / "bench" / "peers" / "eth_account_peer.py")
+    """eth-account signing and recovering: `sign 50` and `recover 50` repeat the operation so many times."""
+    if not PEERS_PYTHON.exists():
+        raise FileNotFoundError(f"{PEERS_PYTHON} is missing: make setup-peers")
+    return Peer(PEERS_PYTHON, ROOT / "bench" / "peers" / "eth_account_peer.py")
