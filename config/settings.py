@@ -246,6 +246,10 @@ def _only(tree: dict[str, Any], path: list[str], key: str) -> dict[str, Any]:
 
 def _check(settings: Settings) -> None:
     """What types cannot say."""
+    try:
+        Path(settings.state_dir).expanduser()
+    except RuntimeError as error:
+        raise ConfigError("state_dir", str(error)) from None
     for chain_id, chain in settings.chains.items():
         for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault"):
             address = getattr(chain, name)

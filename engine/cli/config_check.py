@@ -34,7 +34,7 @@ def check_command(path: Path | None) -> None:
     check_addresses(settings)
     keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
     request_verifier(settings)
-    console = Console(markup=False, highlight=False, soft_wrap=True)
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(_chains_table(settings))
     console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
     console.print(f"tokens            {len(settings.tokens)}")

@@ -2,7 +2,7 @@
 
 
 def everything_told(error: BaseException) -> str:
-    """Text, repr, arguments and attributes of an exception and of its causes and contexts, suppressed or not."""
+    """Text, repr and attributes of an exception, of its causes and its contexts, suppressed or not."""
     told: list[str] = []
     todo: list[BaseException | None] = [error]
     while todo:

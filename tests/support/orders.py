@@ -62,5 +62,3 @@ def typed_data_of(order_type: TypedStruct[Any], order: msgspec.Struct) -> dict[s
         "primaryType": order_type.name,
         "message": value,
     }
-
-

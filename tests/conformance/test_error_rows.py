@@ -1,0 +1,148 @@
+"""Document 1, "Errors": each row of its table, word for word, is a row of our catalogue."""
+
+import pytest
+
+from cambist.config import errors
+from cambist.config.catalogue import errors_document
+from cambist.config.errors import RequestError, request_rows
+
+SPEC_ROWS: list[tuple[str, dict[str, type[RequestError]]]] = [
+    ("400 missing slippage", {"missing slippage": errors.MissingSlippage}),
+    (
+        "400 No route (same-chain or crosschain)",
+        {"No route": errors.NoRoute, "No route (crosschain)": errors.NoRoute},
+    ),
+    ("400 Token not supported", {"Token not supported": errors.TokenNotSupported}),
+    (
+        "400 Invalid srcToken / Invalid destToken",
+        {"Invalid srcToken": errors.InvalidToken, "Invalid destToken": errors.InvalidToken},
+    ),
+    ("422 Unsupported chain", {"Unsupported chain": errors.UnsupportedChain}),
+    ("400 route validation failed", {"route validation failed": errors.RouteValidationFailed}),
+    ("400 missing deadline", {"missing deadline": errors.MissingDeadline}),
+    (
+        "400 InvalidTWAPParams / InvalidTWAPBuyParams",
+        {
+            "InvalidTWAPParams": errors.InvalidTWAPParams,
+            "InvalidTWAPBuyParams": errors.InvalidTWAPBuyParams,
+        },
+    ),
+    (
+        "400 InvalidTWAPSrcAmount / InvalidTWAPBuyDestAmount",
+        {
+            "InvalidTWAPSrcAmount": errors.InvalidTWAPSrcAmount,
+            "InvalidTWAPBuyDestAmount": errors.InvalidTWAPBuyDestAmount,
+        },
+    ),
+    ("400 InvalidExternalOrderParams", {"InvalidExternalOrderParams": errors.InvalidExternalOrderParams}),
+    (
+        "400 InvalidProductiveOrderParams",
+        {"InvalidProductiveOrderParams": errors.InvalidProductiveOrderParams},
+    ),
+    ("400 Permit / Permit2 required (build)", {"Permit / Permit2 required": errors.PermitRequired}),
+    ("400 Invalid signature (submit)", {"Invalid signature": errors.InvalidSignature}),
+    ("400 Order expired", {"Order expired": errors.OrderExpired}),
+    ("400 InsufficientAllowance", {"InsufficientAllowance": errors.InsufficientAllowance}),
+    ("400 InsufficientBalance", {"InsufficientBalance": errors.InsufficientBalance}),
+    (
+        "400 deadline must allow enough time for all slices to execute",
+        {"deadline must allow enough time for all slices to execute": errors.TwapDeadlineTooShort},
+    ),
+    (
+        "400 totalSrcAmount must be >= numSlices (also totalDestAmount, maxSrcAmount)",
+        {
+            "totalSrcAmount must be >= numSlices": errors.TwapTotalTooSmall,
+            "totalDestAmount must be >= numSlices": errors.TwapTotalTooSmall,
+            "maxSrcAmount must be >= numSlices": errors.TwapTotalTooSmall,
+        },
+    ),
+    ("400 Invalid signature (cancel)", {"Invalid signature": errors.InvalidCancelSignature}),
+    ("400 Order already settled", {"Order already settled": errors.OrderAlreadySettled}),
+    ("400 orderIds.length > 100", {"orderIds.length > 100": errors.TooManyOrderIds}),
+    (
+        "400 Invalid priceRoute / Stale priceRoute",
+        {"Invalid priceRoute": errors.InvalidPriceRoute, "Stale priceRoute": errors.StalePriceRoute},
+    ),
+    ("422 Partner not allowed", {"Partner not allowed": errors.PartnerNotAllowed}),
+    ("429", {"rate limit exceeded": errors.RateLimited}),
+]
+"""The first column of the table, and what it says: message -> the class that carries it."""
+
+CASES = [
+    pytest.param(int(cell[:3]), message, kind, id=f"{cell[:3]} {message} {kind.__name__}")
+    for cell, said in SPEC_ROWS
+    for message, kind in said.items()
+]
+
+SPEC_HANDLING = {
+    errors.MissingSlippage: "add `slippage` in basis points and retry",
+    errors.NoRoute: "check decimals; retry with `mode=ALL`; reduce size",
+    errors.TokenNotSupported: "check support before quoting",
+    errors.InvalidToken: "use the mixed-case placeholder",
+    errors.UnsupportedChain: "check GET /chains",
+    errors.RouteValidationFailed: "pass the route verbatim",
+    errors.MissingDeadline: "pass Unix seconds",
+    errors.InvalidTWAPParams: "provide all required fields",
+    errors.InvalidTWAPBuyParams: "provide all required fields",
+    errors.InvalidTWAPSrcAmount: "requote the per-slice amount",
+    errors.InvalidTWAPBuyDestAmount: "requote the per-slice amount",
+    errors.InvalidExternalOrderParams: "supply both",
+    errors.InvalidProductiveOrderParams: "supply it",
+    errors.PermitRequired: "attach a signed payload; a separate approval is not accepted for these tokens",
+    errors.InvalidSignature: "sign `toSign` exactly; submit `toSign.value`",
+    errors.OrderExpired: "rebuild or use a later deadline",
+    errors.InsufficientAllowance: "approve the Delta spender, not the Market router",
+    errors.InsufficientBalance: "requote and rebuild",
+    errors.TwapDeadlineTooShort: "extend deadline or reduce slices or interval",
+    errors.TwapTotalTooSmall: "raise total or lower `numSlices`",
+    errors.OrderAlreadySettled: "cancel only PENDING, AWAITING_SIGNATURE, ACTIVE, SUSPENDED orders",
+    errors.TooManyOrderIds: "chunk to at most 100",
+    errors.InvalidPriceRoute: "requote and pass verbatim",
+    errors.StalePriceRoute: "requote and pass verbatim",
+    errors.PartnerNotAllowed: "drop the parameter",
+    errors.RateLimited: "back off and retry",
+}
+"""The third column. The cancel signature's is ours: the table speaks of a payload, we name where it is."""
+
+
+@pytest.mark.parametrize(("status", "message", "kind"), CASES)
+def test_row_carries_the_documents_status_and_message(
+    status: int, message: str, kind: type[RequestError]
+) -> None:
+    error = kind("what was wrong", message=message)
+    assert error.status == status
+    assert error.message == message
+    assert str(error) == f"{message}: what was wrong"
+
+
+@pytest.mark.parametrize(("status", "message", "kind"), CASES)
+def test_row_is_in_the_served_catalogue(status: int, message: str, kind: type[RequestError]) -> None:
+    assert kind in request_rows()
+    (row,) = (
+        row
+        for row in errors_document()["errors"]
+        if (row["match"], row["endpoint"]) == (message, kind.endpoint)
+    )
+    assert (row["status"], row["cause"], row["fix"]) == (status, kind.cause, kind.fix)
+
+
+@pytest.mark.parametrize(
+    ("kind", "handling"), SPEC_HANDLING.items(), ids=[kind.__name__ for kind in SPEC_HANDLING]
+)
+def test_fix_starts_with_the_documents_handling(kind: type[RequestError], handling: str) -> None:
+    assert kind.fix.startswith(handling)
+
+
+def test_both_signature_rows_have_one_tag_for_clients() -> None:
+    assert (
+        errors.InvalidCancelSignature.error_type == errors.InvalidSignature.error_type == "InvalidSignature"
+    )
+    assert errors.InvalidCancelSignature.endpoint == "POST /v2/delta/orders/cancel"
+
+
+def test_a_rate_limited_caller_is_told_when_to_come_back() -> None:
+    assert errors.RateLimited.retry_after_s == 1
+
+
+def test_table_here_is_as_long_as_the_documents() -> None:
+    assert len(SPEC_ROWS) == 24

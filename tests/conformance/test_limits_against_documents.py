@@ -1,0 +1,94 @@
+"""Each number that the documents fix, as they write it, against the constant that holds it."""
+
+import pytest
+
+from cambist.config import limits
+from cambist.config.chains import SHIPPED_CHAINS
+
+NUMBERS: list[tuple[str, str, object]] = [
+    # (where it stands, constant, value)
+    ("D1 Limits: slippage, 0 to 10000 basis points", "SLIPPAGE_BPS_MIN", 0),
+    ("D1 Limits: slippage, 0 to 10000 basis points", "SLIPPAGE_BPS_MAX", 10_000),
+    ("D1 Limits: slippage, 100 = 1%", "BPS_ONE", 100 * 100),
+    ("D1 Limits: slippage, default 100 on build", "BUILD_SLIPPAGE_BPS_DEFAULT", 100),
+    ("D1 Limits: partnerFeeBps, 0 to 200", "PARTNER_FEE_BPS_MIN", 0),
+    ("D1 Limits: partnerFeeBps, 0 to 200", "PARTNER_FEE_BPS_MAX", 200),
+    ("D1 GET /v2/quote: partner, default anon (1 bps fee)", "ANON_FEE_BPS", 1),
+    ("D1 POST /transactions: isCapSurplus, caps surplus at 1%", "SURPLUS_CAP_BPS", 100),
+    ("D1 Limits: interval, at least 60 seconds", "TWAP_INTERVAL_MIN_S", 60),
+    ("D1 Limits: numSlices, at least 2", "TWAP_SLICES_MIN", 2),
+    ("D1 Limits: cancel batch, at most 100 order ids", "CANCEL_IDS_MAX", 100),
+    ("D1 Limits: quote freshness, about 30 seconds", "ROUTE_FRESH_MS", 30 * 1_000),
+    ("D1 Limits: maxImpact default, 15 percent", "MAX_IMPACT_PERCENT_DEFAULT", 15),
+    ("D1 Limits: route tokens, at most 4", "ROUTE_TOKENS_MAX", 4),
+    ("D1 GET /prices: version, 5 or 6.2", "MARKET_VERSIONS", ("5", "6.2")),
+    ("D1 GET /prices: version, default 5 when omitted", "MARKET_VERSION_DEFAULT", "5"),
+    ("D1 GET /prices: network, default 1", "NETWORK_DEFAULT", 1),
+    ("D1 Limits: Delta quote chains", "QUOTE_CHAINS", (1, 10, 56, 100, 130, 137, 8453, 42161, 43114)),
+    ("D1 Limits: Market chains", "MARKET_CHAINS", (1, 10, 56, 137, 8453, 42161, 43114, 100)),
+    ("choices 2: Delta not on 100 and 43114", "DELTA_CHAINS", (1, 10, 56, 130, 137, 8453, 42161)),
+    (
+        "D1: native token placeholder, mixed case exactly",
+        "NATIVE_PLACEHOLDER",
+        "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE",
+    ),
+    ("D2: RFQ contract's chains", "RFQ_CHAINS", (1, 10, 56, 137, 8453, 42161, 43114, 100)),
+    ("D2 Versioning: signing domain version is 1", "RFQ_DOMAIN_VERSION", "1"),
+    ("D2 Order: per-maker nonce in the lower 96 bits", "OTC_NONCE_BITS", 96),
+    ("D2 Limits: limit 100", "LISTING_LIMIT_DEFAULT", 100),
+    ("D2 Limits: offset 0", "LISTING_OFFSET_DEFAULT", 0),
+    ("choices 24: limit at most 1000", "LISTING_LIMIT_MAX", 1_000),
+    ("D3 Limits: timestamp tolerance, about 30 seconds either way", "AUTH_TOLERANCE_MS", 30 * 1_000),
+    ("D3 Limits: order expiry, at least 2 minutes in the future", "FIRM_EXPIRY_MIN_S", 2 * 60),
+    ("D3 Limits: nonceAndMeta random part, below 2^96", "FIRM_RANDOM_BITS", 96),
+    ("D3 Limits: token type, ERC20 only", "TOKEN_TYPE", "ERC20"),
+    ("interop 3: GET /v2/delta/orders, limit 100", "ORDER_PAGE_LIMIT_DEFAULT", 100),
+    ("interop 3: GET /v2/delta/orders, at most 1000", "ORDER_PAGE_LIMIT_MAX", 1_000),
+    ("choices 19: two live keys for rotation", "AUTH_KEYS_PER_DOMAIN_MAX", 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "value"), NUMBERS, ids=[f"{name}: {source}" for source, name, _ in NUMBERS]
+)
+def test_constant_is_the_documents_number(source: str, name: str, value: object) -> None:
+    assert getattr(limits, name) == value, source
+
+
+def test_constants_taken_from_a_document_are_all_in_the_table() -> None:
+    outside = {
+        name
+        for name, value in vars(limits).items()
+        if name.isupper() and isinstance(value, int | str | tuple) and name not in {row[1] for row in NUMBERS}
+    }
+    ours = (
+        "UINT256_", "AMOUNT_", "DECIMAL_", "TOKEN_DECIMALS_", "JSON_", "MAKER_JSON_", "TYPED_DATA_",
+        "REFUSED_", "NAME_", "QUERY_BYTES_", "QUERY_PARAMETERS_", "ROUTE_BYTES_", "AUTH_HEADER_", "REPLAY_",
+        "KEY_FILE_", "KEYSTORE_",
+    )  # fmt: skip
+    assert {name for name in outside if not name.startswith(ours)} == set()
+
+
+def test_amounts_are_bounded_by_the_contracts_word() -> None:
+    assert limits.UINT256_MAX == (1 << 256) - 1
+    assert len(str(limits.UINT256_MAX)) == limits.AMOUNT_DIGITS_MAX
+
+
+def test_decimals_have_room_for_the_finest_token() -> None:
+    assert limits.TOKEN_DECIMALS_MAX <= limits.DECIMAL_FRACTION_DIGITS_MAX
+
+
+@pytest.mark.parametrize(
+    ("role", "chains"),
+    [
+        ("delta", {1, 10, 56, 130, 137, 8453, 42161}),
+        ("market", {1, 10, 56, 100, 137, 8453, 42161, 43114}),
+        ("rfq", {1, 10, 56, 100, 137, 8453, 42161, 43114}),
+    ],
+)
+def test_shipped_chains_serve_the_documents_roles(role: str, chains: set[int]) -> None:
+    assert {chain_id for chain_id, chain in SHIPPED_CHAINS.items() if getattr(chain, role)} == chains
+
+
+def test_shipped_chains_are_those_one_can_quote_on() -> None:
+    assert set(SHIPPED_CHAINS) == {1, 10, 56, 100, 130, 137, 8453, 42161, 43114}

@@ -1,0 +1,49 @@
+"""The shipped chains."""
+
+import msgspec
+import pytest
+
+from cambist.config.chains import SHIPPED_CHAINS, Chain
+from cambist.crypto.addresses import checked_address
+
+
+@pytest.mark.parametrize(
+    ("chain_id", "name", "native", "wrapped"),
+    [
+        (1, "Ethereum", "ETH", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"),
+        (10, "Optimism", "ETH", "0x4200000000000000000000000000000000000006"),
+        (56, "BNB Smart Chain", "BNB", "0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c"),
+        (100, "Gnosis", "xDAI", "0xe91D153E0b41518A2Ce8Dd3D7944Fa863463a97d"),
+        (130, "Unichain", "ETH", "0x4200000000000000000000000000000000000006"),
+        (137, "Polygon", "POL", "0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270"),
+        (8453, "Base", "ETH", "0x4200000000000000000000000000000000000006"),
+        (42161, "Arbitrum One", "ETH", "0x82aF49447D8a07e3bd95BD0d56f35241523fBab1"),
+        (43114, "Avalanche C-Chain", "AVAX", "0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7"),
+    ],
+)
+def test_shipped_chain(chain_id: int, name: str, native: str, wrapped: str) -> None:
+    chain = SHIPPED_CHAINS[chain_id]
+    assert (chain.name, chain.native_symbol, chain.wrapped_native) == (name, native, wrapped)
+    assert chain.confirmations >= 1
+    checked_address(chain.wrapped_native)
+
+
+@pytest.mark.parametrize("chain_id", SHIPPED_CHAINS)
+def test_no_contract_of_ours_is_claimed_to_be_anywhere(chain_id: int) -> None:
+    chain = SHIPPED_CHAINS[chain_id]
+    assert {chain.router, chain.delta_contract, chain.rfq_contract, chain.executor, chain.fee_vault} == {""}
+
+
+def test_signing_domains_have_our_names_by_default() -> None:
+    chain = Chain(name="devnet")
+    assert (chain.rfq_domain_name, chain.delta_domain_name, chain.delta_domain_version) == (
+        "Cambist RFQ",
+        "Cambist Delta",
+        "1",
+    )
+    assert (chain.delta, chain.market, chain.rfq) == (False, False, False)
+
+
+def test_a_misspelt_setting_of_a_chain_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError, match="rfq_contrat"):
+        msgspec.convert({"name": "x", "rfq_contrat": "0x"}, Chain)

@@ -1,0 +1,123 @@
+"""The command as a process: help, exit statuses, standard input, and how errors look."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cambist import __version__
+from cambist.config.limits import JSON_BYTES_MAX, TYPED_DATA_BYTES_MAX
+from cambist.engine.cli import cli
+
+SECRET = "correct horse battery staple"
+HMAC = (
+    "hmac",
+    "sign",
+    "POST",
+    "/1/firm",
+    "--domain",
+    "venue",
+    "--access-key",
+    "k1",
+    "--secret",
+    "env:SECRET",
+)
+
+
+def cambist(*arguments: str, stdin: bytes = b"", home: str = "/") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "cambist", *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        cwd=home,
+        env=os.environ | {"SECRET": SECRET, "HOME": home},
+    )
+
+
+def test_help_lists_every_command_and_where_to_start() -> None:
+    done = cambist("--help")
+    assert (done.returncode, done.stderr) == (0, b"")
+    listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
+    assert [line.split()[0] for line in listed if line] == ["demo", "typed-data", "hmac", "keys", "config"]
+    assert set(cli.commands) == {"demo", "typed-data", "hmac", "keys", "config"}
+    for command in (
+        "cambist demo",
+        "cambist typed-data hash FILE",
+        "cambist keys new",
+        "cambist config check",
+    ):
+        assert command.encode() in done.stdout
+
+
+def test_the_body_on_standard_input_is_signed() -> None:
+    done = cambist(*HMAC, "--timestamp", "1700000000000", "--body", "-", "--explain", stdin=b"\xff{}\n")
+    assert done.returncode == 0
+    assert [line.split(b": ")[0] for line in done.stdout.splitlines()] == [
+        b"X-AUTH-DOMAIN",
+        b"X-AUTH-ACCESS-KEY",
+        b"X-AUTH-TIMESTAMP",
+        b"X-AUTH-SIGNATURE",
+    ]
+    assert done.stderr.endswith(b"1700000000000POST/1/firm\xff{}\n\n")
+    assert SECRET.encode() not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bytes_max"),
+    [
+        pytest.param((*HMAC, "--body", "-"), JSON_BYTES_MAX, id="hmac"),
+        pytest.param(("typed-data", "hash", "-"), TYPED_DATA_BYTES_MAX, id="typed-data"),
+    ],
+)
+def test_endless_input_is_refused(arguments: tuple[str, ...], bytes_max: int) -> None:
+    done = cambist(*arguments, stdin=b" " * (bytes_max + 1))
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == f"Error: Invalid input: <stdin>: expected at most {bytes_max} bytes\n".encode()
+
+
+def test_our_errors_end_with_status_1_and_one_line() -> None:
+    done = cambist("keys", "address", "--key", "env:ABSENT")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr == b"Error: --key: environment variable ABSENT is not set or empty\n"
+
+
+def test_wrong_usage_ends_with_status_2_and_says_how() -> None:
+    done = cambist("keys", "new")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Usage: cambist keys new [OPTIONS]" in done.stderr
+    assert b"Missing option '--out'" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["trade"], ["--colour"], ["typed-data", "sing"], ["-x"]], ids=" ".join)
+def test_an_unknown_command_or_option_ends_with_status_2(arguments: list[str]) -> None:
+    assert CliRunner().invoke(cli, arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "", "demo", "typed-data", "typed-data hash", "typed-data sign", "typed-data recover", "hmac",
+        "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_a_page(command: str, flag: str) -> None:
+    result = CliRunner().invoke(cli, [*command.split(), flag], prog_name="cambist")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: cambist {command}".rstrip())
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(cli, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"cambist, version {__version__}\n")
+
+
+def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    done = cambist("demo", home=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"verified" in done.stdout
+    assert list(tmp_path.iterdir()) == []
