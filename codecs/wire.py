@@ -34,6 +34,9 @@ from ..config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MA
 
 T = TypeVar("T")
 
+_MALFORMED = {
+    "Input data was truncated": "the JSON ends too early, or a string holds half of a surrogate pair"
+}
 _EXPECTED_GOT = re.compile(r"Expected (?P<expected>.+), got (?P<got>.+)", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
 _NOT_IN_ENUM = re.compile(r"Invalid enum value (?P<got>.+)", re.DOTALL)
@@ -90,7 +93,7 @@ def decoder(kind: type[T], *, bytes_max: int) -> Callable[[bytes], T]:
         except RecursionError:
             raise InvalidInput("nested too deep") from None
         except (msgspec.MsgspecError, ValueError, OverflowError) as fault:
-            raise InvalidInput(str(fault)) from None
+            raise InvalidInput(_MALFORMED.get(str(fault), str(fault))) from None
 
     return decode
 

@@ -20,9 +20,11 @@ Source: document 1, "Errors"; documents 2 and 3, "Errors". Choice: statuses, tag
 the documents show none (docs/choices.md 4).
 """
 
+from decimal import Decimal
 from typing import ClassVar
 
 _GOT_CHARS_MAX = 80
+_JSON_WORDS = {None: "null", True: "true", False: "false"}
 _DETAIL_CHARS_MAX = 1_000
 
 
@@ -45,7 +47,9 @@ def shown(value: object) -> str:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, list | dict | tuple | set):
         return f"{type(value).__name__} of {len(value)}"
-    text = ascii(value)
+    if value is None or isinstance(value, bool):
+        return _JSON_WORDS[value]
+    text = str(value) if isinstance(value, Decimal) else ascii(value)
     return text if len(text) <= _GOT_CHARS_MAX else f"{text[:_GOT_CHARS_MAX]}..."
 
 

@@ -68,11 +68,10 @@ ROUTE_BYTES_MAX = 256 << 10
 
 # --- HMAC credentials ------------------------------------------------------------------------------
 AUTH_KEYS_PER_DOMAIN_MAX = 2  # two live keys, so that a secret can be rotated without a gap
-AUTH_HEADER_BYTES_MAX = 256
 REPLAY_ENTRIES_MAX = 4_000_000  # choices 19, when the window is on: 60 s at 60,000 requests a second
 
 # --- Keys ------------------------------------------------------------------------------------------
 KEY_FILE_BYTES_MAX = 64 << 10
-KEYSTORE_KDF_BYTES_MAX = 1 << 30  # memory that a keystore's scrypt parameters may ask for
+KEYSTORE_KDF_BYTES_MAX = 1 << 29  # memory that a keystore's scrypt parameters may ask for
 KEYSTORE_PBKDF2_ROUNDS_MAX = 10_000_000
-KEYSTORE_SCRYPT_P_MAX = 64
+KEYSTORE_SCRYPT_P_MAX = 16

@@ -11,7 +11,7 @@ from typing import NoReturn
 from . import limits
 from .errors import ConfigError
 
-_EXPECTED = "expected env:NAME or file:PATH (a secret never stands in settings itself)"
+_EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
 
 
 class Secret:

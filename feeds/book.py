@@ -8,8 +8,8 @@ strings. A `Ladder` holds a side scaled to integers:
     quote    price x base, in units of 10^-quote_scale raw units of the quote token
 
 with prefix sums of base and of quote before each level, so that a fill is a bisect and one division. The
-price scale is the largest of the side's, or larger where the quote token is finer than the base token, so that
-every quantity is an integer.
+price scale is the largest of the side's, or larger where the quote token is finer than the base token, so
+that every quantity is an integer.
 
 Source: document 3, Price grid and "GET /prices semantics"; design of the book.
 """

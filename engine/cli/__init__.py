@@ -30,7 +30,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Secrets and keys are named, never typed: env:NAME or file:PATH. "
+    epilog="Keys and passwords are named, never typed: env:NAME or file:PATH. "
     "`cambist COMMAND --help` shows a command's own page.",
 )
 @click.version_option(__version__, prog_name="cambist")

@@ -61,7 +61,8 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
 def test_the_sample_settings_load(tmp_path: Path) -> None:
     (sample,) = blocks(ROOT / "docs" / "settings.md", "toml")
     (tmp_path / "maker-key.json").write_text("01" * 32)
-    secrets = dict.fromkeys(("ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT"), "a secret")
+    names = ["ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT"]
+    secrets: dict[str, str] = dict.fromkeys(names, "a secret")
     settings = parse_settings(sample, secrets, tmp_path)
     assert settings.chains[1].rfq_domain_name == "AUGUSTUS RFQ"
     assert len(settings.auth.domains["venue"].keys) == 2

@@ -43,7 +43,9 @@ DECODERS = {
 DAMAGE = [b"", b'"', b"[", b"{", b"null", b"1.5", b"-1", b"\\ud800", b"\xff", b"NaN", b"9" * 5000]
 QUERY_NAMES = ["chainId", "srcToken", "destToken", "amount", "side", "mode", "version", "maxImpact", "status"]
 
-quick = settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+quick = settings(
+    max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None
+)
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: getattr(kind, "__name__", str(kind)))

@@ -180,7 +180,7 @@ def test_a_stream_message_as_read() -> None:
         (b"{}", "prices: missing"),
         (b'{"prices":[]}', "prices: expected an object, got an array"),
         (b'{"prices":null}', "prices: expected an object, got null"),
-        (b'{"prices":{"A/B":{"bids":7}}', "malformed"),
+        (b'{"prices":{"A/B":{"bids":7}}', "the JSON ends too early"),
         (b'{"prices":{},"message":7}', "message: expected a string or null, got an integer"),
         (b'{"error":"closed"}', "prices: missing"),
     ],
@@ -188,7 +188,7 @@ def test_a_stream_message_as_read() -> None:
 def test_a_body_that_is_no_price_body_is_refused_whole(raw: bytes, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         decode_prices(raw)
-    assert said in caught.value.detail or "truncated" in caught.value.detail
+    assert said in caught.value.detail
 
 
 def test_a_body_of_noise_is_refused_whole() -> None:

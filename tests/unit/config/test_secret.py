@@ -78,7 +78,7 @@ def test_what_is_no_reference_is_refused_and_not_repeated(reference: object) -> 
     with pytest.raises(ConfigError) as caught:
         read_secret(reference, {"K": "x"}, "keys.maker.source")
     assert str(caught.value) == (
-        "keys.maker.source: expected env:NAME or file:PATH (a secret never stands in settings itself)"
+        "keys.maker.source: expected env:NAME or file:PATH; a secret itself never stands here"
     )
 
 

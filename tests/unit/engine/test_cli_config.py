@@ -123,7 +123,7 @@ WRONG = {
     ),
     "a key that is typed": (
         GOOD.replace("env:MAKER_KEY", DIGITS),
-        "keys.maker.source: expected env:NAME or file:PATH (a secret never stands in settings itself)",
+        "keys.maker.source: expected env:NAME or file:PATH; a secret itself never stands here",
     ),
     "a secret of another encoding": (
         GOOD + 'secret_encoding = "hex"',
