@@ -1,6 +1,6 @@
 # Every target does its own set-up; a fresh machine needs python3 (3.11 to 3.13) with venv, and make.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 PEERS := .venv-peers
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles

@@ -48,7 +48,9 @@ def measure(budgets: list[Budget], laps: int, *, seconds_each: float) -> None:
     if names:
         command += ["-k", " or ".join(f"{name}[" for name in sorted(names))]
     environment = {**os.environ, "CAMBIST_BENCH_LAPS": str(laps)}
-    subprocess.run(command, check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
 
 
 def operations_table(seconds: dict[str, dict[int, float]]) -> Table:

@@ -17,6 +17,7 @@ POWERS_OF_TEN: tuple[int, ...] = tuple(
     10**exponent for exponent in range(2 * limits.DECIMAL_FRACTION_DIGITS_MAX + 1)
 )
 
+_DECIMAL_CHARS_MAX = limits.DECIMAL_WHOLE_DIGITS_MAX + 1 + limits.DECIMAL_FRACTION_DIGITS_MAX
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
 _DECIMAL_EXPECTED = (
     f"a decimal string: 1 to {limits.DECIMAL_WHOLE_DIGITS_MAX} digits, "
@@ -55,7 +56,7 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
     Raises:
         InvalidInput: not such a string.
     """
-    if type(text) is str:
+    if type(text) is str and len(text) <= _DECIMAL_CHARS_MAX:
         whole, point, fraction = text.partition(".")
         digits = whole + fraction
         if (

@@ -16,20 +16,27 @@ Choice: symbol, name and description of a token may be missing, for they are inf
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..config.errors import InvalidInput
-from ..config.limits import JSON_BYTES_MAX, MAKER_JSON_BYTES_MAX, REFUSED_ENTRIES_MAX
+from ..config.limits import (
+    JSON_BYTES_MAX,
+    MAKER_BLACKLIST_MAX,
+    MAKER_ENTRIES_MAX,
+    MAKER_JSON_BYTES_MAX,
+    MAKER_LEVELS_MAX,
+    REFUSED_ENTRIES_MAX,
+)
 from .vocabulary import TokenDecimals, TokenType, UnixSeconds
 from .wire import check_number, decoder
 
 B = TypeVar("B")
 
 Level = tuple[str, str]  # price, amount; decimal strings
-Levels = tuple[Level, ...]
+Levels = Annotated[tuple[Level, ...], Meta(max_length=MAKER_LEVELS_MAX)]
 
 
 class Token(Struct, frozen=True, kw_only=True):
@@ -61,41 +68,49 @@ class PriceGrid(Struct, frozen=True):
     asks: Levels | UnsetType = UNSET
 
 
+_Entries = Meta(max_length=MAKER_ENTRIES_MAX)
+_Blacklist = Meta(max_length=MAKER_BLACKLIST_MAX)
+Tokens = Annotated[dict[str, Token], _Entries]
+Pairs = Annotated[dict[str, Pair], _Entries]
+Prices = Annotated[dict[str, PriceGrid], _Entries]
+Addresses = Annotated[tuple[str, ...], _Blacklist]
+
+
 class TokensBody(Struct, frozen=True, omit_defaults=True):
     """Document 3, GET /tokens."""
 
-    tokens: dict[str, Token]
+    tokens: Tokens
     message: str | None = None
 
 
 class PairsBody(Struct, frozen=True, omit_defaults=True):
     """Document 3, GET /pairs."""
 
-    pairs: dict[str, Pair]
+    pairs: Pairs
     message: str | None = None
 
 
 class PricesBody(Struct, frozen=True, omit_defaults=True):
     """Document 3, GET /prices."""
 
-    prices: dict[str, PriceGrid]
+    prices: Prices
     message: str | None = None
 
 
 class BlacklistBody(Struct, frozen=True, omit_defaults=True):
     """Document 3, GET /blacklist. Addresses as the maker wrote them; duplicates are the reader's affair."""
 
-    blacklist: tuple[str, ...]
+    blacklist: Addresses
     message: str | None = None
 
 
 class StreamMessage(Struct, frozen=True, omit_defaults=True):
     """Document 3, Events: any subset of the HTTP payload keys except `order`."""
 
-    tokens: dict[str, Token] | UnsetType = UNSET
-    pairs: dict[str, Pair] | UnsetType = UNSET
-    prices: dict[str, PriceGrid] | UnsetType = UNSET
-    blacklist: tuple[str, ...] | UnsetType = UNSET
+    tokens: Tokens | UnsetType = UNSET
+    pairs: Pairs | UnsetType = UNSET
+    prices: Prices | UnsetType = UNSET
+    blacklist: Addresses | UnsetType = UNSET
     message: str | None = None
 
 
@@ -155,10 +170,10 @@ class Decoded(Struct, Generic[B], frozen=True):
 
 
 _LOOSE_TYPES: dict[str, Any] = {
-    "tokens": dict[str, Raw],
-    "pairs": dict[str, Raw],
-    "prices": dict[str, Raw],
-    "blacklist": tuple[Raw, ...],
+    "tokens": Annotated[dict[str, Raw], _Entries],
+    "pairs": Annotated[dict[str, Raw], _Entries],
+    "prices": Annotated[dict[str, Raw], _Entries],
+    "blacklist": Annotated[tuple[Raw, ...], _Blacklist],
     "message": str | None,
 }
 _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {

@@ -15,6 +15,7 @@ from ..config.errors import (
     AuthError,
     CambistError,
     ChainError,
+    InternalError,
     MakerError,
     RequestError,
     ServiceUnavailable,
@@ -26,6 +27,7 @@ from .vocabulary import ChainId, Name, TokenDecimals
 from .wire import check_number
 
 _AWAY = ServiceUnavailable()
+_FAULT = InternalError()
 
 
 # --- Chains, tokens, contracts ------------------------------------------------------------------------
@@ -197,13 +199,11 @@ def maker_error_body(error: CambistError) -> ErrorBody:
 
 def _public(error: CambistError) -> tuple[int, str, str]:
     """Status, errorType and text that the other side may see."""
-    if isinstance(error, RequestError):
+    if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
-    if isinstance(error, AuthError):
-        return error.status, "Unauthorized", error.detail
     if isinstance(error, ChainError | StoreError | MakerError):
         return _AWAY.status, _AWAY.error_type, _AWAY.detail
-    return 500, "InternalError", "Internal error"
+    return _FAULT.status, _FAULT.error_type, _FAULT.detail
 
 
 decode_partner_fee_query = query_decoder(PartnerFeeQuery)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .chains import SHIPPED_CHAINS, Chain
-from .errors import request_rows
+from .errors import catalogue_rows
 from .version import __version__
 
 _ERRORS_PAGE = "docs/errors.md"
@@ -34,7 +34,7 @@ def errors_document() -> dict[str, Any]:
                 "fix": row.fix,
                 "docs": _ERRORS_PAGE,
             }
-            for row in request_rows()
+            for row in catalogue_rows()
             for message in row.messages
         ],
     }
@@ -70,7 +70,7 @@ def errors_page() -> str:
         "| Status | errorType | Message | Cause | What to do | Where |",
         "|---|---|---|---|---|---|",
     ]
-    for row in request_rows():
+    for row in catalogue_rows():
         messages = "<br>".join(row.messages)
         lines.append(
             f"| {row.status} | {row.error_type} | {messages} | {row.cause} | {row.fix} | {row.endpoint} |"

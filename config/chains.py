@@ -44,6 +44,11 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     delta_domain_version: str = "1"
 
 
+CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
+ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)
+"""The settings of a chain that are addresses."""
+
+
 def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> Chain:
     return Chain(
         name=name,

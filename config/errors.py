@@ -421,6 +421,15 @@ class ServiceUnavailable(RequestError):
     retry_after_s = 1
 
 
+class InternalError(RequestError):
+    """Our fault. What happened is logged under the request id and not told."""
+
+    status = 500
+    messages = ("Internal error",)
+    cause = "a fault of this service"
+    fix = "report the request id"
+
+
 class HttpFault(RequestError):
     """The bytes never became a request one can answer in content. Subclasses say why."""
 
@@ -521,13 +530,23 @@ class HttpVersionNotSupported(HttpFault):
 
 
 class AuthError(CambistError):
-    """A request is not authenticated.
+    """A request is not authenticated. A row of the catalogue too; its text starts with a header's name.
 
     Attributes:
         header: the header at fault, e.g. `X-AUTH-TIMESTAMP`.
     """
 
-    status = 401
+    status: ClassVar[int] = 401
+    error_type: ClassVar[str] = "Unauthorized"
+    messages: ClassVar[tuple[str, ...]] = (
+        "X-AUTH-DOMAIN",
+        "X-AUTH-ACCESS-KEY",
+        "X-AUTH-TIMESTAMP",
+        "X-AUTH-SIGNATURE",
+    )
+    endpoint: ClassVar[str] = "market maker endpoints, agents"
+    cause: ClassVar[str] = "a header is missing, unknown, stale, or does not fit the signed request"
+    fix: ClassVar[str] = "sign method, path with query, and body exactly as sent; see docs/tools.md"
 
     def __init__(self, header: str, reason: str) -> None:
         super().__init__(f"{header}: {reason}")
@@ -567,12 +586,12 @@ class ConfigError(CambistError):
         self.key = key
 
 
-def request_rows() -> list[type[RequestError]]:
+def catalogue_rows() -> list[type[RequestError] | type[AuthError]]:
     """Every row class of the catalogue, in the order of this file."""
-    rows: list[type[RequestError]] = []
+    rows: list[type[RequestError | AuthError]] = []
     todo: list[type[RequestError]] = RequestError.__subclasses__()
     while todo:
         row = todo.pop(0)
         rows.append(row)
         todo = row.__subclasses__() + todo
-    return rows
+    return [*rows, AuthError]

@@ -94,7 +94,8 @@ def resolve_fee(
         PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
 
     Choice: an anon request pays its 1 bps, to the venue, only where it asks for no fee of its own; else the
-    requested fee stands alone, since an order has one recipient of fees.
+    requested fee stands alone, since an order has one recipient of fees. Tiers bound what is asked for, not
+    the venue's own 1 bps. A fee or surplus asked for without any address goes to the venue.
     """
     name = partner if partner and partner in partners else ANON
     registered = partners.get(name)
@@ -107,8 +108,9 @@ def resolve_fee(
     if registered:
         fee_bps, address = registered.fee_bps + asked, registered.address
     else:
-        fee_bps, address = asked or limits.ANON_FEE_BPS, partner_address if asked else ""
-    if fee_bps > tier.fee_bps_max:
+        fee_bps = asked or limits.ANON_FEE_BPS
+        address = partner_address if asked or takes_surplus else ""
+    if (registered or asked) and fee_bps > tier.fee_bps_max:
         raise PartnerNotAllowed(
             field="partnerFeeBps", expected=f"a sum of at most {tier.fee_bps_max}", got=fee_bps
         )

@@ -4,6 +4,7 @@ A setting that is a secret names its source and never holds it: `env:NAME` or `f
 refused, so that a settings file can be shown to anybody.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +12,7 @@ from typing import NoReturn
 from . import limits
 from .errors import ConfigError
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")  # shorter than a key, which must not be repeated
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"
 
 
@@ -56,6 +58,8 @@ def read_secret(reference: object, environ: Mapping[str, str], field: str, folde
     """
     scheme, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if scheme == "env" and name:
+        if not _VARIABLE.match(name):
+            raise ConfigError(field, f"{_EXPECTED}: what follows env: is not the name of a variable")
         text = environ.get(name)
         if not text:
             raise ConfigError(field, f"environment variable {name} is not set or empty")

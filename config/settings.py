@@ -8,8 +8,9 @@
     contracts = ["1:0x..."]
 
 The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names in upper case joined
-by two underscores, the value as TOML or else as plain text. Whatever is not a setting, in the file or in
-such a variable, is refused by name. Secrets are read once, at load, and shown nowhere.
+by two underscores, the value as plain text, or as TOML where it is quoted, a list or a table. Whatever is not
+a setting, in the file or in such a variable, is refused by name. Secrets are read once, at load, and shown
+nowhere. Numbers and booleans may stand in quotes, since the environment knows only text.
 
 What needs cryptography to be judged (checksums, keys) is judged by `cambist config check` and by each role
 when it starts; here is the shape.
@@ -24,10 +25,10 @@ from typing import Any, Literal
 import msgspec
 
 from . import limits
-from .chains import SHIPPED_CHAINS, Chain
-from .errors import ConfigError
+from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
+from .errors import ConfigError, shown
 from .partners import DEFAULT_TIER, Partner, Tier
-from .secret import Secret, read_secret
+from .secret import Secret, is_unicode, read_secret
 from .tokens import Token
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
@@ -163,7 +164,7 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Setti
             raise ValueError(error.detail.removeprefix(": ")) from None
 
     def convert(candidate: dict[str, Any]) -> Settings:
-        return msgspec.convert(candidate, Settings, str_keys=True, dec_hook=read_field)
+        return msgspec.convert(candidate, Settings, strict=False, str_keys=True, dec_hook=read_field)
 
     try:
         settings = convert(tree)
@@ -175,17 +176,22 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Setti
 
 def _override(tree: dict[str, Any], name: str, text: str) -> None:
     """Put one environment variable at its place in the tree."""
+    if not is_unicode(name + text):
+        raise ConfigError(ascii(name), "name and value must be UTF-8 text")
     keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
     table: Any = tree
     for key in keys[:-1]:
         table = table.setdefault(key, {}) if isinstance(table, dict) else None
     if not isinstance(table, dict) or not all(keys):
         raise ConfigError(name, "does not name a setting")
-    try:
-        document = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
-        document = {}
-    table[keys[-1]] = document["value"] if len(document) == 1 else text
+    table[keys[-1]] = text
+    if text.lstrip().startswith(("[", "{", '"', "'")):
+        try:
+            document = tomllib.loads(f"value = {text}")
+        except (ValueError, RecursionError):
+            document = {}
+        if len(document) == 1:
+            table[keys[-1]] = document["value"]
 
 
 def _with_shipped(chains: object) -> object:
@@ -251,16 +257,15 @@ def _check(settings: Settings) -> None:
     except RuntimeError as error:
         raise ConfigError("state_dir", str(error)) from None
     for chain_id, chain in settings.chains.items():
-        for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault"):
+        for name in ADDRESS_SETTINGS:
             address = getattr(chain, name)
-            if address and not _ADDRESS.match(address):
-                raise ConfigError(f"chains.{chain_id}.{name}", f"expected an address, got {address!r}")
+            if address:
+                _check_address(f"chains.{chain_id}.{name}", address)
         if chain.confirmations < 1:
             raise ConfigError(f"chains.{chain_id}.confirmations", f"at least 1, got {chain.confirmations}")
     _check_tokens(settings)
     for name, partner in settings.partners.items():
-        if not _ADDRESS.match(partner.address):
-            raise ConfigError(f"partners.{name}.address", f"expected an address, got {partner.address!r}")
+        _check_address(f"partners.{name}.address", partner.address)
         if partner.tier != "default" and partner.tier not in settings.tiers:
             raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
         most = settings.tiers.get(partner.tier, DEFAULT_TIER).fee_bps_max
@@ -268,6 +273,11 @@ def _check(settings: Settings) -> None:
             raise ConfigError(
                 f"partners.{name}.fee_bps", f"its tier allows at most {most}, got {partner.fee_bps}"
             )
+    prefix = settings.auth.strip_prefix
+    if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
+        raise ConfigError(
+            "auth.strip_prefix", f"expected /path without a slash at its end, got {shown(prefix)}"
+        )
     for name, domain in settings.auth.domains.items():
         if not 1 <= len(domain.keys) <= limits.AUTH_KEYS_PER_DOMAIN_MAX:
             raise ConfigError(
@@ -275,13 +285,20 @@ def _check(settings: Settings) -> None:
             )
 
 
+def _check_address(field: str, text: str) -> None:
+    """Refuse what is no address, and the two that stand for nobody: zero and the native placeholder."""
+    if not _ADDRESS.match(text) or int(text, 16) == 0 or text.lower() == limits.NATIVE_PLACEHOLDER.lower():
+        raise ConfigError(
+            field, f"expected an address, neither zero nor the native placeholder, got {shown(text)}"
+        )
+
+
 def _check_tokens(settings: Settings) -> None:
     seen: set[tuple[int, str]] = set()
     for at, token in enumerate(settings.tokens):
         if token.chain_id not in settings.chains:
             raise ConfigError(f"tokens[{at}].chain_id", f"there is no chain {token.chain_id}")
-        if not _ADDRESS.match(token.address):
-            raise ConfigError(f"tokens[{at}].address", f"expected an address, got {token.address!r}")
+        _check_address(f"tokens[{at}].address", token.address)
         for key in (token.address.lower(), token.symbol):
             if (token.chain_id, key) in seen:
                 raise ConfigError(f"tokens[{at}]", f"{key} is already listed on chain {token.chain_id}")

@@ -39,7 +39,7 @@ NULL_STRUCT_HASH = bytes(32)
 Members = tuple[tuple[str, str], ...]
 """(name, type) pairs of a struct type, in order."""
 
-_NAME = re.compile(r"[^\s()\[\],]{1,128}\Z")
+_NAME = re.compile(r"[^\s()\[\],\ud800-\udfff]{1,128}\Z")
 _ARRAY = re.compile(r"(.+)\[([0-9]{0,9})\]\Z")
 _INTEGER = re.compile(r"(u?)int([0-9]{1,3})\Z")
 _FIXED_BYTES = re.compile(r"bytes([0-9]{1,2})\Z")
@@ -61,6 +61,11 @@ def integer_bits(type_name: str) -> tuple[bool, int] | None:
     if not match or match[2].startswith("0") or int(match[2]) % 8 or int(match[2]) > 256:
         return None
     return not match[1], int(match[2])
+
+
+def integer_range(signed: bool, bits: int) -> tuple[int, int]:  # noqa: FBT001
+    """The least and the greatest value of an integer type."""
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def fixed_bytes(type_name: str) -> int | None:
@@ -112,7 +117,7 @@ class Types:
         self._type_hashes: dict[str, bytes] = {}
 
     def _references(self, name: str, members: Members) -> tuple[str, ...]:
-        if not _NAME.match(name) or is_atomic(name):
+        if not _NAME.match(name) or is_atomic(name) or name in ("uint", "int"):
             raise InvalidInput(field="types", expected="a struct name", got=name)
         seen: set[str] = set()
         inner: list[str] = []
@@ -274,7 +279,7 @@ def _integer_word(type_name: str, signed: bool, bits: int, value: object, path: 
         raise InvalidInput(
             field=path, expected=f"{type_name}: an integer, or a decimal or 0x string", got=value
         )
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = integer_range(signed, bits)
     if not low <= number <= high:
         raise InvalidInput(field=path, expected=f"{type_name}: {low} to {high}", got=value)
     return number.to_bytes(32, "big", signed=signed)

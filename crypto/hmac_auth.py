@@ -14,6 +14,7 @@ Source: document 3, "Authentication"; choices.md 19 and 20.
 """
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
@@ -32,6 +33,7 @@ _BLOCK_BYTES = 64
 _INNER_PAD = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
 _TIMESTAMP_DIGITS_MAX = 16
+_HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
 
 def decode_secret(secret: str, encoding: SecretEncoding = "utf8") -> bytes:
@@ -96,8 +98,8 @@ class RequestSigner:
     __slots__ = ("_access_key", "_domain", "_key")
 
     def __init__(self, domain: str, access_key: str, secret: bytes) -> None:
-        self._domain = domain
-        self._access_key = access_key
+        self._domain = _header_value(DOMAIN_HEADER, domain)
+        self._access_key = _header_value(ACCESS_KEY_HEADER, access_key)
         self._key = HmacKey(secret)
 
     def headers(self, timestamp_ms: int, method: str, target: str, body: bytes = b"") -> dict[str, str]:
@@ -180,7 +182,10 @@ class RequestVerifier:
                     f"domain {domain}", f"needs 1 to {limits.AUTH_KEYS_PER_DOMAIN_MAX} keys, has {len(keys)}"
                 )
         self._domains = {
-            domain.encode(): tuple((access_key.encode(), HmacKey(secret)) for access_key, secret in keys)
+            _header_value(DOMAIN_HEADER, domain).encode(): tuple(
+                (_header_value(ACCESS_KEY_HEADER, access_key).encode(), HmacKey(secret))
+                for access_key, secret in keys
+            )
             for domain, keys in domains.items()
         }
         self._strip_prefix = strip_prefix.encode()
@@ -241,6 +246,13 @@ class RequestVerifier:
 
     def __repr__(self) -> str:
         return f"RequestVerifier({len(self._domains)} domains)"
+
+
+def _header_value(name: str, text: str) -> str:
+    """A configured header value; ConfigError for one that a header line cannot carry."""
+    if not _HEADER_VALUE.match(text):
+        raise ConfigError(name, "expected visible ASCII, and at least one character")
+    return text
 
 
 def _text(raw: bytes) -> str:

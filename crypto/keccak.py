@@ -1,10 +1,15 @@
 """Keccak-256 as Ethereum uses it (the original padding, not SHA3-256's).
 
-pycryptodome's public object costs three to four times the permutation itself. From 4.2 on its C library
-also has a one-shot call, which keeps the sponge on the C stack: we call that through cffi with one output
-buffer per thread (the call releases the GIL, so a shared buffer could be overwritten before it is read).
-The library handle is semi-private: at import the fast form is compared with the public one over lengths
-around the block size, and where it is missing or differs, the public one is used.
+pycryptodome's public object costs three to four times the permutation itself, so its C library is called
+directly, through cffi. Two forms, the faster first:
+
+    one-shot        from pycryptodome 4.1 on; the sponge lives on the C stack
+    reused state    before; one state per thread, reset for each digest
+
+The calls release the GIL, so whatever they write to is one per thread: a shared buffer could be overwritten
+before it is read, and a shared state aborts the interpreter. The library handle is semi-private: at import
+each form is compared with the public one over lengths around the block size; the first that agrees is used,
+and the public one where none does.
 
 Source: FIPS 202 section 3 with the padding of the Keccak submission; Ethereum yellow paper, appendix G.
 """
@@ -33,48 +38,90 @@ def keccak256_public(data: bytes) -> bytes:
     return _keccak.new(data=data, digest_bits=256).digest()
 
 
-def _one_shot() -> Callable[[bytes], bytes] | None:
-    """The fast form, or None where this pycryptodome has none or cffi is missing."""
+class _PerThread(threading.local):
+    """What the C calls of one thread write to."""
+
+    def __init__(self) -> None:
+        self.digest32 = _raw_api.ffi.new("uint8_t[32]")
+        self.view = _raw_api.ffi.buffer(self.digest32)
+        self.state: Any = None
+
+    def make_state(self, library: Any) -> Any:
+        """The thread's sponge, freed with the thread's other things."""
+        pointer = _raw_api.ffi.new("void *[1]")
+        if library.keccak_init(pointer, _CAPACITY_BYTES, _ROUNDS):
+            raise ValueError("pycryptodome cannot make a keccak state")
+        self.state = _raw_api.ffi.gc(pointer[0], library.keccak_destroy)
+        return self.state
+
+
+def _library(function: str) -> Any:
+    """pycryptodome's C library if it is reached through cffi and has a function, else None."""
     library: Any = getattr(_keccak, "_raw_keccak_lib", None)
-    ffi: Any = getattr(_raw_api, "ffi", None)
-    if ffi is None or not hasattr(library, "keccak_oneshot"):
+    return library if hasattr(_raw_api, "ffi") and hasattr(library, function) else None
+
+
+def one_shot() -> Callable[[bytes], bytes] | None:
+    """The one-shot form, or None where this pycryptodome has none or cffi is missing."""
+    library = _library("keccak_oneshot")
+    if library is None:
         return None
-    one_shot = library.keccak_oneshot
-    new_buffer, view = ffi.new, ffi.buffer
-
-    class Output(threading.local):
-        def __init__(self) -> None:
-            self.digest32 = new_buffer("uint8_t[32]")
-            self.view = view(self.digest32)
-
-    output = Output()
+    digest, mine = library.keccak_oneshot, _PerThread()
 
     def keccak256(data: bytes) -> bytes:
-        mine = output
-        if one_shot(data, len(data), mine.digest32, _DIGEST_BYTES, _CAPACITY_BYTES, _ROUNDS, _KECCAK_PADDING):
+        here = mine
+        if digest(data, len(data), here.digest32, _DIGEST_BYTES, _CAPACITY_BYTES, _ROUNDS, _KECCAK_PADDING):
             return keccak256_public(data)
-        digest: bytes = mine.view[:]
-        return digest
+        digest32: bytes = here.view[:]
+        return digest32
 
     return keccak256
 
 
-def proven(fast: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes]:
-    """`fast` if it gives the known answers and agrees with the public form, else the public form."""
-    if fast is None:
-        return keccak256_public
+def reused_state() -> Callable[[bytes], bytes] | None:
+    """The form with one state per thread, or None where cffi is missing."""
+    library = _library("keccak_reset")
+    if library is None:
+        return None
+    reset, absorb, digest, mine = (
+        library.keccak_reset,
+        library.keccak_absorb,
+        library.keccak_digest,
+        _PerThread(),
+    )
+
+    def keccak256(data: bytes) -> bytes:
+        here = mine
+        state = here.state or here.make_state(library)
+        if (
+            reset(state)
+            or absorb(state, data, len(data))
+            or digest(state, here.digest32, _DIGEST_BYTES, _KECCAK_PADDING)
+        ):
+            return keccak256_public(data)
+        digest32: bytes = here.view[:]
+        return digest32
+
+    return keccak256
+
+
+def proven(*forms: Callable[[bytes], bytes] | None) -> Callable[[bytes], bytes]:
+    """The first form that gives the known answers and agrees with the public form, else the public form."""
+    return next((form for form in forms if form is not None and _agrees(form)), keccak256_public)
+
+
+def _agrees(form: Callable[[bytes], bytes]) -> bool:
     samples = [bytes(range(256)) * 3]
     samples += [b"\xa5" * length for length in (1, 31, 32, 66, 135, _BLOCK_BYTES, 137, 271, 272, 273, 288)]
     try:
-        agrees = all(fast(data) == keccak256_public(data) for data in samples) and all(
-            fast(data).hex() == answer for data, answer in _KNOWN_ANSWERS.items()
+        return all(form(data) == keccak256_public(data) for data in samples) and all(
+            form(data).hex() == answer for data, answer in _KNOWN_ANSWERS.items()
         )
-    except (TypeError, ValueError, OverflowError, SystemError):
-        agrees = False
-    return fast if agrees else keccak256_public
+    except (AttributeError, TypeError, ValueError, OverflowError, SystemError):
+        return False
 
 
-keccak256: Callable[[bytes], bytes] = proven(_one_shot())
+keccak256: Callable[[bytes], bytes] = proven(one_shot(), reused_state())
 """keccak256(data: bytes) -> digest32. Safe from any thread. `data` is bytes, not a view or a bytearray."""
 
 KECCAK_EMPTY = keccak256(b"")

@@ -51,6 +51,7 @@ class _OldCaseKeystore(msgspec.Struct):
 
     crypto: _Crypto = msgspec.field(name="Crypto")
     version: int
+    address: str = ""
 
 
 def _refuse(reason: str) -> ConfigError:
@@ -99,7 +100,7 @@ def decrypt_key(text: bytes, password: str) -> SigningKey:
     Raises:
         ConfigError: not a version 3 keystore, beyond our bounds, or the password is wrong.
     """
-    crypto = _parse(text)
+    crypto, address = _parse(text)
     iv, ciphertext, mac = (
         _hex(name, value)
         for name, value in (
@@ -114,12 +115,15 @@ def decrypt_key(text: bytes, password: str) -> SigningKey:
     if not compare_digest(keccak256(derived[16:] + ciphertext), mac):
         raise _refuse("wrong password, or the file is damaged")
     try:
-        return SigningKey(_aes_ctr(derived, iv, ciphertext))
+        key = SigningKey(_aes_ctr(derived, iv, ciphertext))
     except ValueError as error:
         raise _refuse(str(error)) from None
+    if address and address.lower().removeprefix("0x") != key.address.hex():
+        raise _refuse("its address is not that of its key")
+    return key
 
 
-def _parse(text: bytes) -> _Crypto:
+def _parse(text: bytes) -> tuple[_Crypto, str]:
     try:
         document: _Keystore | _OldCaseKeystore
         try:
@@ -130,7 +134,7 @@ def _parse(text: bytes) -> _Crypto:
         raise _refuse("not a version 3 keystore file") from None
     if document.version != 3:
         raise _refuse(f"version {document.version} is not supported, only 3")
-    return document.crypto
+    return document.crypto, document.address
 
 
 def _hex(name: str, value: object) -> bytes:

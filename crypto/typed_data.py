@@ -41,7 +41,9 @@ def hash_typed_data(document: object) -> TypedDataHashes:
     domain = document.get("domain")
     if not isinstance(domain, Mapping):
         raise InvalidInput(field="domain", expected="an object", got=domain)
-    domain_type = Types({DOMAIN_TYPE: structs.get(DOMAIN_TYPE) or domain_members(domain)})
+    domain_type = Types(
+        {DOMAIN_TYPE: structs[DOMAIN_TYPE] if DOMAIN_TYPE in structs else domain_members(domain)}
+    )
     separator = domain_type.hash_struct(DOMAIN_TYPE, domain, "domain")
     types = Types(structs)
     primary_type = document.get("primaryType")

@@ -1,14 +1,19 @@
 """From settings to what roles work with: addresses proven, keys behind their policies, request verifiers."""
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..codecs.amounts import parse_amount
-from ..config.errors import ConfigError, InvalidInput
+from ..config.chains import ADDRESS_SETTINGS
+from ..config.errors import ConfigError, InvalidInput, shown
 from ..config.settings import KeySettings, Settings
 from ..crypto.addresses import checked_address
 from ..crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret
 from ..crypto.keys import signing_key
 from ..crypto.signing_policy import PolicedKey, SigningPolicy
+
+V = TypeVar("V")
 
 _CHAIN_ID = re.compile(r"[1-9][0-9]{0,17}\Z")
 
@@ -22,13 +27,13 @@ def check_addresses(settings: Settings) -> None:
     named = [
         (f"chains.{chain_id}.{name}", getattr(chain, name))
         for chain_id, chain in settings.chains.items()
-        for name in ("wrapped_native", "router", "delta_contract", "rfq_contract", "executor", "fee_vault")
+        for name in ADDRESS_SETTINGS
     ]
     named += [(f"tokens[{at}].address", token.address) for at, token in enumerate(settings.tokens)]
     named += [(f"partners.{name}.address", partner.address) for name, partner in settings.partners.items()]
     for field, address in named:
         if address:
-            _address(field, address)
+            _configured(checked_address, field, address)
 
 
 def policed_key(name: str, settings: KeySettings) -> PolicedKey:
@@ -46,7 +51,9 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
     amounts = None
     if policy.amounts_max is not None:
         amounts = {
-            _chain_and_address(f"{field}.amounts_max", where): _amount(f"{field}.amounts_max.{where}", most)
+            _chain_and_address(f"{field}.amounts_max", where): _configured(
+                parse_amount, f"{field}.amounts_max.{where}", most
+            )
             for where, most in policy.amounts_max.items()
         }
         if len(amounts) != len(policy.amounts_max):
@@ -78,22 +85,16 @@ def request_verifier(settings: Settings) -> RequestVerifier:
     )
 
 
-def _address(field: str, text: str) -> bytes:
+def _configured(parse: Callable[[object, str], V], field: str, text: str) -> V:
+    """What `parse` makes of a setting; its refusal as the operator's error."""
     try:
-        return checked_address(text, field)
+        return parse(text, field)
     except InvalidInput as error:
-        raise ConfigError(field, error.detail.removeprefix(f"Invalid input: {field}: ")) from None
-
-
-def _amount(field: str, text: str) -> int:
-    try:
-        return parse_amount(text, field)
-    except InvalidInput as error:
-        raise ConfigError(field, error.detail.removeprefix(f"Invalid input: {field}: ")) from None
+        raise ConfigError(field, f"expected {error.expected}, got {shown(text)}") from None
 
 
 def _chain_and_address(field: str, text: str) -> tuple[int, bytes]:
     chain_id, _, address = text.partition(":")
     if not _CHAIN_ID.match(chain_id):
         raise ConfigError(field, f"expected chainId:address, got {text!r}")
-    return int(chain_id), _address(field, address)
+    return int(chain_id), _configured(checked_address, field, address)

@@ -18,7 +18,7 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ...crypto.addresses import parse_address
-from ...crypto.eip712 import Members, fixed_bytes, integer_bits, split_array
+from ...crypto.eip712 import Members, fixed_bytes, integer_bits, integer_range, split_array
 from ...crypto.eip712_compiled import CompiledStruct, attribute_name
 from ...crypto.hexadecimal import parse_hex, to_hex
 
@@ -133,7 +133,7 @@ def _reader(type_name: str) -> Callable[[object, str], Any]:
 
 
 def _integer_reader(type_name: str, signed: bool, bits: int) -> Callable[[object, str], int]:  # noqa: FBT001
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = integer_range(signed, bits)
 
     def read(value: object, field: str) -> int:
         number: int | None = None

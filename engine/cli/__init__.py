@@ -3,6 +3,10 @@
 Errors of ours end a command with one line on standard error and exit status 1; wrong usage with 2.
 """
 
+import os
+import sys
+from pathlib import Path
+
 import click
 
 from ...config.errors import CambistError
@@ -52,4 +56,6 @@ for command in (demo, typed_data, hmac, keys, config):
 
 def main() -> None:
     """Entry point of the console script and of `python -m cambist`."""
+    if sys.stdin is None:  # started with standard input closed
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115  as long-lived as the process
     cli(prog_name="cambist")

@@ -7,6 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ...config.chains import CONTRACT_SETTINGS
 from ...config.settings import Settings, read_settings
 from ...crypto.addresses import to_checksum
 from ..credentials import check_addresses, policed_key, request_verifier
@@ -50,7 +51,7 @@ def check_command(path: Path | None) -> None:
 def _chains_table(settings: Settings) -> Table:
     table = Table("id", "chain", "delta", "market", "rfq", "confirmations", "contracts set")
     for chain_id, chain in sorted(settings.chains.items()):
-        contracts = (chain.router, chain.delta_contract, chain.rfq_contract, chain.executor, chain.fee_vault)
+        contracts = [getattr(chain, name) for name in CONTRACT_SETTINGS]
         table.add_row(
             str(chain_id),
             chain.name,

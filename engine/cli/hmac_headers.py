@@ -1,6 +1,7 @@
 """`cambist hmac`: the request signature between service and market maker, for debugging by hand."""
 
 import os
+import re
 import time
 from typing import IO
 
@@ -13,6 +14,7 @@ from ...config.settings import SecretEncoding
 from ...crypto.hmac_auth import RequestSigner, decode_secret, request_payload
 from .sources import read_bounded
 
+_METHOD = re.compile(r"[A-Za-z]{1,32}\Z")
 _MISSING_PATH = "/"
 
 
@@ -60,6 +62,8 @@ def sign_command(
     cambist hmac sign POST https://maker.example/1/firm --domain venue --access-key k1 \\
         --secret env:MAKER_SECRET --body firm.json --explain
     """
+    if not _METHOD.match(method):
+        raise InvalidInput(field="METHOD", expected="the name of an HTTP method", got=method)
     target = request_target(url)
     raw = b"" if body is None else read_bounded(body, limits.JSON_BYTES_MAX)
     timestamp_ms = time.time_ns() // 1_000_000 if timestamp is None else timestamp

@@ -6,7 +6,7 @@ from typing import IO
 
 import click
 
-from ...config.errors import InvalidInput
+from ...config.errors import ConfigError, InvalidInput
 from ...config.secret import Secret, read_secret
 from ...crypto.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
@@ -21,7 +21,10 @@ def read_bounded(file: IO[bytes], bytes_max: int) -> bytes:
     Raises:
         InvalidInput: it is longer than `bytes_max`.
     """
-    raw = file.read(bytes_max + 1)
+    try:
+        raw = file.read(bytes_max + 1)
+    except OSError as error:
+        raise ConfigError(file.name, f"cannot be read: {error.strerror}") from None
     if len(raw) > bytes_max:
         raise InvalidInput(field=file.name, expected=f"at most {bytes_max} bytes")
     return raw

@@ -4,7 +4,7 @@ import pytest
 
 from cambist.config import errors
 from cambist.config.catalogue import errors_document
-from cambist.config.errors import RequestError, request_rows
+from cambist.config.errors import RequestError, catalogue_rows
 
 SPEC_ROWS: list[tuple[str, dict[str, type[RequestError]]]] = [
     ("400 missing slippage", {"missing slippage": errors.MissingSlippage}),
@@ -117,7 +117,7 @@ def test_row_carries_the_documents_status_and_message(
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)
 def test_row_is_in_the_served_catalogue(status: int, message: str, kind: type[RequestError]) -> None:
-    assert kind in request_rows()
+    assert kind in catalogue_rows()
     (row,) = (
         row
         for row in errors_document()["errors"]

@@ -62,7 +62,7 @@ def test_constants_taken_from_a_document_are_all_in_the_table() -> None:
         if name.isupper() and isinstance(value, int | str | tuple) and name not in {row[1] for row in NUMBERS}
     }
     ours = (
-        "UINT256_", "AMOUNT_", "DECIMAL_", "TOKEN_DECIMALS_", "JSON_", "MAKER_JSON_", "TYPED_DATA_",
+        "UINT256_", "AMOUNT_", "DECIMAL_", "TOKEN_DECIMALS_", "JSON_", "MAKER_", "TYPED_DATA_",
         "REFUSED_", "NAME_", "QUERY_BYTES_", "QUERY_PARAMETERS_", "ROUTE_BYTES_", "AUTH_HEADER_", "REPLAY_",
         "KEY_FILE_", "KEYSTORE_",
     )  # fmt: skip

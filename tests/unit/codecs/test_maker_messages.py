@@ -226,3 +226,18 @@ def test_a_firm_response_as_read() -> None:
     assert decode_firm_response(b'{"message":"blacklisted","x":1}') == FirmResponse(message="blacklisted")
     with pytest.raises(InvalidInput, match="order: expected an object, got null"):
         decode_firm_response(b'{"order":null}')
+
+
+def test_one_message_holds_a_bounded_number_of_entries() -> None:
+    pairs = ",".join(f'"P{number}":{{}}' for number in range(10_001))
+    with pytest.raises(InvalidInput, match="prices: expected an object of length <= 10000"):
+        decode_prices(f'{{"prices":{{{pairs}}}}}'.encode())
+    with pytest.raises(InvalidInput, match="blacklist: expected an array of length <= 100000"):
+        decode_blacklist(b'{"blacklist":[' + b'"0x",' * 100_000 + b"1]}")
+
+
+def test_a_side_too_long_costs_only_its_pair() -> None:
+    side = ",".join(['["1","1"]'] * 1_001)
+    decoded = decode_prices(f'{{"prices":{{"A/B":{{"bids":[{side}]}},"C/D":{{"bids":[]}}}}}}'.encode())
+    assert list(decoded.body.prices) == ["C/D"]
+    assert "length <= 1000" in decoded.refused["prices.A/B"]

@@ -8,7 +8,7 @@ import pytest
 
 from cambist.config import catalogue
 from cambist.config.chains import SHIPPED_CHAINS
-from cambist.config.errors import request_rows
+from cambist.config.errors import catalogue_rows
 
 ROOT = Path(__file__).parents[3]
 GENERATED = catalogue.files()
@@ -27,7 +27,7 @@ def test_errors_has_a_row_per_message_with_the_documented_keys() -> None:
     document = json.loads(GENERATED["config/errors.json"])
     assert set(document) == {"_meta", "errors"}
     assert [row["match"] for row in document["errors"]] == [
-        message for row in request_rows() for message in row.messages
+        message for row in catalogue_rows() for message in row.messages
     ]
     for row in document["errors"]:
         assert {"endpoint", "status", "match", "cause", "fix", "docs"} <= set(row)

@@ -125,3 +125,15 @@ def test_partners_and_tiers_stay_within_0_to_200(bps: int) -> None:
         Partner(address=WALLET, fee_bps=bps)
     with pytest.raises(ValueError, match=f"fee_bps_max is 0 to 200, got {bps}"):
         Tier(fee_bps_max=bps)
+
+
+def test_a_surplus_goes_to_the_address_that_was_named() -> None:
+    paid = resolve_fee(None, None, {}, {}, partner_address=THEIRS, takes_surplus=True)
+    assert paid == ResolvedFee("anon", THEIRS, 1)
+
+
+def test_a_tier_without_fees_still_serves_anon() -> None:
+    tiers = {"default": Tier(fee_bps_max=0)}
+    assert resolve_fee(None, None, {}, tiers).fee_bps == 1
+    with pytest.raises(PartnerNotAllowed):
+        resolve_fee(None, 1, {}, tiers)

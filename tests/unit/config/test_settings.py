@@ -126,7 +126,7 @@ WRONG = {
     "home of nobody": ("state_dir = '~no-such-user/x'", "state_dir: "),
     "number for text": ("state_dir = 1", "state_dir: expected `str`, got `int`"),
     "text for boolean": ("strict_partner = 'yes'", "strict_partner: expected `bool`, got `str`"),
-    "number for boolean": ("strict_partner = 1", "strict_partner: expected `bool`, got `int`"),
+    "number for boolean": ("strict_partner = 7", "strict_partner: expected `bool`, got `int`"),
     "boolean for number": (
         "[chains.1]\nconfirmations = true",
         "chains.1.confirmations: expected `int`, got `bool`",
@@ -142,14 +142,17 @@ WRONG = {
     "chain id with line break": ('[chains."1\\n"]\nname = "x"', "chains.1\\n: a chain is named by its id"),
     "new chain without name": ("[chains.31337]\nrfq = true", "chains.31337: object missing required field"),
     "no confirmations": ("[chains.1]\nconfirmations = 0", "chains.1.confirmations: at least 1, got 0"),
-    "chain's address": ("[chains.1]\nrouter = '0x1'", "chains.1.router: expected an address, got '0x1'"),
+    "chain's address": (
+        "[chains.1]\nrouter = '0x1'",
+        "chains.1.router: expected an address, neither zero nor",
+    ),
     "address with line break": (
         f'[chains.1]\nexecutor = "{ADDRESS}\\n"',
-        "chains.1.executor: expected an add",
+        "chains.1.executor: expected an address",
     ),
     "partner's address": (
         "[partners.p]\naddress = 'me'",
-        "partners.p.address: expected an address, got 'me'",
+        "partners.p.address: expected an address, neither",
     ),
     "partner's fee": (
         f"[partners.p]\naddress = '{ADDRESS}'\nfee_bps = 201",
@@ -350,3 +353,53 @@ def test_largest_file_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "cambist.toml"
     path.write_bytes(b"#" * SETTINGS_BYTES_MAX)
     assert read_settings(path, {}).state_dir == settings().state_dir
+
+
+NOBODY = {"zero": "0x" + "0" * 40, "the native placeholder": "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"}
+
+
+@pytest.mark.parametrize("nobody", NOBODY.values(), ids=NOBODY)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[chains.1]\nrfq_contract = 'ADDRESS'",
+        "[partners.p]\naddress = 'ADDRESS'",
+        "[[tokens]]\nchain_id = 1\naddress = 'ADDRESS'\nsymbol = 'A'\ndecimals = 6",
+    ],
+    ids=["contract", "partner", "token"],
+)
+def test_an_address_of_nobody_is_refused(text: str, nobody: str) -> None:
+    assert "neither zero nor the native placeholder" in refusal(text.replace("ADDRESS", nobody))
+
+
+@pytest.mark.parametrize("prefix", ["maker", "/maker/", "/"])
+def test_a_prefix_that_could_never_be_stripped_is_refused(prefix: str) -> None:
+    assert refusal(f"[auth]\nstrip_prefix = '{prefix}'").startswith("auth.strip_prefix: expected /path")
+
+
+def test_addresses_and_digits_are_text_in_the_environment() -> None:
+    read = settings(
+        environ={
+            "CAMBIST__CHAINS__1__RFQ_CONTRACT": ADDRESS,
+            "CAMBIST__CHAINS__1__DELTA_DOMAIN_VERSION": "2",
+            "CAMBIST__CHAINS__1__CONFIRMATIONS": "20",
+            "CAMBIST__STRICT_PARTNER": "true",
+        }
+    )
+    chain = read.chains[1]
+    assert (chain.rfq_contract, chain.delta_domain_version, chain.confirmations) == (ADDRESS, "2", 20)
+    assert read.strict_partner is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CAMBIST__\udcff", "1"), ("CAMBIST__STATE_DIR", "\udcff")], ids=["name", "value"]
+)
+def test_an_environment_that_is_not_text_is_refused(name: str, value: str) -> None:
+    assert "must be UTF-8 text" in refusal(environ={name: value})
+
+
+@pytest.mark.parametrize("slip", ["0x" + "ab" * 32, "ab" * 32])
+def test_a_key_written_where_its_variable_belongs_is_not_repeated(slip: str) -> None:
+    said = refusal(f"[keys.m]\nsource = 'env:{slip}'")
+    assert "is not the name of a variable" in said
+    assert slip not in said

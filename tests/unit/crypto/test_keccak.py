@@ -1,11 +1,14 @@
 """Keccak-256: known answers, the fast form against the public one, threads, the fallback."""
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from cambist.crypto import keccak
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256, keccak256_public
+
+Maker = Callable[[], Callable[[bytes], bytes] | None]
 
 
 def test_fast_form_is_in_use() -> None:
@@ -25,24 +28,33 @@ def test_known_answers(data: bytes, digest: str) -> None:
     assert keccak256_public(data).hex() == digest
 
 
-def test_every_length_around_the_block_size_agrees_with_the_public_form() -> None:
-    assert all(
-        keccak256(bytes([length % 251]) * length) == keccak256_public(bytes([length % 251]) * length)
-        for length in range(600)
-    )
+FORMS = pytest.mark.parametrize("make", [keccak.one_shot, keccak.reused_state])
+
+
+@FORMS
+def test_every_length_around_the_block_size_agrees_with_the_public_form(make: Maker) -> None:
+    form = make()
+    assert form
+    assert keccak.proven(form) is form
+    for length in range(600):
+        data = bytes([length % 251]) * length
+        assert form(data) == keccak256_public(data)
 
 
 def test_the_empty_digest() -> None:
     assert keccak256(b"") == KECCAK_EMPTY
 
 
-def test_threads_do_not_disturb_one_another() -> None:
+@FORMS
+def test_threads_do_not_disturb_one_another(make: Maker) -> None:
+    form = make()
+    assert form
     data = [bytes([number]) * 10_000 for number in range(8)]
     expected = [keccak256_public(item) for item in data]
     wrong: list[int] = []
 
     def work(number: int) -> None:
-        wrong.extend(number for _ in range(300) if keccak256(data[number]) != expected[number])
+        wrong.extend(number for _ in range(300) if form(data[number]) != expected[number])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(data))]
     for thread in threads:
@@ -68,3 +80,8 @@ def raising(data: bytes) -> bytes:
 )
 def test_a_form_that_cannot_be_proven_is_replaced_by_the_public_one(broken: object) -> None:
     assert keccak.proven(broken) is keccak256_public  # type: ignore[arg-type]
+
+
+def test_the_second_form_stands_in_for_the_first() -> None:
+    second = keccak.reused_state()
+    assert keccak.proven(None, raising, second) is second

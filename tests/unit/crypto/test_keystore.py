@@ -271,3 +271,14 @@ def mac_of(document: dict[str, Any]) -> str:
     )
     data = derived[16:] + bytes.fromhex(document["crypto"]["ciphertext"])
     return str(keccak.new(digest_bits=256, data=data).hexdigest())
+
+
+def test_an_address_that_is_not_the_keys_is_refused() -> None:
+    document = json.loads(written())
+    for address in (document["address"], "0x" + document["address"].upper(), ""):
+        assert (
+            decrypt_key(json.dumps({**document, "address": address}).encode(), PASSWORD).secret32() == SECRET
+        )
+    assert "its address is not that of its key" in refusal(
+        json.dumps({**document, "address": "00" * 20}).encode()
+    )

@@ -229,3 +229,22 @@ def test_a_hostile_document_ends() -> None:
         hash_typed_data({"types": many, "domain": {}, "message": {}})
     with pytest.raises(InvalidInput, match=r"types\.A\[0\]"):
         hash_typed_data(atomic("uint8" + "[]" * 5_000, []))
+
+
+def test_a_domain_type_that_is_there_but_empty_counts() -> None:
+    document = atomic("uint8", 1)
+    document["types"]["EIP712Domain"] = []
+    assert hash_typed_data(document) != hash_typed_data(atomic("uint8", 1))
+
+
+@pytest.mark.parametrize("name", ["uint", "int", "uint8", "bytes32", "a\ud800", "a b", ""])
+def test_names_that_no_struct_may_have(name: str) -> None:
+    with pytest.raises(InvalidInput, match="a struct name"):
+        hash_typed_data({"types": {name: []}, "domain": {}, "message": {}})
+
+
+def test_a_member_name_without_a_utf8_form() -> None:
+    with pytest.raises(InvalidInput, match="members with names of their own"):
+        hash_typed_data(
+            {"types": {"A": [{"name": "x\ud800", "type": "uint8"}]}, "domain": {}, "message": {"x\ud800": 1}}
+        )

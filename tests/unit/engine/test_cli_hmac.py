@@ -191,3 +191,22 @@ def test_the_secret_is_never_printed(source: str) -> None:
     options = (*CREDENTIALS, *AT, "--secret", source)
     assert SECRET not in run("GET", "/", *options, "--explain").output
     assert SECRET not in run("GET", "/", *options, "--secret-encoding", "base64").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("G E T", "/x", "--domain", "d", "--access-key", "k"),
+            "METHOD: expected the name of an HTTP method",
+        ),
+        (("G\udcff", "/x", "--domain", "d", "--access-key", "k"), "METHOD"),
+        (("GET", "/x", "--domain", "d\r\nX-Evil: 1", "--access-key", "k"), "X-AUTH-DOMAIN: expected visible"),
+        (("GET", "/x", "--domain", "d", "--access-key", ""), "X-AUTH-ACCESS-KEY: expected visible ASCII"),
+    ],
+)
+def test_nothing_breaks_out_of_a_header_line(arguments: tuple[str, ...], said: str) -> None:
+    result = run(*arguments, "--secret", "s")
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert result.stdout == ""

@@ -121,3 +121,11 @@ def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"verified" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_standard_input_is_an_empty_one() -> None:
+    command = [sys.executable, "-m", "cambist", "typed-data", "hash", "-"]
+    closed = ["bash", "-c", '"$@" <&-', "bash", *command]
+    done = subprocess.run(closed, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: Invalid input")
