@@ -126,8 +126,8 @@ class DeltaBlock(Struct, frozen=True, rename="camel"):
     alternatives: tuple[Route, ...] = ()
 
 
-class DeltaPricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /v2/delta/prices. Token texts are kept raw (choices.md 1)."""
+class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
+    """What GET /v2/quote and GET /v2/delta/prices share. Token texts are kept raw (choices.md 1)."""
 
     chain_id: ChainId
     src_token: str
@@ -143,6 +143,11 @@ class DeltaPricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     partner_fee_bps: PartnerFeeBps | None = None
     max_impact: Decimal | None = None
     max_usd_impact: Decimal | None = field(name="maxUSDImpact", default=None)
+
+
+class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
+    """interop.md 3, GET /v2/delta/prices."""
+
     include_agents: tuple[Name, ...] | None = None
     exclude_agents: tuple[Name, ...] | None = None
     include_bridges: tuple[Name, ...] | None = None

@@ -19,7 +19,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..config.errors import InvalidInput
 from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT
-from .delta_messages import DeltaBlock
+from .delta_messages import DeltaBlock, QuoteParameters
 from .query import query_decoder
 from .vocabulary import (
     ChainId,
@@ -42,24 +42,10 @@ Names = tuple[Name, ...]
 # --- Quotes -------------------------------------------------------------------------------------------
 
 
-class QuoteQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /v2/quote, with maxImpact and maxUSDImpact of interop.md 3."""
+class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
+    """Document 1, GET /v2/quote."""
 
-    chain_id: ChainId
-    src_token: str
-    dest_token: str
-    amount: str
-    src_decimals: TokenDecimals
-    dest_decimals: TokenDecimals
     mode: Mode = Mode.ALL
-    side: Side = Side.SELL
-    dest_chain_id: ChainId | None = None
-    user_address: str | None = None
-    beneficiary: str | None = None
-    partner: Name | None = None
-    partner_fee_bps: PartnerFeeBps | None = None
-    max_impact: Decimal | None = None
-    max_usd_impact: Decimal | None = field(name="maxUSDImpact", default=None)
 
 
 class SwapExchange(Struct, frozen=True, rename="camel"):

@@ -76,18 +76,10 @@ def test_the_enums_are_those_of_the_document() -> None:
 
 
 def test_quote_parameters_are_those_of_the_document_and_the_interop_extras() -> None:
-    assert [field.encode_name for field in structs.fields(QuoteQuery)] == [
-        *("chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "mode", "side"),
-        *(
-            "destChainId",
-            "userAddress",
-            "beneficiary",
-            "partner",
-            "partnerFeeBps",
-            "maxImpact",
-            "maxUSDImpact",
-        ),
-    ]
+    assert {field.encode_name for field in structs.fields(QuoteQuery)} == {
+        "chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "mode", "side",
+        "destChainId", "userAddress", "beneficiary", "partner", "partnerFeeBps", "maxImpact", "maxUSDImpact",
+    }  # fmt: skip
     query = b"chainId=1&srcToken=a&destToken=b&amount=1&srcDecimals=1&destDecimals=1&maxUSDImpact=0.5"
     assert decode_quote_query(query).max_usd_impact == Decimal("0.5")
     with pytest.raises(InvalidInput, match="partnerFeeBps: expected an integer from 0 to 200, got '201'"):
