@@ -11,8 +11,14 @@ import pytest
 
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
 
-hypothesis.settings.register_profile("default", deadline=None, max_examples=100)
-hypothesis.settings.register_profile("long", deadline=None, max_examples=5_000)
+# No deadline and no judgement of speed: a busy machine is not a failing test.
+_PATIENT: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+    "print_blob": True,
+}
+hypothesis.settings.register_profile("default", max_examples=100, **_PATIENT)
+hypothesis.settings.register_profile("long", max_examples=5_000, **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
