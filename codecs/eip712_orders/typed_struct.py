@@ -174,4 +174,8 @@ def _read_bool(value: object, field: str) -> bool:
 def _read_texts(value: object, field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise InvalidInput(field=field, expected="an array of strings", got=value)
+    try:
+        "".join(value).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput("one holds a lone surrogate", field=field, expected="texts") from None
     return tuple(value)

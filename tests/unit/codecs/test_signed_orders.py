@@ -185,3 +185,9 @@ def test_packing_refuses_what_does_not_fit() -> None:
 
 def test_a_nonce_of_zero_names_nobody() -> None:
     assert taker_from_meta(0, bytes(range(20)), b"\1" * 20) == bytes(20)
+
+
+@pytest.mark.parametrize("order_ids", [None, "a", [1], ["\ud800"], [["a"]], {"a": 1}])
+def test_order_ids_are_texts(order_ids: object) -> None:
+    with pytest.raises(InvalidInput, match=r"order\.orderIds: expected"):
+        ORDER_CANCELLATIONS.from_wire({"orderIds": order_ids})
