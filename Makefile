@@ -38,7 +38,7 @@ test: setup setup-peers setup-node ## Run all tests.
 test-quick: setup ## Run the tests that need neither peers nor node.
 	$(PY) -m pytest -q -m "not oracle"
 
-test-long: setup setup-peers setup-node ## Run all tests with fifty times the random examples.
+test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples.
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: setup ## Check style and types: ruff, mypy, pyright.
