@@ -388,7 +388,10 @@ class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """interop.md 3, bridge-routes, item of `routes`. Choice: `tokens` are source token addresses."""
+    """interop.md 3, bridge-routes, item of `routes`.
+
+    Choice: `tokens` are source token addresses.
+    """
 
     src_chain_id: ChainId
     dest_chain_id: ChainId

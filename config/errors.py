@@ -16,8 +16,9 @@
 A pure decoder raises `InvalidInput` whatever the data's origin; the driver that read it from a maker
 or a node turns it into a MakerError or a ChainError at its boundary.
 
-Source: document 1, "Errors"; documents 2 and 3, "Errors". Choice: statuses, tags and body shapes where
-the documents show none (docs/choices.md 4).
+Source: document 1, "Errors"; documents 2 and 3, "Errors".
+Choice: statuses and tags where the documents show none (docs/choices.md 4); 401 for a request that is not
+authenticated.
 """
 
 from decimal import Decimal
