@@ -21,37 +21,9 @@ Choice: statuses and tags where the documents show none (docs/choices.md 4); 401
 authenticated.
 """
 
-from decimal import Decimal
 from typing import ClassVar
 
-_GOT_CHARS_MAX = 80
-_JSON_WORDS = {None: "null", True: "true", False: "false"}
-_DETAIL_CHARS_MAX = 1_000
-
-
-class _Nothing:
-    """The default of `got`: nothing came, or what came must not be repeated."""
-
-    def __repr__(self) -> str:
-        return "NOTHING"
-
-
-NOTHING = _Nothing()
-
-
-def shown(value: object) -> str:
-    """`value` as one short printable line for an error text; long values are cut, with their length."""
-    if isinstance(value, str | bytes | bytearray) and len(value) > _GOT_CHARS_MAX:
-        kept = ascii(value[: _GOT_CHARS_MAX // 2])
-        return f"{kept[:_GOT_CHARS_MAX]}... ({len(value)} long)"
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, list | dict | tuple | set):
-        return f"{type(value).__name__} of {len(value)}"
-    if value is None or isinstance(value, bool):
-        return _JSON_WORDS[value]
-    text = str(value) if isinstance(value, Decimal) else ascii(value)
-    return text if len(text) <= _GOT_CHARS_MAX else f"{text[:_GOT_CHARS_MAX]}..."
+from .error_text import NOTHING, one_line, sentence
 
 
 class CambistError(Exception):
@@ -62,15 +34,8 @@ class CambistError(Exception):
     """
 
     def __init__(self, detail: str) -> None:
-        self.detail = _one_line(detail)
+        self.detail = one_line(detail)
         super().__init__(self.detail)
-
-
-def _one_line(text: str) -> str:
-    line = text[: _DETAIL_CHARS_MAX + 1]
-    if not line.isprintable():
-        line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
-    return line if len(line) <= _DETAIL_CHARS_MAX else f"{line[:_DETAIL_CHARS_MAX]}..."
 
 
 class RequestError(CambistError):
@@ -113,22 +78,12 @@ class RequestError(CambistError):
         self.field = field
         self.expected = expected
         self.got = got
-        super().__init__(_sentence(self.message, field, expected, got, detail))
+        super().__init__(sentence(self.message, field, expected, got, detail))
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "error_type" not in cls.__dict__:
             cls.error_type = cls.__name__
-
-
-def _sentence(message: str, field: str | None, expected: str | None, got: object, detail: str) -> str:
-    parts = [f"expected {expected}"] if expected else []
-    if got is not NOTHING:
-        parts.append(f"got {shown(got)}")
-    said = ", ".join(parts)
-    if field:
-        said = f"{field}: {said}" if said else field
-    return ": ".join(part for part in (message, said, detail) if part)
 
 
 class InvalidInput(RequestError):
@@ -410,6 +365,37 @@ class OrderNotFound(RequestError):
     endpoint = "GET /v2/delta/orders/{orderId}, GET /v2/delta/orders/hash/{hash}, GET /ft/order/{orderHash}"
     cause = "no order has this id or hash"
     fix = "check the id; an order exists from the moment its submission was answered"
+
+
+class FirmRefused(RequestError):
+    """Document 3, POST /firm: "all other failures return an error response". One row for each reason."""
+
+    messages = (
+        "Amount out of range",
+        "Beyond depth",
+        "Notional limit",
+        "Not enough funds",
+        "Not enough life",
+        "Pair not quoted",
+        "Price is stale",
+        "Taker not allowed",
+        "Too many open quotes",
+        "Unknown token",
+    )
+    endpoint = "POST {mm_base_url}/firm"
+    cause = "the market maker does not quote this pair, amount or taker now; the message says which"
+    fix = "read GET /pairs and GET /prices again, ask for less, or use a taker of /adapters/contract-takers"
+
+
+class TradingStopped(RequestError):
+    """Document 3, "What the service does": a failing /prices is the off switch; choices.md 16."""
+
+    status = 503
+    messages = ("Trading is stopped",)
+    endpoint = "GET {mm_base_url}/prices, POST {mm_base_url}/firm, WebSocket"
+    cause = "the market maker has stopped trading on this chain, or altogether"
+    fix = "retry later; quotes signed before are not taken back by this"
+    retry_after_s = 10
 
 
 class ServiceUnavailable(RequestError):

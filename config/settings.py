@@ -26,7 +26,8 @@ import msgspec
 
 from . import limits
 from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
-from .errors import ConfigError, shown
+from .error_text import shown
+from .errors import ConfigError
 from .partners import DEFAULT_TIER, Partner, Tier
 from .secret import Secret, is_unicode, read_secret
 from .tokens import Token

@@ -21,7 +21,8 @@ from hmac import compare_digest
 from typing import NoReturn
 
 from ..config import limits
-from ..config.errors import AuthError, ConfigError, shown
+from ..config.error_text import shown
+from ..config.errors import AuthError, ConfigError
 from ..config.settings import SecretEncoding
 
 DOMAIN_HEADER = "X-AUTH-DOMAIN"

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from ..codecs.amounts import parse_amount
 from ..config.chains import ADDRESS_SETTINGS
-from ..config.errors import ConfigError, InvalidInput, shown
+from ..config.error_text import shown
+from ..config.errors import ConfigError, InvalidInput
 from ..config.settings import KeySettings, Settings
 from ..crypto.addresses import checked_address
 from ..crypto.hmac_auth import ReplayWindow, RequestVerifier, decode_secret

@@ -6,8 +6,8 @@ from enum import Enum
 import pytest
 
 from cambist.config import errors
+from cambist.config.error_text import NOTHING, shown
 from cambist.config.errors import (
-    NOTHING,
     AuthError,
     CambistError,
     ConfigError,
@@ -17,7 +17,6 @@ from cambist.config.errors import (
     RequestError,
     TwapTotalTooSmall,
     catalogue_rows,
-    shown,
 )
 
 DETAIL_CHARS_MAX = 1_000

@@ -1,0 +1,58 @@
+"""Settings of an HTTP server: where it listens and what one client may ask of it."""
+
+import msgspec
+
+from . import limits, timeouts
+
+
+class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Files in PEM form."""
+
+    certificate: str
+    key: str
+
+
+class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One listening socket.
+
+    Attributes:
+        host, port: port 0 lets the system choose.
+        processes: how many serve the one socket.
+        tls: absent serves plain HTTP.
+        cors_origins: origins that browsers may call from; `*` for any; empty sends no CORS header.
+        connections_max: open at a time, per process; more are answered 503 and closed.
+        connections_per_address_max: of these, from one address.
+        requests_per_connection_max: the last is answered with `connection: close`.
+        body_bytes_max: of one request.
+        header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
+        access_log: file to append to, `-` for standard output; empty keeps none.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    processes: int = 1
+    tls: TlsSettings | None = None
+    cors_origins: tuple[str, ...] = ()
+    connections_max: int = 4_096
+    connections_per_address_max: int = 1_024
+    requests_per_connection_max: int = 100_000
+    body_bytes_max: int = limits.JSON_BYTES_MAX
+    header_s: float = timeouts.SERVER_HEADER_S
+    body_s: float = timeouts.SERVER_BODY_S
+    idle_s: float = timeouts.SERVER_IDLE_S
+    write_s: float = timeouts.SERVER_WRITE_S
+    route_s: float = timeouts.SERVER_ROUTE_S
+    drain_s: float = timeouts.SERVER_DRAIN_S
+    access_log: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ValueError(f"port is 0 to 65535, got {self.port}")
+        if not 1 <= self.processes <= 64:
+            raise ValueError(f"processes is 1 to 64, got {self.processes}")
+        for name in ("connections_max", "connections_per_address_max", "requests_per_connection_max"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
+        for name in ("header_s", "body_s", "idle_s", "write_s", "route_s", "drain_s"):
+            if not 0 < getattr(self, name) <= 3_600:
+                raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
