@@ -7,8 +7,16 @@
   exponent, no NaN.
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
 
+A column of decimals (the prices of a book's side, or its amounts) is read as a whole: one pass of C over the
+joined texts for what one by one takes a call each, and the last columns seen are remembered. What that pass
+does not take is read one by one, so that nothing is taken or refused differently, and the refusal has a name.
+
 Source: document 1, "Resources" (raw units); document 3, price grid; design, "Amounts".
 """
+
+from collections.abc import Callable, Sequence
+
+import msgspec
 
 from ..config import limits
 from ..config.errors import InvalidInput
@@ -18,6 +26,9 @@ POWERS_OF_TEN: tuple[int, ...] = tuple(
 )
 
 _DECIMAL_CHARS_MAX = limits.DECIMAL_WHOLE_DIGITS_MAX + 1 + limits.DECIMAL_FRACTION_DIGITS_MAX
+_COLUMN_BYTES = b"0123456789.,"
+_SHORT_CHARS_MAX = min(limits.DECIMAL_WHOLE_DIGITS_MAX, limits.DECIMAL_FRACTION_DIGITS_MAX)
+_decode_integers = msgspec.json.Decoder(list[int]).decode
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
 _DECIMAL_EXPECTED = (
     f"a decimal string: 1 to {limits.DECIMAL_WHOLE_DIGITS_MAX} digits, "
@@ -68,6 +79,60 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
         ):
             return int(digits), len(fraction)
     raise InvalidInput(field=field, expected=_DECIMAL_EXPECTED, got=text)
+
+
+def parse_decimals(texts: Sequence[str], field: Callable[[int], str]) -> tuple[list[int], int]:
+    """(mantissas, scale) of a column: exactly `parse_decimal` of each, all at the scale of the finest.
+
+    Args:
+        texts: decimal strings, at least one.
+        field: the name in errors of the text at an index.
+
+    Raises:
+        InvalidInput: one of them is not such a string.
+    """
+    try:
+        return _parse_column(texts)
+    except (ValueError, TypeError):  # malformed, or too long to be sure of in one pass
+        parsed = [parse_decimal(text, field(at)) for at, text in enumerate(texts)]
+    return _at_finest([mantissa for mantissa, _ in parsed], [scale for _, scale in parsed])
+
+
+def _parse_column(texts: Sequence[str]) -> tuple[list[int], int]:
+    """As `parse_decimals`, in passes of C over the joined texts.
+
+    Raises:
+        ValueError, TypeError: they have to be read one by one.
+    """
+    joined = ",".join(texts)
+    if (
+        joined.encode().translate(None, _COLUMN_BYTES)  # something else than digits, points and commas
+        or max(map(len, texts)) > _SHORT_CHARS_MAX
+        or ",." in joined
+        or joined.startswith(".")
+    ):
+        raise ValueError
+    digits = joined.replace(".", "")
+    if digits.startswith("0") or ",0" in digits:  # JSON has no leading zeros
+        mantissas = [*map(int, digits.split(","))]
+    else:
+        mantissas = _decode_integers(f"[{digits}]")
+    if len(mantissas) != len(texts):  # a comma inside a text
+        raise ValueError
+    scales = [len(text.partition(".")[2]) for text in texts]
+    if len(joined) - len(digits) != len(texts) - scales.count(
+        0
+    ):  # two points in one text, or nothing after one
+        raise ValueError
+    return _at_finest(mantissas, scales)
+
+
+def _at_finest(mantissas: list[int], scales: list[int]) -> tuple[list[int], int]:
+    """All at the largest of their scales, and that scale."""
+    finest = max(scales)
+    if scales.count(finest) == len(scales):
+        return mantissas, finest
+    return [m * POWERS_OF_TEN[finest - s] for m, s in zip(mantissas, scales, strict=True)], finest
 
 
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:

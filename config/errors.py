@@ -375,7 +375,6 @@ class FirmRefused(RequestError):
         "Beyond depth",
         "Notional limit",
         "Not enough funds",
-        "Not enough life",
         "Pair not quoted",
         "Price is stale",
         "Taker not allowed",

@@ -28,8 +28,10 @@ from . import limits
 from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
 from .error_text import shown
 from .errors import ConfigError
+from .maker import MakerSettings
 from .partners import DEFAULT_TIER, Partner, Tier
 from .secret import Secret, is_unicode, read_secret
+from .server import ServerSettings
 from .tokens import Token
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
@@ -107,6 +109,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         keys: signing keys by name.
         auth: credentials of those who sign their requests.
         route_seal_keys: the first seals routes, all are checked.
+        server: where a role listens.
+        maker: the market maker's role.
     """
 
     state_dir: str = "~/.local/state/cambist"
@@ -118,6 +122,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     keys: dict[str, KeySettings] = {}
     auth: AuthSettings = AuthSettings()
     route_seal_keys: tuple[Secret, ...] = ()
+    server: ServerSettings = ServerSettings()
+    maker: MakerSettings | None = None
 
 
 def read_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:

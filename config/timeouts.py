@@ -10,15 +10,23 @@ SERVER_IDLE_S = 75.0  # between two requests of one connection
 SERVER_WRITE_S = 20.0  # for the other side to take what was written
 SERVER_ROUTE_S = 30.0  # for a coroutine route to answer
 SERVER_DRAIN_S = 10.0  # from SIGTERM to the end of the last answer
+SERVER_DRAIN_IDLE_S = 0.25  # while draining, for a request that may be on its way
+SERVER_ACCEPT_PAUSE_S = 0.1  # before accepting again when the system has no file descriptors left
 SERVER_LINGER_S = 2.0  # reading on after a refusal, so that its answer is not lost to a reset
 TLS_HANDSHAKE_S = 10.0
+PROCESS_KILL_S = 5.0  # beyond the drain, for a process to end before it is killed
+PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
+PROCESS_PAUSE_S_MAX = 5.0
+PROCESS_STEADY_S = 60.0  # a process that lived so long has not crashed in a row
 
 # --- WebSocket -------------------------------------------------------------------------------------
 WEBSOCKET_OPEN_S = 10.0
 WEBSOCKET_PING_EVERY_S = 20.0
 WEBSOCKET_PONG_S = 20.0
 WEBSOCKET_CLOSE_S = 5.0
+WEBSOCKET_STAND_IN_S = 5.0  # the application asks for no message: the driver reads in its place
 
 # --- Outgoing HTTP ---------------------------------------------------------------------------------
 DIAL_S = 5.0
 HTTP_REQUEST_S = 10.0
+HTTP_POOL_IDLE_S = 30.0  # an idle connection is not used again after that; most servers keep it longer

@@ -57,6 +57,7 @@ class CompiledStruct:
         for struct in structs:
             source = _function_source(struct, structs, types.type_hash(struct))
             exec(compile(source, f"<eip712 {struct}>", "exec"), scope)  # noqa: S102  the text is ours
+        self._scope = scope
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
@@ -66,6 +67,14 @@ class CompiledStruct:
         def digest(value: Any) -> bytes:
             return keccak(prefix34 + hash_struct(value))
 
+        return digest
+
+    def members_digest_for(self, domain_separator32: bytes) -> Callable[..., bytes]:
+        """As `digest_for`, of the members' values in their order, for those who have no object yet."""
+        scope = {**self._scope, "prefix34": b"\x19\x01" + domain_separator32}
+        source = _members_source(self.name, self.structs[self.name], self.type_hash)
+        exec(compile(source, f"<eip712 {self.name}>", "exec"), scope)  # noqa: S102  the text is ours
+        digest: Callable[..., bytes] = scope["members_digest"]
         return digest
 
     def __repr__(self) -> str:
@@ -90,23 +99,39 @@ def _refused(struct: str, value: Any, error: Exception) -> InvalidInput:
 
 def _function_source(struct: str, structs: Mapping[str, Members], type_hash: bytes) -> str:
     """The text of `hash_<struct>(value)`."""
+    values = {member: f"value.{attribute_name(member)}" for member, _ in structs[struct]}
+    encoding = _encoding_source(struct, structs[struct], type_hash, values, "value")
+    return f"def hash_{struct}(value):\n{encoding}    return keccak256(encoded)\n"
+
+
+def _members_source(struct: str, members: Members, type_hash: bytes) -> str:
+    """The text of `members_digest(member, ...)`."""
+    values = {member: attribute_name(member) for member, _ in members}
+    encoding = _encoding_source(struct, members, type_hash, values, "None")
+    arguments = ", ".join(values.values())
+    return (
+        f"def members_digest({arguments}):\n{encoding}    return keccak256(prefix34 + keccak256(encoded))\n"
+    )
+
+
+def _encoding_source(
+    struct: str, members: Members, type_hash: bytes, values: Mapping[str, str], blamed: str
+) -> str:
+    """The lines that make `encoded`: type hash and words of the members, whose values are expressions."""
     pieces: list[str | bytes] = [type_hash]
-    for member, type_name in structs[struct]:
-        for piece in _pieces(type_name, f"value.{attribute_name(member)}"):
+    for member, type_name in members:
+        for piece in _pieces(type_name, values[member]):
             if isinstance(piece, bytes) and isinstance(pieces[-1], bytes):
                 pieces[-1] += piece
             else:
                 pieces.append(piece)
-    length = 32 * (1 + len(structs[struct]))
     return (
-        f"def hash_{struct}(value):\n"
         f"    try:\n"
         f"        encoded = join(({_listed(pieces)},))\n"
         f"    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:\n"
-        f"        raise refused({struct!r}, value, error) from None\n"
-        f"    if len(encoded) != {length}:\n"
-        f"        raise refused({struct!r}, value, ValueError('a member of bytes has a wrong length'))\n"
-        f"    return keccak256(encoded)\n"
+        f"        raise refused({struct!r}, {blamed}, error) from None\n"
+        f"    if len(encoded) != {32 * (1 + len(members))}:\n"
+        f"        raise refused({struct!r}, {blamed}, ValueError('a member of bytes has a wrong length'))\n"
     )
 
 

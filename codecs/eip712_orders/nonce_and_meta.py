@@ -13,6 +13,7 @@ from ...config import limits
 
 _ADDRESS_BITS = 160
 _ADDRESS_MASK = (1 << _ADDRESS_BITS) - 1
+_FIRM_RANDOM_END = 1 << limits.FIRM_RANDOM_BITS
 
 
 def pack_firm(user: bytes, random96: int) -> int:
@@ -22,9 +23,9 @@ def pack_firm(user: bytes, random96: int) -> int:
         user: 20 bytes, the end user.
         random96: unpredictable, 0 <= random96 < 2^96; otherwise ValueError.
     """
-    if not 0 <= random96 < 1 << limits.FIRM_RANDOM_BITS:
+    if not 0 <= random96 < _FIRM_RANDOM_END:
         raise ValueError("the random part is not below 2^96")
-    return random96 << _ADDRESS_BITS | int.from_bytes(user, "big")
+    return random96 << 160 | int.from_bytes(user, "big")
 
 
 def pack_otc(maker: bytes, nonce96: int) -> int:

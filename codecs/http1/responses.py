@@ -1,7 +1,7 @@
 """What the server writes: whole responses, and the head of a streamed one. Pure functions.
 
-The lines that do not change are rendered once. No argument can add a line: a control character in a
-header raises ValueError, and so does a header that belongs to the framing.
+The lines that do not change are rendered once. No argument but `lines` can add a line: a control
+character in a header raises ValueError, and so does a header that belongs to the framing.
 
 Source: RFC 9110 6.6.1 (Date), 8.6 (Content-Length), 9.3.2 (HEAD), 15.3.5 and 15.4.5 (no content);
 RFC 9112 4, 6, 9.3.
@@ -44,6 +44,7 @@ def encode_response(
     keep_alive: bool = True,
     head: bool = False,
     date: bytes | None = None,
+    lines: bytes = b"",
 ) -> bytes:
     """One whole response.
 
@@ -55,12 +56,13 @@ def encode_response(
         keep_alive: that of the request. It is always spelled out, which is what HTTP/1.0 clients need.
         head: the request was HEAD: the length of the body is announced, the body left out.
         date: an IMF-fixdate; None for a server without a clock.
+        lines: headers of the caller's own making, each with its CRLF; the only ones that are not checked.
 
     Raises:
         ValueError: an argument that would break the framing: our bug.
     """
     start = _head_start(status, content_type, b"keep-alive" if keep_alive else b"close")
-    extra = render_fields(extra_headers) if extra_headers else b""
+    extra = lines + render_fields(extra_headers) if extra_headers else lines
     if status in _WITHOUT_CONTENT:
         if body:
             raise ValueError(f"a {status} has no body")

@@ -15,6 +15,7 @@ from .config_check import config
 from .demo import demo
 from .hmac_headers import hmac
 from .keys import keys
+from .maker import maker
 from .typed_data import typed_data
 
 
@@ -42,7 +43,9 @@ def cli() -> None:
     """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
 
     \b
-    New here?    cambist demo                      sign, verify and tamper, in one go
+    New here?    cambist demo                      a market maker, quoted and checked, in one go
+    Quoting?     cambist maker serve --config F    firm quotes from your own prices
+                 cambist maker check URL ...       does a maker keep the interface's rules?
     Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
@@ -50,7 +53,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, typed_data, hmac, keys, config):
+for command in (demo, maker, typed_data, hmac, keys, config):
     cli.add_command(command)
 
 

@@ -53,6 +53,17 @@ def test_digest_and_signature_equal_eth_account(
     assert to_65(*key.sign(digest32)).hex() == answer["signature"]
 
 
+@each_type
+@given(data=st.data())
+def test_a_digest_of_members_is_that_of_their_order(
+    order_type: TypedStruct[Any], data: st.DataObject
+) -> None:
+    order = data.draw(orders(order_type))
+    members = msgspec.structs.astuple(order)
+    compiled = order_type.compiled
+    assert compiled.members_digest_for(SEPARATOR)(*members) == compiled.digest_for(SEPARATOR)(order)
+
+
 @pytest.mark.oracle
 @each_type
 @settings(

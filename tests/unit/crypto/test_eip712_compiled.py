@@ -53,6 +53,8 @@ def test_values_that_the_type_does_not_hold(type_name: str, value: Any) -> None:
     compiled = CompiledStruct("Outer", {"Outer": (("x", type_name),), "Inner": (("y", "uint8"),)})
     with pytest.raises(InvalidInput):
         compiled.hash_struct(SimpleNamespace(x=value))
+    with pytest.raises(InvalidInput):
+        compiled.members_digest_for(bytes(32))(value)
 
 
 def test_a_missing_attribute_is_named() -> None:

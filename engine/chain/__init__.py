@@ -1,0 +1,1 @@
+"""What the roles need of a chain."""

@@ -1,0 +1,85 @@
+"""`cambist maker`: serve firm quotes, stop them, and check any maker."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import trio
+
+from ...config.errors import ConfigError
+from ...config.settings import Settings, read_settings
+from ..maker.app import halt_file
+from ..maker.serve import serve_maker
+from ..safety.kill_switch import KillSwitch
+from ..telemetry.logs import configure_logs
+from .maker_check import check
+
+_CONFIG = click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    required=True,
+    help="The settings file (TOML).",
+)
+_SCOPE = click.argument("scope", nargs=-1)
+
+
+@click.group()
+def maker() -> None:
+    """Run a market maker, stop it, and check that one conforms."""
+
+
+@maker.command("serve")
+@_CONFIG
+def serve_command(path: Path) -> None:
+    """Quote prices and sign firm quotes until SIGTERM or SIGINT.
+
+    SIGUSR1 stops trading, SIGUSR2 resumes it. Logs go to standard error.
+    """
+    settings = _maker_settings(path)
+    configure_logs()
+    command = [sys.executable, "-m", "cambist", "maker", "serve", "--config", str(path)]
+    sys.exit(trio.run(serve_maker, settings, os.environ, path.parent, command))
+
+
+@maker.command("halt")
+@_CONFIG
+@_SCOPE
+def halt_command(path: Path, scope: tuple[str, ...]) -> None:
+    """Stop trading at once: `all` (the default), `chain 137` or `pair 137 WETH/USDC`.
+
+    Writes the halt file; running processes follow within a tenth of a second.
+    """
+    _change(path, scope, stop=True)
+
+
+@maker.command("resume")
+@_CONFIG
+@_SCOPE
+def resume_command(path: Path, scope: tuple[str, ...]) -> None:
+    """The opposite of halt; `all` (the default) resumes everything."""
+    _change(path, scope, stop=False)
+
+
+maker.add_command(check)
+
+
+def _maker_settings(path: Path) -> Settings:
+    settings = read_settings(path, os.environ)
+    if settings.maker is None:
+        raise ConfigError("maker", f"{path} has no [maker] table")
+    return settings
+
+
+def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:
+    switch = KillSwitch(halt_file(_maker_settings(path), path.parent), lambda _: None)
+    named = " ".join(scope) or "all"
+    try:
+        switch.stop(named) if stop else switch.resume(named)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise ConfigError("maker.halt_file", f"cannot be written: {error.strerror}") from None
+    click.echo(switch.halts.text() or "nothing is stopped", nl=not switch.halts.text())

@@ -1,0 +1,250 @@
+"""`cambist maker check`: does a market maker conform to document 3?
+
+Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all.
+"""
+
+import os
+import sys
+import time
+from fnmatch import fnmatchcase
+from typing import IO, Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ...config.errors import CambistError, ConfigError, InvalidInput
+from ...config.secret import read_secret
+from ...config.settings import SecretEncoding
+from ...crypto.addresses import checked_address
+from ...crypto.hexadecimal import to_hex
+from ...crypto.hmac_auth import decode_secret
+from ..conformance.auth import Credentials
+from ..conformance.check_table import CHECKS
+from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_place
+from ..conformance.probe import Unreachable
+from ..conformance.report import list_table, print_report, to_json, to_junit
+from ..conformance.rules import Selection
+from ..conformance.run import RunReport, check_maker
+
+FAULTS_FOUND, WRONG_USAGE, UNREACHABLE = 1, 2, 3
+_HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
+
+
+class _Address(click.ParamType[bytes]):
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        try:
+            return checked_address(value, param.opts[0] if param else "address")
+        except InvalidInput as error:
+            self.fail(error.detail, param, ctx)
+
+
+_ADDRESS = _Address()
+
+
+@click.command("check", short_help="Judge any market maker against the document.")
+@click.argument("url", required=False)
+@click.option("--list", "list_only", is_flag=True, help="Print the table of checks and stop.")
+@click.option("--strict", is_flag=True, help="Also what today's strictest consumers refuse.")
+@click.option("--only", multiple=True, metavar="PATTERN", help="Checks to run, e.g. `auth.*`; repeatable.")
+@click.option("--skip", multiple=True, metavar="PATTERN", help="Checks to leave out; repeatable.")
+@click.option("--domain", help="X-AUTH-DOMAIN; with --access-key and --secret, requests are signed.")
+@click.option("--access-key", help="X-AUTH-ACCESS-KEY.")
+@click.option("--secret", help="The secret key: env:NAME or file:PATH; never the text itself.")
+@click.option(
+    "--secret-encoding",
+    type=click.Choice(["utf8", "base64", "hex"]),
+    default="utf8",
+    show_default=True,
+    help="How the secret was written down when it was exchanged.",
+)
+@click.option("--chain-id", type=click.IntRange(min=1), help="Of the orders' signing domain.")
+@click.option("--rfq-contract", type=_ADDRESS, help="Of the orders' signing domain.")
+@click.option(
+    "--domain-name", default="Cambist RFQ", show_default=True, help="Of the orders' signing domain."
+)
+@click.option("--contract-maker", is_flag=True, help="The maker signs by EIP-1271.")
+@click.option("--node-url", help="A JSON-RPC node: balances, allowances, EIP-1271.")
+@click.option("--ws-url", help="The WebSocket; looked for at URL/ws unless given.")
+@click.option("--taker", type=_ADDRESS, help=f"A taker that the maker allows; {DEFAULT_TAKER} if absent.")
+@click.option("--user", type=_ADDRESS, help="The user of every quote; another one each time if absent.")
+@click.option("--blacklisted", type=_ADDRESS, help="A blacklisted user; the first of /blacklist if absent.")
+@click.option(
+    "--drift-bps",
+    type=click.IntRange(0, 10_000),
+    default=30,
+    show_default=True,
+    help="How far a price may lie outside the grids fetched before and after it.",
+)
+@click.option("--pairs", type=click.IntRange(1, 1_000), default=3, show_default=True, help="Pairs to quote.")
+@click.option(
+    "--quotes",
+    type=click.IntRange(0, 1_000_000),
+    default=200,
+    show_default=True,
+    help="Quotes of the load; 0 leaves it out.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(1, 256),
+    default=4,
+    show_default=True,
+    help="Connections of the load.",
+)
+@click.option(
+    "--watch",
+    type=click.FloatRange(0, 3_600),
+    default=5.0,
+    show_default=True,
+    help="Seconds to watch the WebSocket's updates.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(0.05, 60), default=5.0, show_default=True, help="Seconds per answer."
+)
+@click.option(
+    "--run-timeout",
+    type=click.FloatRange(1, 86_400),
+    default=300.0,
+    show_default=True,
+    help="Seconds for everything.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is random.")
+@click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="PEM file of certificates to trust.")
+@click.option(
+    "--json", "json_file", type=click.File("wb", lazy=False), help="Write the report as JSON; - stdout."
+)
+@click.option(
+    "--junit", "junit_file", type=click.File("wb", lazy=False), help="Write the report as JUnit XML."
+)
+@click.pass_context
+def check(
+    ctx: click.Context,
+    /,
+    *,
+    url: str | None,
+    list_only: bool,
+    json_file: IO[bytes] | None,
+    junit_file: IO[bytes] | None,
+    **settings: Any,
+) -> None:
+    """Judge the market maker at URL, its base URL for one chain, by sending what a service sends and worse.
+
+    About 300 requests, a few megabytes among them, and some 250 firm quotes. Exit status: 0 it conforms,
+    1 faults were found, 2 wrong usage, 3 it could not be reached.
+
+    \b
+    cambist maker check https://maker.example/1 --chain-id 1 --rfq-contract 0x... \\
+        --domain venue --access-key k1 --secret env:MAKER_SECRET --taker 0x...
+    """
+    if list_only:
+        _console(sys.stdout).print(list_table())
+        return
+    if url is None:
+        raise click.UsageError("missing the maker's URL", ctx)
+    try:
+        options = _options(url, settings)
+    except CambistError as error:
+        raise click.UsageError(error.detail, ctx) from None
+    try:
+        report = _run(options)
+    except Unreachable as error:
+        click.echo(f"Error: the maker cannot be reached: {error.detail}", err=True)
+        ctx.exit(UNREACHABLE)
+    except ConfigError as error:
+        raise click.UsageError(error.detail, ctx) from None
+    if json_file is not None:
+        json_file.write(to_json(report))
+    if junit_file is not None:
+        junit_file.write(to_junit(report))
+    to_stdout = json_file is not None and json_file.name == "<stdout>"
+    print_report(report, _console(sys.stderr if to_stdout else sys.stdout))
+    ctx.exit(0 if report.conforms else FAULTS_FOUND)
+
+
+def _console(file: IO[str]) -> Console:
+    width = None if file.isatty() else 110
+    return Console(file=file, markup=False, emoji=False, highlight=False, width=width)
+
+
+def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
+    """The options as the run takes them.
+
+    Raises:
+        ConfigError: they do not fit together.
+    """
+    selection = Selection(settings["only"], settings["skip"], settings["strict"])
+    for option in ("only", "skip"):
+        for pattern in settings[option]:
+            if not any(fnmatchcase(check_id, pattern) for check_id in CHECKS):
+                raise ConfigError(f"--{option}", f"no check matches {pattern}; see --list")
+    if not any(row in selection for row in CHECKS.values()):
+        raise ConfigError("--only", "no check is left; a strict one needs --strict")
+    node, socket = settings["node_url"], settings["ws_url"]
+    return CheckOptions(
+        base=read_place(url, "URL", _HTTP),
+        socket=None if socket is None else read_place(socket, "--ws-url", _SOCKET),
+        node=None if node is None else read_place(node, "--node-url", _HTTP),
+        credentials=_credentials(settings),
+        selection=selection,
+        chain_id=settings["chain_id"],
+        rfq_contract=settings["rfq_contract"],
+        domain_name=settings["domain_name"],
+        contract_maker=settings["contract_maker"],
+        taker=_text(settings["taker"]),
+        user=_text(settings["user"]),
+        blacklisted=_text(settings["blacklisted"]),
+        drift_bps=settings["drift_bps"],
+        pairs_max=settings["pairs"],
+        quotes=settings["quotes"],
+        connections=settings["connections"],
+        watch_s=settings["watch"],
+        timeout_s=settings["timeout"],
+        run_timeout_s=settings["run_timeout"],
+        seed=settings["seed"],
+        authorities=settings["ca"],
+    )
+
+
+def _text(address: bytes | None) -> str | None:
+    return None if address is None else to_hex(address)
+
+
+def _credentials(settings: dict[str, Any]) -> Credentials | None:
+    names = ("domain", "access_key", "secret")
+    missing = [f"--{name.replace('_', '-')}" for name in names if settings[name] is None]
+    if len(missing) == len(names):
+        return None
+    if missing:
+        raise ConfigError(", ".join(missing), "needed too: a signature takes all three")
+    encoding: SecretEncoding = settings["secret_encoding"]
+    secret = decode_secret(read_secret(settings["secret"], os.environ, "--secret").reveal(), encoding)
+    credentials = Credentials(settings["domain"], settings["access_key"], secret)
+    credentials.signer()  # refuses what no header can carry
+    return credentials
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _run(options: CheckOptions) -> RunReport:
+    """Run, with a bar on standard error where that is a terminal."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("checks"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task("connecting", total=None)
+
+        def on_progress(stage: str, judged: int, selected: int) -> None:
+            bar.update(task, description=stage, completed=judged, total=selected)
+
+        return check_maker(options, now_ms=_now_ms, on_progress=on_progress)

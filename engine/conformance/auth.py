@@ -1,0 +1,232 @@
+"""Authentication: a signed request, and every way to get it wrong.
+
+A tampering says which request is sent and how its four headers are made. The maker must refuse each with a
+4xx and an error that names what is wrong.
+
+Source: document 3, "Authentication".
+Choice: stale is 60 s, twice the tolerance of "about 30 seconds"; 25 s either way must pass.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ...crypto.hmac_auth import (
+    ACCESS_KEY_HEADER,
+    DOMAIN_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    RequestSigner,
+)
+from .exchange import Exchange, error_text, judge_refusal
+from .rules import Result, Said, judged
+
+STALE_MS = 60_000
+WITHIN_MS = 25_000
+HEADERS = (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
+
+
+class Credentials:
+    """What the parties exchanged. Its repr shows the domain alone."""
+
+    __slots__ = ("access_key", "domain", "secret")
+
+    def __init__(self, domain: str, access_key: str, secret: bytes) -> None:
+        self.domain, self.access_key, self.secret = domain, access_key, secret
+
+    def signer(self) -> RequestSigner:
+        """The right signer."""
+        return RequestSigner(self.domain, self.access_key, self.secret)
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.domain!r})"
+
+
+class Plain(Struct, frozen=True):
+    """A request before it is signed.
+
+    Attributes:
+        target: with the base URL's path prefix.
+    """
+
+    method: str
+    target: str
+    body: bytes = b""
+
+
+class Target(Struct, frozen=True):
+    """What the tamperings of one run are made of.
+
+    Attributes:
+        prefix: of the base URL's path, without a slash at its end.
+        firm: a request that is quoted when signed; None where the maker quotes nothing.
+    """
+
+    prefix: str
+    firm: Plain | None
+
+    def get(self, resource: str) -> Plain:
+        """GET of a resource."""
+        return Plain("GET", f"{self.prefix}/{resource}")
+
+
+Headers = dict[str, str]
+
+
+class Tampering(Struct, frozen=True):
+    """One request, and how it is signed.
+
+    Attributes:
+        check: id.
+        accepted: it must pass.
+        may_refuse: it may be refused for another reason than its signature.
+        names: the header that a good error names.
+    """
+
+    check: str
+    what: str
+    request: Plain
+    headers: Headers
+    accepted: bool = False
+    names: str = ""
+    may_refuse: bool = False
+
+
+def sign(credentials: Credentials, request: Plain, now_ms: int) -> Headers:
+    """The right headers."""
+    return credentials.signer().headers(now_ms, request.method, request.target, request.body)
+
+
+def unsigned(target: Target) -> Iterator[Tampering]:
+    """Every endpoint without any header."""
+    for name in ("tokens", "pairs", "prices", "blacklist"):
+        yield Tampering(
+            "auth.unsigned", f"GET /{name} without headers", target.get(name), {}, names="X-AUTH-"
+        )
+    if target.firm is not None:
+        yield Tampering("auth.unsigned", "POST /firm without headers", target.firm, {}, names="X-AUTH-")
+
+
+def tamperings(credentials: Credentials, target: Target, now_ms: int) -> Iterator[Tampering]:
+    """Every way to sign wrongly, and the two ways to be just in time."""
+    prices = target.get("prices")
+    right = sign(credentials, prices, now_ms)
+    for header in HEADERS:
+        short = {name: value for name, value in right.items() if name != header}
+        yield Tampering("auth.missing-header", f"without {header}", prices, short, names=header)
+    yield from _wrong_credentials(credentials, prices, now_ms)
+    yield from _wrong_times(credentials, prices, now_ms)
+    yield from _wrong_payloads(credentials, target, now_ms)
+    upper = right | {SIGNATURE_HEADER: right[SIGNATURE_HEADER].upper()}
+    yield Tampering("auth.upper-case", "the signature in upper case", prices, upper, names=SIGNATURE_HEADER)
+    forged = right | {SIGNATURE_HEADER: "00" * 32}
+    yield Tampering("auth.wrong-secret", "a signature of zeros", prices, forged, names=SIGNATURE_HEADER)
+    empty = right | {SIGNATURE_HEADER: ""}
+    yield Tampering("auth.missing-header", "an empty signature", prices, empty, names=SIGNATURE_HEADER)
+
+
+def _wrong_credentials(credentials: Credentials, prices: Plain, now_ms: int) -> Iterator[Tampering]:
+    domain, access_key, secret = credentials.domain, credentials.access_key, credentials.secret
+    for check, what, wrong, names in (
+        ("wrong-secret", "another secret", Credentials(domain, access_key, secret + b"x"), SIGNATURE_HEADER),
+        (
+            "wrong-access-key",
+            "another access key",
+            Credentials(domain, "wrong-key", secret),
+            ACCESS_KEY_HEADER,
+        ),
+        ("wrong-domain", "another domain", Credentials("wrong-domain", access_key, secret), DOMAIN_HEADER),
+    ):
+        yield Tampering(f"auth.{check}", what, prices, sign(wrong, prices, now_ms), names=names)
+
+
+def _wrong_times(credentials: Credentials, prices: Plain, now_ms: int) -> Iterator[Tampering]:
+    for check, what, shift_ms, accepted in (
+        ("stale", "signed 60 s ago", -STALE_MS, False),
+        ("future", "signed 60 s ahead", STALE_MS, False),
+        ("within-tolerance", "signed 25 s ago", -WITHIN_MS, True),
+        ("within-tolerance", "signed 25 s ahead", WITHIN_MS, True),
+    ):
+        headers = sign(credentials, prices, now_ms + shift_ms)
+        yield Tampering(f"auth.{check}", what, prices, headers, accepted, TIMESTAMP_HEADER)
+    seconds = sign(credentials, prices, now_ms // 1000)
+    yield Tampering("auth.timestamp-unit", "seconds, not ms", prices, seconds, names=TIMESTAMP_HEADER)
+    words = sign(credentials, prices, now_ms) | {TIMESTAMP_HEADER: "now"}
+    yield Tampering("auth.timestamp-text", "no number", prices, words, names=TIMESTAMP_HEADER)
+    moved = sign(credentials, prices, now_ms) | {TIMESTAMP_HEADER: str(now_ms + 1)}
+    yield Tampering("auth.timestamp-unsigned", "not the one signed", prices, moved, names=SIGNATURE_HEADER)
+
+
+def _wrong_payloads(credentials: Credentials, target: Target, now_ms: int) -> Iterator[Tampering]:
+    prices, pairs = target.get("prices"), target.get("pairs")
+
+    def case(check: str, what: str, signed: Plain, sent: Plain, *, accepted: bool = False) -> Tampering:
+        headers = sign(credentials, signed, now_ms)
+        return Tampering(f"auth.{check}", what, sent, headers, accepted, SIGNATURE_HEADER, accepted)
+
+    queried = Plain("GET", f"{prices.target}?cambist=check")
+    yield case("path-altered", "signed for /pairs", pairs, prices)
+    yield case("query-added", "a query added behind the signature", prices, queried)
+    yield case("query-dropped", "a query dropped behind the signature", queried, prices)
+    yield case("query-signed", "a query, signed", queried, queried, accepted=True)
+    if target.prefix:
+        stripped = Plain("GET", "/prices")
+        yield case("prefix-stripped", "signed without the path's prefix", stripped, prices)
+    yield case("method-confused", "signed as POST", Plain("POST", prices.target), prices)
+    firm = target.firm
+    if firm is None:
+        return
+    other = Plain("POST", firm.target, firm.body.replace(b'"userAddress"', b'"_":0,"userAddress"'))
+    yield case("body-swapped", "signed over another body", other, firm)
+    yield case("body-swapped", "signed without the body", Plain("POST", firm.target), firm)
+    yield case("method-confused", "signed as GET", Plain("GET", firm.target, firm.body), firm)
+
+
+def judge_tampering(case: Tampering, exchange: Exchange, right_signature: str) -> Iterator[Result]:
+    """What came of one.
+
+    Args:
+        right_signature: what the maker would have taken, for the request as it was sent.
+    """
+    where = f"{exchange.where} ({case.what})"
+    if case.accepted:
+        held = exchange.succeeded or (case.may_refuse and _is_other_refusal(exchange))
+        yield judged(case.check, held, where, "200: the signature is right", exchange.said)
+        return
+    yield from judge_refusal(case.check, exchange, case.what, client_error=True)
+    text = error_text(exchange)
+    if not text:
+        return
+    leaked = right_signature.encode() in exchange.body.lower()
+    yield judged(
+        "auth.no-leak", not leaked, where, "no word of the right signature", Said("it is in the error")
+    )
+    if case.names and 400 <= exchange.status <= 499:
+        named = case.names.lower() in text.lower()
+        yield judged("auth.specific", named, where, f"an error that names {case.names}", text)
+
+
+def _is_other_refusal(exchange: Exchange) -> bool:
+    """A 4xx that is not about who asks."""
+    about_auth = exchange.status in (401, 403) or "x-auth" in error_text(exchange).lower()
+    return 400 <= exchange.status <= 499 and not about_auth
+
+
+def judge_signed(resource: str, exchange: Exchange) -> Iterator[Result]:
+    """A right signature is taken."""
+    refused = exchange.status in (401, 403)
+    yield judged(
+        "auth.signed", not refused and not exchange.failure, exchange.where, f"{resource}: 200", exchange.said
+    )
+
+
+def socket_tamperings(credentials: Credentials, path: str, now_ms: int) -> Iterator[Tampering]:
+    """The handshakes that must be refused."""
+    right = Plain("GET", path)
+    yield Tampering("stream.unsigned", "without headers", right, {})
+    wrong = Credentials(credentials.domain, credentials.access_key, credentials.secret + b"x")
+    yield Tampering("stream.wrong-signature", "another secret", right, sign(wrong, right, now_ms))
+    stale = sign(credentials, right, now_ms - STALE_MS)
+    yield Tampering("stream.wrong-signature", "signed 60 s ago", right, stale)
+    elsewhere = sign(credentials, Plain("GET", f"{path}/elsewhere"), now_ms)
+    yield Tampering("stream.wrong-signature", "signed for another path", right, elsewhere)

@@ -1,0 +1,329 @@
+"""The one table of all checks. docs/maker-check.md shows it; a test keeps the two equal.
+
+A row is (name, title, fix) and what differs from its group: NEGATIVE, STRICT, ADVICE, or another source.
+"""
+
+from collections.abc import Iterator
+
+from .rules import Check, Severity, Transport
+
+HTTP, SOCKET, BYTES, NODE = Transport.HTTP, Transport.WEBSOCKET, Transport.BYTES, Transport.NODE
+NEGATIVE, STRICT, ADVICE = "negative", "strict", "advice"
+STRICT_SOURCE = "interop.md 4, strict consumers"
+Row = tuple[str, ...]
+
+
+def _group(topic: str, transport: Transport, source: str, *rows: Row) -> Iterator[Check]:
+    for name, title, fix, *more in rows:
+        severity = Severity.STRICT if STRICT in more else Severity.ADVICE if ADVICE in more else Severity.MUST
+        own = [word for word in more if word not in (NEGATIVE, STRICT, ADVICE)]
+        where = own[0] if own else STRICT_SOURCE if severity is Severity.STRICT else source
+        yield Check(f"{topic}.{name}", title, where, fix, transport, NEGATIVE in more, severity)
+
+
+# fmt: off
+_RUN = _group("run", HTTP, "the harness",
+    ("complete", "every check was reached within the run's time", "answer faster, or raise --run-timeout"),
+)
+
+_ENDPOINT_ROWS: tuple[Row, ...] = (
+    ("status", "GET /{} succeeds", "answer 200; an error is the off switch"),
+    ("content-type", "GET /{} says that it is JSON", "send content-type: application/json"),
+    ("json", "GET /{} is JSON", "send a JSON text in UTF-8 and nothing else"),
+    ("shape", "GET /{} has its documented key", "wrap the entries in the documented key"),
+)
+_ENDPOINTS = tuple(
+    check
+    for name in ("tokens", "pairs", "prices", "blacklist")
+    for check in _group(name, HTTP, f"document 3, GET /{name}",
+                        *((row[0], row[1].format(name), row[2]) for row in _ENDPOINT_ROWS))
+)
+
+_RESOURCES = _group("resources", HTTP, "document 3, General rules",
+    ("message", "`message` is a string where it is given", "send text, or leave it out"),
+    ("query", "a query is ignored: no endpoint has parameters", "ignore the query", ADVICE,
+     "document 3, Endpoints: no endpoint uses query parameters"),
+    ("one-key", "no top-level key beside the documented one, `message` included", "drop the other keys",
+     STRICT),
+)
+
+_TOKENS = _group("tokens", HTTP, "document 3, Token",
+    ("unique-ids", "token ids are unique", "write each id once; a second one hides the first"),
+    ("entry", "every token is an object", "send the documented members"),
+    ("address", "addresses are well formed", "write 0x and 40 hexadecimal digits"),
+    ("decimals", "decimals is an integer, 0 to 36", "send the contract's decimals() as a JSON integer"),
+    ("type", "type is ERC20", "leave tokens of other types out"),
+    ("texts", "symbol, name and description are strings", "send text"),
+    ("unique-addresses", "no two ids are one contract", "keep one id per contract", ADVICE),
+    ("unknown-keys", "no keys beside the documented ones", "drop them", STRICT),
+    ("decimals-zero", "no token has decimals 0", "leave such a token out", STRICT),
+    ("description", "description is not empty", "write something", STRICT),
+)
+
+_PAIRS = _group("pairs", HTTP, "document 3, Pair",
+    ("unique-ids", "pair ids are unique", "write each id once; a second one hides the first"),
+    ("entry", "every pair is an object", "send base, quote and liquidityUSD"),
+    ("known-tokens", "base and quote are ids of /tokens", "list the token, or correct its id"),
+    ("two-tokens", "base and quote differ", "remove the pair"),
+    ("liquidity", "liquidityUSD is a number, at least 0", "send a JSON number"),
+    ("one-direction", "each market is quoted in one direction, once",
+     "keep one of the two; the reverse is derived", "document 3, Pair: one direction only"),
+    ("id", "the pair id is BASE/QUOTE", "name it after its tokens' ids", ADVICE),
+    ("unknown-keys", "no keys beside the documented ones", "drop them", STRICT),
+)
+
+_PRICES = _group("prices", HTTP, "document 3, Price grid",
+    ("unique-ids", "each pair has one entry", "write each pair once; a second entry hides the first"),
+    ("known-pairs", "every entry's pair is listed in /pairs", "list the pair, or drop its prices"),
+    ("grid-form", "every entry is an object", "send {bids, asks}, or {} to disable"),
+    ("side-form", "bids and asks are arrays", "send an array, or leave the side out"),
+    ("level-form", "a level is [price, amount]", "send exactly two elements"),
+    ("strings", "price and amount are strings", "write numbers as decimal strings"),
+    ("decimals", "price and amount are plain decimals",
+     "digits with at most one point: no sign, exponent or space; at most 36 on either side"),
+    ("positive", "price and amount are above zero", "drop levels of zero"),
+    ("sorted", "the best price comes first", "sort bids falling and asks rising",
+     "document 3, GET /prices 2"),
+    ("uncrossed", "the best ask is above the best bid", "widen the spread, or drop the levels that cross",
+     "document 3, GET /prices 3"),
+    ("complete", "every listed pair has an entry", "send {} for a disabled pair", ADVICE,
+     "document 3, States and transitions"),
+    ("unknown-keys", "no keys beside bids and asks", "drop them", STRICT),
+    ("both-sides", "a pair has both bids and asks", "send [] for an empty side", STRICT),
+)
+
+_BLACKLIST = _group("blacklist", HTTP, "document 3, GET /blacklist",
+    ("addresses", "addresses are well formed", "write 0x and 40 hexadecimal digits"),
+    ("unique", "no address stands twice, in any case", "remove duplicates"),
+)
+
+_LIFE = _group("life", HTTP, "document 3, States and transitions",
+    ("retired", "a removed pair was disabled first", "serve {} for its prices for a while, then remove it"),
+)
+
+_ERRORS = _group("errors", HTTP, "document 3, Errors",
+    ("content-type", "errors say that they are JSON", "send content-type: application/json"),
+    ("json", "errors are JSON", "answer {\"error\": \"...\"} from every layer, the proxy's too"),
+    ("text", "errors carry an `error` string", "add it, and say what was wrong"),
+    ("unknown-path", "an unknown path is refused", "answer 404", NEGATIVE),
+    ("wrong-method", "a wrong method is refused", "answer 405", NEGATIVE),
+    ("head", "HEAD does not break the connection", "answer as GET without the body, or 405", ADVICE,
+     "RFC 9110 9.3.2"),
+    ("options", "OPTIONS does not break the connection", "answer 204, or 405", ADVICE, "RFC 9110 9.3.7"),
+)
+
+_FIRM = _group("firm", HTTP, "document 3, Firm order",
+    ("quotes", "a displayed amount is quoted", "quote every amount that the grid shows",
+     "document 3, POST /firm"),
+    ("order-present", "a success carries `order`",
+     "refuse with an error; only a blacklisted user gets no order",
+     "document 3, POST /firm: success without order"),
+    ("order-form", "the order has its nine members",
+     "send every member, amounts as strings, expiry as a number"),
+    ("echo-assets", "makerAsset and takerAsset are as requested", "echo them"),
+    ("echo-taker", "taker is the request's takerAddress", "sign for the taker that was asked for"),
+    ("echo-amount", "the given amount comes back as passed", "never shrink or round the given amount"),
+    ("price-sell-base", "selling base fills against bids", "walk the bids, weighted by fill",
+     "document 3, GET /prices 4"),
+    ("price-buy-base", "buying base fills against asks", "walk the asks, weighted by fill",
+     "document 3, GET /prices 4"),
+    ("price-sell-quote", "an amount of quote to sell inverts the asks", "price 1/p, amount p x a",
+     "document 3, GET /prices 5"),
+    ("price-buy-quote", "an amount of quote to buy inverts the bids", "price 1/p, amount p x a",
+     "document 3, GET /prices 5"),
+    ("rounding", "with still prices the amount is exact",
+     "round what the user receives down, what he pays up",
+     ADVICE, "interop.md 4"),
+    ("deep", "half of the displayed depth is quoted", "display what you will sign", ADVICE,
+     "document 3, POST /firm"),
+    ("address-case", "addresses are taken in any case", "normalise addresses before comparing",
+     "document 3, POST /firm: address casing"),
+    ("unknown-keys", "unknown keys of the request are ignored", "ignore them: `partner` and others are sent",
+     "interop.md 4"),
+    ("over-asked-sell", "1 % more than needed is quoted on a sell", "quote the amount as asked",
+     "document 3, POST /firm: slightly larger; interop.md 4"),
+    ("over-asked-buy", "1 bp more than needed is quoted on a buy", "quote the amount as asked",
+     "document 3, POST /firm: slightly larger; interop.md 4"),
+    ("user", "the user is in the lower 160 bits of nonceAndMeta", "pack random << 160 | user",
+     "document 3, nonceAndMeta"),
+    ("nonce-set", "the upper 96 bits of nonceAndMeta are not zero", "put a random number there",
+     "document 3, nonceAndMeta"),
+    ("nonce-distinct", "no two quotes have the same upper 96 bits", "draw anew for every quote",
+     "document 3, nonceAndMeta"),
+    ("nonce-unforeseeable", "the upper 96 bits cannot be foreseen", "use the system's secure randomness",
+     "document 3, nonceAndMeta"),
+    ("expiry-life", "the order lives for at least 2 minutes", "set expiry to now + 120 s or more"),
+    ("expiry-unit", "expiry is in seconds", "divide milliseconds by 1000"),
+    ("expiry-far", "the order lives for at most a day", "bound what you promise", ADVICE, "prudence"),
+    ("signature-form", "the signature is 0x and lower-case hexadecimal", "write it in lower case"),
+    ("signature-length", "the signature has 65 bytes, or 64", "send r, s, v, or the compact form",
+     "interop.md 1"),
+    ("signature-v", "v is 27 or 28", "add 27 to the recovery id", "interop.md 1"),
+    ("signature-low-s", "s is in the lower half", "negate s and flip v", "EIP-2; interop.md 1"),
+    ("signature", "the maker signed the order for the domain",
+     "check name, version, chainId, verifyingContract, the members' order; a contract maker needs --node-url",
+     "document 3, Firm order; document 2, domain"),
+    ("blacklisted", "a blacklisted user gets a success without `order`", "answer 200 {}",
+     "document 3, POST /firm: blacklisted"),
+    ("one-key", "no key beside `order`, and none inside beside its own", "drop the others", STRICT),
+)
+
+_CHAIN = _group("chain", NODE, "document 3, Firm order: maker",
+    ("id", "the node is on the chain of --chain-id", "give the node and chain that belong together",
+     "the harness"),
+    ("contract-signature", "a contract maker accepts its signature", "sign with an owner; see EIP-1271",
+     "EIP-1271"),
+    ("balance", "the maker holds more than makerAmount", "fund it, or quote less", "interop.md 4"),
+    ("allowance", "the maker approved the RFQ contract for more than makerAmount",
+     "approve the RFQ contract, not the router"),
+)
+
+_FAILURES = "document 3, POST /firm: all other failures"
+_REFUSE = tuple(_group("refuse", HTTP, _FAILURES, *((*row, NEGATIVE) for row in (
+    ("both-amounts", "both amounts are refused", "take exactly one"),
+    ("no-amount", "neither amount is refused", "take exactly one"),
+    ("unknown-token", "a token that is not listed is refused", "look both tokens up"),
+    ("same-token", "one token twice is refused", "look the pair up"),
+    ("unlisted-pair", "tokens that no pair joins are refused", "look the pair up"),
+    ("disabled-pair", "a disabled pair is refused", "sign nothing while you serve {}"),
+    ("silent-side", "a side that is not displayed is refused", "sign nothing for it"),
+    ("over-depth", "ten times the depth is refused", "sign only what the grid holds"),
+    ("zero-amount", "amount 0 is refused", "amounts are above zero"),
+    ("negative-amount", "a negative amount is refused", "amounts are digits"),
+    ("fraction", "a fraction is refused", "amounts are integers in raw units"),
+    ("exponent", "an exponent is refused", "amounts are digits"),
+    ("huge-amount", "2^256 and more is refused", "bound amounts to uint256 before you compute"),
+    ("loose-amount", "what a loose parser forgives is refused",
+     "take digits only: no spaces, signs, prefixes"),
+    ("malformed-user", "a malformed userAddress is refused", "take 0x and 40 hexadecimal digits"),
+    ("missing-user", "a missing userAddress is refused", "require it"),
+    ("malformed-taker", "a malformed takerAddress is refused", "take 0x and 40 hexadecimal digits"),
+    ("missing-taker", "a missing takerAddress is refused", "require it"),
+    ("wrong-taker", "a taker that is on no list is refused", "check against /adapters/contract-takers"),
+    ("missing-asset", "a missing asset is refused", "require both"),
+    ("wrong-type", "members of a wrong JSON type are refused", "require strings"),
+    ("malformed-json", "broken JSON is refused", "answer 400"),
+    ("empty-body", "an empty body is refused", "answer 400"),
+    ("not-an-object", "JSON that is no object is refused", "answer 400"),
+    ("bad-utf8", "invalid UTF-8 is refused", "answer 400"),
+    ("form-body", "a web form's body is refused", "the body is JSON"),
+))))
+
+_AUTH = _group("auth", HTTP, "document 3, Authentication",
+    ("signed", "a right signature is taken on every endpoint", "see `cambist hmac sign --explain`"),
+    ("within-tolerance", "a timestamp 25 s off is taken", "allow 30 s either way", "document 3, Limits"),
+    ("query-signed", "a signed query is taken", "sign the target as sent, `?` and all",
+     "document 3, Authentication 2"),
+    ("unsigned", "no endpoint answers an unsigned request", "verify before anything else", NEGATIVE),
+    ("missing-header", "each of the four headers is required", "refuse if one is missing", NEGATIVE,
+     "document 3, Authentication 4"),
+    ("wrong-secret", "another secret's signature is refused", "compare the whole signature", NEGATIVE,
+     "document 3, Authentication 3"),
+    ("wrong-access-key", "another access key is refused", "compare it",
+     NEGATIVE, "document 3, Authentication 4"),
+    ("wrong-domain", "another domain is refused", "look the domain up",
+     NEGATIVE, "document 3, Authentication 4"),
+    ("stale", "a timestamp 60 s old is refused", "refuse beyond 30 s", NEGATIVE, "document 3, Limits"),
+    ("future", "a timestamp 60 s ahead is refused", "refuse beyond 30 s, either way", NEGATIVE,
+     "document 3, Limits"),
+    ("timestamp-unit", "a timestamp in seconds is refused", "milliseconds",
+     NEGATIVE, "document 3, Authentication 1"),
+    ("timestamp-text", "a timestamp that is no number is refused", "digits only", NEGATIVE,
+     "document 3, Authentication 1"),
+    ("timestamp-unsigned", "a timestamp that was not signed is refused", "sign over the header's value",
+     NEGATIVE,
+     "document 3, Authentication 2"),
+    ("path-altered", "a signature of another path is refused", "sign over the path", NEGATIVE,
+     "document 3, Authentication 2"),
+    ("prefix-stripped", "a signature without the path's prefix is refused", "sign over the whole path",
+     NEGATIVE,
+     "document 3, Authentication 2"),
+    ("query-added", "a query that was not signed is refused", "sign over the query", NEGATIVE,
+     "document 3, Authentication 2"),
+    ("query-dropped", "a query that was signed and not sent is refused", "sign over the query", NEGATIVE,
+     "document 3, Authentication 2"),
+    ("method-confused", "a signature of another method is refused", "sign over the method", NEGATIVE,
+     "document 3, Authentication 2"),
+    ("body-swapped", "a signature of another body is refused", "sign over the raw bytes", NEGATIVE,
+     "document 3, Authentication 2"),
+    ("upper-case", "an upper-case signature is refused", "compare as lower-case text", NEGATIVE, ADVICE,
+     "document 3, Authentication 3"),
+    ("no-leak", "no error tells the right signature", "never put it into an answer", NEGATIVE,
+     "document 3, Authentication: neither key is shared"),
+    ("specific", "errors name the header at fault", "say which header, and why", NEGATIVE, ADVICE,
+     "document 3, Authentication: specific enough to debug"),
+)
+
+_STREAM = _group("stream", SOCKET, "document 3, Events",
+    ("handshake", "the handshake is accepted", "answer 101 at the URL, signed GET and path",
+     "document 3, Events"),
+    ("unsigned", "an unsigned handshake is refused", "verify before 101",
+     NEGATIVE, "document 3, Authentication"),
+    ("wrong-signature", "a wrongly signed handshake is refused", "verify before 101", NEGATIVE,
+     "document 3, Authentication"),
+    ("object", "every message is a JSON object", "send objects", "document 3, Events 1"),
+    ("keys", "messages carry documented keys only", "drop the others", "document 3, Events 1"),
+    ("no-order", "no message carries `order`", "never send it", "document 3, Events 1"),
+    ("first-complete", "the first message has all four keys", "send everything first",
+     "document 3, Events 2"),
+    ("first-agrees", "the first message says what the endpoints say", "make both from one state",
+     "document 3, Events 2"),
+    ("entries", "tokens and pairs of updates are sound", "as GET /tokens and /pairs", "document 3, Events 4"),
+    ("grids", "price grids over the socket are sound", "as GET /prices", "document 3, Events 4"),
+    ("blacklist-new", "blacklist updates carry new addresses only", "send each once", "document 3, Events 4"),
+    ("agrees", "the socket's prices are those of GET /prices", "send every change, whole grids",
+     "document 3, Events 3 and 4"),
+    ("one-way", "what a client sends does no harm", "ignore it, or close", "document 3, Events"),
+    ("ping", "a ping is answered", "answer with a pong of the same content", "RFC 6455 5.5.2"),
+    ("closes", "a close is answered", "close within 5 s", ADVICE, "RFC 6455 7.1.1"),
+    ("reconnect", "a new connection begins with a complete message again", "keep no state per client",
+     "document 3, Events 2"),
+    ("after", "HTTP answers after clients came, misbehaved and left", "isolate connections",
+     "document 3, Events"),
+    ("strict-entries", "entries over the socket satisfy strict consumers", "as GET /tokens, /pairs, /prices",
+     STRICT),
+)
+
+_HOSTILE = tuple(_group("hostile", BYTES, "RFC 9112", *((*row, NEGATIVE) for row in (
+    ("garbage", "noise is refused", "answer 400 and close"),
+    ("large-head", "a giant head is refused", "bound header bytes, count and path"),
+    ("large-body", "a giant body is refused", "bound the body"),
+    ("deep-json", "deep nesting is refused", "bound the nesting, or catch the parser's error"),
+    ("two-lengths", "two Content-Lengths are refused", "answer 400 and close", "RFC 9112 6.3"),
+    ("length-and-chunked", "Content-Length beside chunked is refused", "answer 400 and close",
+     "RFC 9112 6.1"),
+    ("bad-length", "a Content-Length that is no number is refused", "answer 400 and close", "RFC 9112 6.3"),
+    ("bad-chunk", "a chunk size that is no number is refused", "answer 400 and close", "RFC 9112 7.1"),
+    ("bad-head", "a broken head is refused", "answer 400 and close", "RFC 9112 2 to 5"),
+    ("half-request", "a request that never ends stops nobody else", "serve connections concurrently"),
+    ("survives", "an ordinary request is answered after each of these", "isolate connections; never exit"),
+))))
+_HOSTILE_POSITIVE = _group("hostile", BYTES, "RFC 9112",
+    ("pipelined", "pipelined requests are answered in order", "answer in order, or close", "RFC 9112 9.3.2"),
+    ("split-request", "a request that comes byte by byte is answered", "buffer until the head is complete",
+     "RFC 9112 2.1"),
+)
+
+_LOAD = _group("load", HTTP, "document 3, POST /firm",
+    ("answers", "every quote of the load is answered", "no 5xx, no time-outs, no dropped connections"),
+    ("refusals", "no quote of the load is refused", "check limits on open quotes and rates", ADVICE),
+    ("distinct-nonces", "no nonce comes twice under load",
+     "share no random state between threads or processes",
+     "document 3, nonceAndMeta"),
+    ("drift", "quotes stay near the displayed grid", "quote from what you display"),
+    ("latency", "p99 is at most 500 ms", "sign in process; keep the book in memory", ADVICE, "interop.md 4"),
+)
+# fmt: on
+
+CHECKS: dict[str, Check] = {
+    check.id: check
+    for group in (
+        _ENDPOINTS, _RESOURCES, _TOKENS, _PAIRS, _PRICES, _BLACKLIST, _LIFE, _ERRORS, _FIRM, _CHAIN, _REFUSE,
+        _AUTH, _STREAM, _HOSTILE, _HOSTILE_POSITIVE, _LOAD, _RUN,
+    )
+    for check in group
+}  # fmt: skip
+TOPICS = (
+    "tokens", "pairs", "prices", "blacklist", "resources", "life", "errors", "firm", "chain", "refuse",
+    "auth", "stream", "hostile", "load", "run",
+)  # fmt: skip

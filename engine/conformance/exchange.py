@@ -1,0 +1,158 @@
+"""What was sent and what came: the record that judges read, and JSON read for judging.
+
+JSON is read here by itself, not by the message decoders: a judge must see what a decoder forgives, such as
+a key given twice, and must tell one fault from another.
+"""
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
+
+from .rules import Result, Said, fault, judged, passed
+
+_JSON_TYPES = ("application/json", "application/problem+json", "text/json")
+_INTEGER_DIGITS_MAX = 400
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One request and its answer.
+
+    Attributes:
+        method, target: as sent.
+        status: 0 where no answer came; `failure` says why then.
+        headers: names in lower case.
+        sent_ms: wall clock before the request was written.
+        latency_ms: from there to the whole answer.
+    """
+
+    method: str
+    target: str
+    request_body: bytes = b""
+    status: int = 0
+    headers: dict[str, str] = {}
+    body: bytes = b""
+    failure: str = ""
+    sent_ms: int = 0
+    latency_ms: float = 0.0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether an answer came and is a 2xx."""
+        return 200 <= self.status <= 299
+
+    @property
+    def where(self) -> str:
+        """How findings name it."""
+        return f"{self.method} {self.target}"
+
+    @property
+    def said(self) -> Said:
+        """Status and body, shortened, or why there was no answer."""
+        if self.failure:
+            return Said(f"no answer: {self.failure}")
+        text = self.body[:200].decode("utf-8", "replace")
+        return Said(f"{self.status} {text}{'...' if len(self.body) > 200 else ''}")
+
+
+class Document(Struct, frozen=True):
+    """A JSON text.
+
+    Attributes:
+        value: None where `fault` says why it is no JSON.
+        duplicates: keys that stand twice in one object.
+    """
+
+    value: Any = None
+    duplicates: tuple[str, ...] = ()
+    fault: str = ""
+
+
+def read_json(raw: bytes) -> Document:
+    """Reads a JSON text: fractions as Decimal, the last of double keys, and never an exception."""
+    duplicates: list[str] = []
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                duplicates.append(key)
+            found[key] = value
+        return found
+
+    try:
+        value = json.loads(
+            raw.decode(),
+            object_pairs_hook=members,
+            parse_int=_integer,
+            parse_float=Decimal,
+            parse_constant=_not_json,
+        )
+    except RecursionError:
+        return Document(fault="nested too deep")
+    except UnicodeDecodeError:
+        return Document(fault="not UTF-8")
+    except (ValueError, ArithmeticError) as error:
+        return Document(fault=str(error) or "not JSON")
+    return Document(value, tuple(duplicates))
+
+
+def _integer(text: str) -> int:
+    if len(text) > _INTEGER_DIGITS_MAX:
+        raise ValueError("an integer of hundreds of digits")
+    return int(text)
+
+
+def _not_json(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def is_json_type(exchange: Exchange) -> bool:
+    """Whether the answer is labelled as JSON."""
+    return exchange.headers.get("content-type", "").partition(";")[0].strip().lower() in _JSON_TYPES
+
+
+def is_refused(exchange: Exchange) -> bool:
+    """Whether an answer came and is a 4xx or 5xx."""
+    return not exchange.failure and 400 <= exchange.status <= 599
+
+
+def error_text(exchange: Exchange) -> str:
+    """The `error` string of an answer; empty where there is none."""
+    value = read_json(exchange.body).value
+    text = value.get("error") if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def judge_refusal(
+    check: str, exchange: Exchange, what: str, *, client_error: bool = False
+) -> Iterator[Result]:
+    """What was sent must be refused; how the refusal is worded is judged by checks of its own.
+
+    Args:
+        check: id.
+        what: was sent, e.g. `both amounts`; it stands in the finding.
+        client_error: only 4xx will do.
+    """
+    where = f"{exchange.where} ({what})"
+    held = is_refused(exchange) and not (client_error and exchange.status >= 500)
+    expected = "4xx" if client_error else "4xx or 5xx"
+    yield judged(check, held, where, f"{expected} and JSON with an `error` string", exchange.said)
+    if is_refused(exchange):
+        yield from judge_error_form(exchange, where)
+
+
+def judge_error_form(exchange: Exchange, where: str) -> Iterator[Result]:
+    """A refusal is JSON, says so, and carries an `error` string."""
+    kind = exchange.headers.get("content-type", "none")
+    yield judged("errors.content-type", is_json_type(exchange), where, "content-type: application/json", kind)
+    document = read_json(exchange.body)
+    if document.fault:
+        yield fault("errors.json", where, "a JSON body", Said(f"{document.fault}: {exchange.said}"))
+        return
+    yield passed("errors.json", where)
+    yield judged(
+        "errors.text", error_text(exchange), where, "an object with a non-empty `error` string", exchange.said
+    )

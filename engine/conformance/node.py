@@ -1,0 +1,86 @@
+"""What a chain says of a maker: is it a contract, does it accept a signature, can it pay.
+
+Over JSON-RPC; every answer is read strictly, and anything else is a ChainError.
+
+Source: Ethereum JSON-RPC; EIP-20; EIP-1271.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...codecs.abi import address_word, decode_uint, selector
+from ...config.errors import ChainError, InvalidInput
+from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ...crypto.hexadecimal import parse_hex, to_hex
+from .exchange import read_json
+from .probe import Probe
+
+_BALANCE = selector("balanceOf(address)")
+_ALLOWANCE = selector("allowance(address,address)")
+
+
+class Node:
+    """A node behind a probe. Addresses are 20 bytes."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._id = 0
+
+    async def chain_id(self) -> int:
+        """eth_chainId."""
+        answer = await self._call("eth_chainId", [])
+        try:
+            return int(str(answer), 16)
+        except ValueError:
+            raise ChainError(f"eth_chainId: not a number: {answer!r}") from None
+
+    async def has_code(self, address: bytes) -> bool:
+        """Whether it is a contract."""
+        return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
+
+    async def balance(self, token: bytes, owner: bytes) -> int:
+        """Raw units of the token that the owner holds."""
+        return await self._uint(token, _BALANCE + address_word(owner))
+
+    async def allowance(self, token: bytes, owner: bytes, spender: bytes) -> int:
+        """Raw units that the spender may take."""
+        return await self._uint(token, _ALLOWANCE + address_word(owner) + address_word(spender))
+
+    async def accepts(self, contract: bytes, digest32: bytes, signature: bytes) -> bool:
+        """EIP-1271: whether the contract takes the signature for its own. A revert is a no."""
+        try:
+            returned = await self._eth_call(contract, is_valid_signature_calldata(digest32, signature))
+        except _Refused:
+            return False
+        return is_magic_answer(returned)
+
+    async def _uint(self, contract: bytes, calldata: bytes) -> int:
+        try:
+            return decode_uint(await self._eth_call(contract, calldata))
+        except InvalidInput:
+            raise ChainError(f"{to_hex(contract)}: the token's answer is no number") from None
+
+    async def _eth_call(self, contract: bytes, calldata: bytes) -> bytes:
+        return await self._bytes("eth_call", [{"to": to_hex(contract), "data": to_hex(calldata)}, "latest"])
+
+    async def _bytes(self, method: str, params: Sequence[object]) -> bytes:
+        try:
+            return parse_hex(await self._call(method, params), method)
+        except InvalidInput as error:
+            raise ChainError(f"node: {error.detail}") from None
+
+    async def _call(self, method: str, params: Sequence[object]) -> object:
+        self._id += 1
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": self._id, "method": method, "params": params})
+        answer = await self._probe.send("POST", self._probe.place.path or "/", body)
+        document = read_json(answer.body).value if answer.succeeded else None
+        if not isinstance(document, dict):
+            raise ChainError(f"node: {method}: {answer.said}")
+        if "error" in document:
+            raise _Refused(f"node: {method}: {document['error']}")
+        return document.get("result")
+
+
+class _Refused(ChainError):
+    """The node answered with an error, as it does for a call that reverts."""

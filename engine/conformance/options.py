@@ -1,0 +1,110 @@
+"""What a run is told: where the maker is, what was exchanged with it, how far to go.
+
+Choice: without --ws-url the socket is looked for at the base URL and `/ws`; a refusal there means that
+    the maker has none.
+"""
+
+import re
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from ...codecs.http1.request_head import is_host, is_target
+from ...config.errors import ConfigError
+from .auth import Credentials
+from .rules import Selection
+
+DEFAULT_TAKER = "0x" + "7a" * 20
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_is_name = re.compile(r"[0-9A-Za-z._:\-]+").fullmatch
+
+
+class Place(Struct, frozen=True):
+    """A URL, taken apart.
+
+    Attributes:
+        path: without a slash at its end; empty for the root.
+        host_header: host, and the port unless it is the scheme's own.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    host_header: str
+
+    @property
+    def is_tls(self) -> bool:
+        """https or wss."""
+        return self.scheme in ("https", "wss")
+
+    @property
+    def url(self) -> str:
+        """As text."""
+        return f"{self.scheme}://{self.host_header}{self.path}"
+
+
+def read_place(url: str, field: str, schemes: tuple[str, ...]) -> Place:
+    """Takes a URL apart.
+
+    Raises:
+        ConfigError: another scheme, no host, or what a base URL has not: a query, a fragment, a user.
+    """
+    expected = f"expected {' or '.join(schemes)}://host[:port][/path]"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigError(field, f"{expected}: {error}") from None
+    scheme = parts.scheme.lower()
+    if scheme not in schemes or not host or not _is_name(host):
+        raise ConfigError(field, expected)
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise ConfigError(field, f"{expected}, without user, query or fragment")
+    path = parts.path.rstrip("/")
+    named = f"[{host}]" if ":" in host else host
+    header = named if port in (None, _PORTS[scheme]) else f"{named}:{port}"
+    if (path and not is_target(path.encode())) or not is_host(header.encode()):
+        raise ConfigError(field, f"{expected}; percent-encode what is not visible ASCII")
+    return Place(scheme, host, _PORTS[scheme] if port is None else port, path, header)
+
+
+class CheckOptions(Struct, frozen=True, kw_only=True):
+    """Everything a run depends on.
+
+    Attributes:
+        socket: where the WebSocket is; None looks beside the base URL.
+        credentials: None leaves requests unsigned, and authentication unchecked.
+        chain_id, rfq_contract, domain_name: the signing domain; without the first two signatures are not
+            verified.
+        taker, user, blacklisted: lower-case addresses; see the command's help.
+        drift_bps: how far a price may lie outside the grids around it.
+        pairs_max: how many pairs are asked for quotes.
+        quotes, connections: of the load; 0 quotes leave it out.
+        watch_s: how long updates of the socket are watched.
+        timeout_s: for one answer.
+        run_timeout_s: for everything.
+        authorities: PEM file of certificates to trust.
+    """
+
+    base: Place
+    socket: Place | None = None
+    node: Place | None = None
+    credentials: Credentials | None = None
+    selection: Selection = Selection()
+    chain_id: int | None = None
+    rfq_contract: bytes | None = None
+    domain_name: str = "Cambist RFQ"
+    contract_maker: bool = False
+    taker: str | None = None
+    user: str | None = None
+    blacklisted: str | None = None
+    drift_bps: int = 30
+    pairs_max: int = 3
+    quotes: int = 200
+    connections: int = 4
+    watch_s: float = 5.0
+    timeout_s: float = 5.0
+    run_timeout_s: float = 300.0
+    seed: int = 1
+    authorities: str | None = None

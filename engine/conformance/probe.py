@@ -1,0 +1,298 @@
+"""The only file that sends: whole requests over one connection at a time, and bytes as they are.
+
+A request that cannot be answered is an Exchange with a `failure`, never an exception: a judge decides what
+it means. Nothing is retried but a request whose reused connection ended before a byte of the answer: that is
+how HTTP closes an idle connection.
+
+Choice: not feeds' pooled client: a judge must see every connection's fate, and time each request by itself.
+"""
+
+import errno
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Self
+
+import trio
+
+from ...codecs.http1 import ClientConnection, Http1Limits, Response
+from ...config.errors import MakerError
+from ...config.limits import MAKER_JSON_BYTES_MAX
+from ...crypto.hmac_auth import RequestSigner
+from ...feeds.net.streams import client_tls, dial
+from .exchange import Exchange
+from .hostile import RawAnswer
+from .options import Place
+
+_READ_BYTES = 65_536
+_RAW_BYTES_MAX = 4 << 20
+_LIMITS = Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX, chunk_count_max=1 << 20)
+_JSON = (("accept", "application/json"),)
+_BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError)
+
+
+class Unreachable(MakerError):
+    """No connection at all: there is nothing to judge."""
+
+
+class Line:
+    """One connection of its own, opened with the first request and again after it ended."""
+
+    def __init__(self, probe: "Probe") -> None:
+        self._probe = probe
+        self._stream: trio.abc.Stream | None = None
+        self._http = ClientConnection(_LIMITS)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._drop()
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Exchange:
+        """One request and its answer.
+
+        Args:
+            target: with the base URL's prefix.
+            headers: instead of the signed ones.
+        """
+        probe = self._probe
+        sent_ms, started = probe.now_ms(), trio.current_time()
+        fields = dict(_JSON) | dict(probe.signed(method, target, body) if headers is None else headers)
+        if body or method == "POST":
+            fields["content-type"] = content_type
+        response: Response | None = None
+        failure = ""
+        with trio.move_on_after(probe.timeout_s) as scope:
+            try:
+                response = await self._exchange(method, target, body, fields)
+            except MakerError as error:
+                failure = error.detail
+            except OSError as error:
+                failure = f"no connection: {error.strerror or error}"
+        if scope.cancelled_caught:
+            failure = f"nothing complete within {probe.timeout_s:g} s"
+        if failure or response is None or not response.keep_alive:
+            await self._drop()
+        latency_ms = (trio.current_time() - started) * 1000
+        probe.requests += 1
+        return Exchange(
+            method=method,
+            target=target,
+            request_body=body,
+            status=response.status if response else 0,
+            headers=_texts(response) if response else {},
+            body=response.body if response else b"",
+            failure=failure,
+            sent_ms=sent_ms,
+            latency_ms=latency_ms,
+        )
+
+    async def _exchange(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
+        reused = self._stream is not None
+        try:
+            return await self._once(method, target, body, fields)
+        except MakerError:
+            if not reused or self._http.response_started:
+                raise
+            await self._drop()
+        return await self._once(method, target, body, fields)
+
+    async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
+        probe = self._probe
+        if self._stream is None:
+            self._stream = await probe.connect()
+            self._http = ClientConnection(_LIMITS)
+        stream, http = self._stream, self._http
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in fields.items()]
+        data = http.send_request(
+            method.encode(), target.encode(), probe.place.host_header.encode(), headers, body
+        )
+        try:
+            await stream.send_all(data)
+        except _BROKEN:
+            raise MakerError("the connection broke while the request was sent") from None
+        while True:
+            try:
+                received = await stream.receive_some(_READ_BYTES)
+            except _BROKEN:
+                raise MakerError("the connection broke before the answer was complete") from None
+            if not received:
+                http.receive_eof()
+                raise MakerError("the connection ended before the answer")
+            response = http.receive_data(bytes(received))
+            if response is not None:
+                return response
+
+    async def _drop(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await trio.aclose_forcefully(stream)
+
+
+class Probe:
+    """Speaks to one place.
+
+    Args:
+        place: where.
+        timeout_s: for one answer, connecting included.
+        now_ms: wall clock.
+        signer: signs what is sent; None sends it unsigned.
+        authorities: PEM file of certificates to trust.
+
+    Attributes:
+        requests: how many were sent.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        timeout_s: float,
+        now_ms: Callable[[], int],
+        signer: RequestSigner | None = None,
+        authorities: str | None = None,
+    ) -> None:
+        self.place = place
+        self.timeout_s = timeout_s
+        self.now_ms = now_ms
+        self.requests = 0
+        self.tls: ssl.SSLContext | None = client_tls(authorities) if place.is_tls else None
+        self._signer = signer
+        self._line = Line(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._line._drop()
+
+    def signed(self, method: str, target: str, body: bytes) -> dict[str, str]:
+        """The four headers; none without a signer. A query is signed as sent."""
+        if self._signer is None:
+            return {}
+        return self._signer.headers(self.now_ms(), method, target, body)
+
+    async def connect(self) -> trio.abc.Stream:
+        """A new stream.
+
+        Raises:
+            OSError: none could be had.
+        """
+        return await dial(self.place.host, self.place.port, tls=self.tls, timeout_s=self.timeout_s)
+
+    async def reach(self) -> None:
+        """Whether anything listens there.
+
+        Raises:
+            Unreachable: says why not.
+        """
+        try:
+            stream = await self.connect()
+        except OSError as error:
+            raise Unreachable(f"{self.place.url}: {_reason(error)}") from None
+        await trio.aclose_forcefully(stream)
+
+    async def get(self, resource: str) -> Exchange:
+        """Signed GET of a path below the base URL."""
+        return await self._line.send("GET", f"{self.place.path}/{resource}")
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Exchange:
+        """As `Line.send`, on the connection kept for it."""
+        return await self._line.send(method, target, body, headers, content_type)
+
+    async def raw(self, payload: bytes, until: Callable[[bytes], bool], bound_s: float) -> RawAnswer:
+        """Send bytes as they are on a connection of their own, and read on.
+
+        Args:
+            until: what was read is enough.
+            bound_s: after this what was read has to do.
+        """
+        data = bytearray()
+        closed = False
+        self.requests += 1
+        with trio.move_on_after(bound_s):
+            try:
+                async with self.holding(b"") as stream, trio.open_nursery() as nursery:
+                    nursery.start_soon(_push, stream, payload)
+                    while not until(bytes(data)) and len(data) < _RAW_BYTES_MAX:
+                        received = await stream.receive_some(_READ_BYTES)
+                        if not received:
+                            closed = True
+                            break
+                        data += received
+                    nursery.cancel_scope.cancel()
+            except* _BROKEN:
+                closed = True
+            except* OSError:
+                closed = True
+        return RawAnswer(bytes(data), closed)
+
+    @asynccontextmanager
+    async def holding(self, payload: bytes) -> AsyncGenerator[trio.abc.Stream]:
+        """A connection on which `payload` was sent, until the body ends.
+
+        Raises:
+            OSError: no connection.
+        """
+        stream = await self.connect()
+        try:
+            await _push(stream, payload)
+            yield stream
+        finally:
+            await trio.aclose_forcefully(stream)
+
+    async def trickle(self, payload: bytes, until: Callable[[bytes], bool], bound_s: float) -> RawAnswer:
+        """As `raw`, byte by byte."""
+        data = bytearray()
+        closed = False
+        with trio.move_on_after(bound_s):
+            try:
+                async with self.holding(b"") as stream:
+                    for at in range(len(payload)):
+                        await stream.send_all(payload[at : at + 1])
+                    while not until(bytes(data)):
+                        received = await stream.receive_some(_READ_BYTES)
+                        if not received:
+                            closed = True
+                            break
+                        data += received
+            except (*_BROKEN, OSError):
+                closed = True
+        return RawAnswer(bytes(data), closed)
+
+
+async def _push(stream: trio.abc.Stream, payload: bytes) -> None:
+    """Send what the other side takes; that it stops taking is told by what it answers."""
+    try:
+        if payload:
+            await stream.send_all(payload)
+    except _BROKEN:
+        pass
+
+
+def _texts(response: Response) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed: {error.reason or error}"
+    if error.errno == errno.ETIMEDOUT:
+        return error.strerror or "no connection in time"
+    causes = [str(cause) for cause in getattr(error.__cause__, "exceptions", ())]
+    return f"{error.strerror or error}{': ' if causes else ''}{'; '.join(causes[:2])}"

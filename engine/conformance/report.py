@@ -1,0 +1,208 @@
+"""A run's verdicts for people, for programs and for build servers: tables, JSON, JUnit XML.
+
+Source of the JUnit form: the testsuites/testsuite/testcase elements that build servers read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...config.version import __version__
+from .check_table import CHECKS, TOPICS
+from .load import LoadReport
+from .rules import Result, Status, Verdict
+from .run import RunReport
+
+_STYLES = {Status.FAILED: "bold red", Status.ADVISED: "yellow", Status.SKIPPED: "dim", Status.PASSED: "green"}
+
+
+def summary(report: RunReport) -> str:
+    """`NN checks: x passed, y failed, z skipped (why)`."""
+    parts = [f"{report.count(Status.PASSED)} passed", f"{report.count(Status.FAILED)} failed"]
+    if report.count(Status.ADVISED):
+        parts.append(f"{report.count(Status.ADVISED)} advised")
+    reasons = Counter(verdict.reason for verdict in report.verdicts if verdict.status is Status.SKIPPED)
+    told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    parts.append(f"{report.count(Status.SKIPPED)} skipped" + (f" ({told})" if told else ""))
+    return f"{len(report.verdicts)} checks: {', '.join(parts)}"
+
+
+def print_report(report: RunReport, console: Console) -> None:
+    """Topics, then every fault with what to do, the load, the summary."""
+    console.print(_topics(report.verdicts))
+    for title, status in (("Faults", Status.FAILED), ("Advice", Status.ADVISED)):
+        found = [verdict for verdict in report.verdicts if verdict.status is status]
+        if found:
+            console.print()
+            console.print(_findings(title, found))
+    if report.load is not None:
+        console.print()
+        console.print(load_line(report.load))
+    console.print()
+    mode = ", strict" if report.strict else ""
+    seconds = f"{report.elapsed_s:.1f} s"
+    console.print(f"{report.url}{mode}: {report.requests} requests in {seconds}, seed {report.seed}")
+    console.print(summary(report), style="red" if not report.conforms else "green")
+
+
+def _topics(verdicts: Sequence[Verdict]) -> Table:
+    table = Table("topic", *(status.value for status in Status), title=None)
+    for topic in TOPICS:
+        counts = Counter(verdict.status for verdict in verdicts if verdict.check.topic == topic)
+        cells = [
+            Text(str(counts[status]) if counts[status] else "-", _STYLES[status] if counts[status] else "dim")
+            for status in Status
+        ]
+        table.add_row(topic, *cells)
+    return table
+
+
+def _findings(title: str, verdicts: Sequence[Verdict]) -> Table:
+    """Grouped by topic: a section each."""
+    table = Table("check", "what was found, and what to do", title=title, title_justify="left", expand=True)
+    last = ""
+    for verdict in verdicts:
+        if last and verdict.check.topic != last:
+            table.add_section()
+        last = verdict.check.topic
+        table.add_row(Text(verdict.check.id, _STYLES[verdict.status]), _explained(verdict))
+    return table
+
+
+def _explained(verdict: Verdict) -> Text:
+    check = verdict.check
+    text = Text(check.title)
+    for result in verdict.faults:
+        text.append(f"\n{result.where}", "bold")
+        for label, value in (("expected", result.expected), ("came", result.got)):
+            text.append(f"\n  {label:<9}", "dim").append(value)
+    if verdict.fault_count > len(verdict.faults):
+        text.append(f"\n  and {verdict.fault_count - len(verdict.faults)} more like these", "dim")
+    for label, value in (("rule", check.source), ("fix", check.fix)):
+        text.append(f"\n{label:<5}", "dim").append(value)
+    return text
+
+
+def load_line(load: LoadReport) -> str:
+    """The load in one line."""
+    return (
+        f"load: {load.quotes} quotes over {load.connections} connections, {load.quotes_per_s:.0f}/s: "
+        f"p50 {load.p50_ms:.1f} ms, p95 {load.p95_ms:.1f} ms, p99 {load.p99_ms:.1f} ms; "
+        f"drift p50 {load.drift_p50_bps:.2f} bps, max {load.drift_max_bps:.2f} bps; "
+        f"{load.failed} failed, {load.refused} refused, {load.duplicate_nonces} duplicate nonces"
+    )
+
+
+def list_table() -> Table:
+    """The table of checks, for `--list`."""
+    table = Table("check", "what holds", "kind", "weight", "rule")
+    last = ""
+    for check in CHECKS.values():
+        if last and check.topic != last:
+            table.add_section()
+        last = check.topic
+        table.add_row(check.id, check.title, check.kind, check.severity.value, check.source)
+    return table
+
+
+def markdown_table() -> str:
+    """The table of checks, for docs/maker-check.md."""
+    rows = [
+        "| Check | What holds | Kind | Weight | Rule | Fix |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| `{check.id}` | {check.title} | {check.kind} | {check.severity.value} "
+            f"| {check.source} | {check.fix} |"
+            for check in CHECKS.values()
+        ),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def to_json(report: RunReport) -> bytes:
+    """The whole report as one JSON object."""
+    document = {
+        "cambist": __version__,
+        "url": report.url,
+        "strict": report.strict,
+        "seed": report.seed,
+        "conforms": report.conforms,
+        "elapsedS": round(report.elapsed_s, 3),
+        "requests": report.requests,
+        "summary": {status.value: report.count(status) for status in Status},
+        "load": report.load,
+        "checks": [_as_object(verdict) for verdict in report.verdicts],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _as_object(verdict: Verdict) -> dict[str, Any]:
+    check = verdict.check
+    return {
+        "id": check.id,
+        "title": check.title,
+        "rule": check.source,
+        "kind": check.kind,
+        "weight": check.severity.value,
+        "status": verdict.status.value,
+        "looks": verdict.looks,
+        "faults": verdict.fault_count,
+        "findings": [
+            {"where": result.where, "expected": result.expected, "got": result.got}
+            for result in verdict.faults
+        ],
+        "reason": verdict.reason,
+        "fix": check.fix if verdict.faults else "",
+    }
+
+
+def to_junit(report: RunReport) -> bytes:
+    """A test suite per topic, a test case per check; advice passes with its text as output."""
+    root = ET.Element("testsuites", name=f"cambist maker check {report.url}")
+    for topic in TOPICS:
+        verdicts = [verdict for verdict in report.verdicts if verdict.check.topic == topic]
+        counts = Counter(verdict.status for verdict in verdicts)
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=topic,
+            tests=str(len(verdicts)),
+            failures=str(counts[Status.FAILED]),
+            skipped=str(counts[Status.SKIPPED]),
+            errors="0",
+        )
+        for verdict in verdicts:
+            _add_case(suite, verdict)
+    ET.indent(root)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _add_case(suite: ET.Element, verdict: Verdict) -> None:
+    check = verdict.check
+    case = ET.SubElement(suite, "testcase", classname=check.topic, name=f"{check.id}: {check.title}")
+    text = "\n".join(_lines(verdict))
+    if verdict.status is Status.FAILED:
+        failure = ET.SubElement(case, "failure", message=verdict.faults[0].expected)
+        failure.text = text
+    elif verdict.status is Status.SKIPPED:
+        ET.SubElement(case, "skipped", message=verdict.reason)
+    elif verdict.status is Status.ADVISED:
+        ET.SubElement(case, "system-out").text = text
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    for result in verdict.faults:
+        yield _line(result)
+    yield f"rule: {verdict.check.source}"
+    yield f"fix: {verdict.check.fix}"
+
+
+def _line(result: Result) -> str:
+    return f"{result.where}: expected {result.expected}; got {result.got}"

@@ -1,0 +1,125 @@
+"""A run from its first connection to its verdicts."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import trio
+from msgspec import Struct
+
+from .load import LoadReport
+from .node import Node
+from .options import CheckOptions
+from .probe import Probe
+from .rules import Said, Status, Verdict, judged
+from .session import Session
+from .stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
+from .stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
+from .stage_hostile import check_hostile
+from .stage_stream import check_stream
+
+OnProgress = Callable[[str, int, int], None]  # (stage, checks judged, checks selected)
+
+_STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]], ...] = (
+    ("endpoints", (), check_endpoints),  # always: the others stand on what it reads
+    ("errors", ("errors",), check_errors),
+    ("firm quotes", ("firm", "chain"), check_quotes),
+    ("refusals", ("refuse", "errors"), check_refusals),
+    ("load", ("load",), check_load),
+    ("deep quotes", ("firm",), check_deep_quotes),  # behind the load: they tie up a maker's funds
+    ("authentication", ("auth",), check_authentication),
+    ("WebSocket", ("stream",), check_stream),
+    ("hostile bytes", ("hostile",), check_hostile),
+    ("life of pairs", ("life",), check_life),
+)
+
+
+class RunReport(Struct, frozen=True):
+    """How a run ended.
+
+    Attributes:
+        requests: over HTTP and as bytes, without the socket's.
+        load: None where there was none.
+    """
+
+    url: str
+    verdicts: tuple[Verdict, ...]
+    load: LoadReport | None
+    elapsed_s: float
+    requests: int
+    seed: int
+    strict: bool
+
+    def count(self, status: Status) -> int:
+        """Verdicts of one status."""
+        return sum(verdict.status is status for verdict in self.verdicts)
+
+    @property
+    def conforms(self) -> bool:
+        """Whether nothing failed."""
+        return not self.count(Status.FAILED)
+
+
+async def run_checks(
+    options: CheckOptions,
+    *,
+    now_ms: Callable[[], int],
+    on_progress: OnProgress = lambda stage, judged_count, selected: None,  # noqa: ARG005
+) -> RunReport:
+    """Judge a maker.
+
+    Args:
+        now_ms: wall clock, milliseconds since the Unix epoch.
+
+    Raises:
+        Unreachable: nothing listens there.
+        ConfigError: the file of certificates cannot be used.
+    """
+    started = trio.current_time()
+    async with _probe(options, now_ms) as asked, _node_probe(options, now_ms) as node_probe:
+        await asked.reach()
+        node = None if options.node is None else Node(node_probe)
+        session = Session(options, asked, node, on_progress)
+        with trio.move_on_after(options.run_timeout_s) as scope:
+            for name, topics, stage in _STAGES:
+                if not topics or session.wants(*topics):
+                    session.stage = name
+                    await stage(session)
+        late = scope.cancelled_caught
+        got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}")
+        session.add([judged("run.complete", not late, "the run", "every stage reached", got)])
+        unreached = "the run's time was over" if late else "nothing came that it could be judged on"
+        found = session.tally.verdicts(unreached)
+        return RunReport(
+            options.base.url,
+            tuple(found),
+            session.load,
+            trio.current_time() - started,
+            asked.requests,
+            options.seed,
+            options.selection.strict,
+        )
+
+
+def check_maker(options: CheckOptions, *, now_ms: Callable[[], int], on_progress: OnProgress) -> RunReport:
+    """`run_checks` in an event loop of its own."""
+    return trio.run(partial(run_checks, options, now_ms=now_ms, on_progress=on_progress))
+
+
+def _probe(options: CheckOptions, now_ms: Callable[[], int]) -> Probe:
+    signer = options.credentials.signer() if options.credentials else None
+    return Probe(
+        options.base,
+        timeout_s=options.timeout_s,
+        now_ms=now_ms,
+        signer=signer,
+        authorities=options.authorities,
+    )
+
+
+def _node_probe(options: CheckOptions, now_ms: Callable[[], int]) -> Probe:
+    return Probe(
+        options.node or options.base,
+        timeout_s=options.timeout_s,
+        now_ms=now_ms,
+        authorities=options.authorities,
+    )

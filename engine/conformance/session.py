@@ -1,0 +1,178 @@
+"""One run: its options, what it found so far, and what the stages share.
+
+No stage knows another; what one learns of the maker stands here.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct, structs
+
+from ...codecs.maker_messages import Pair, Token
+from ...feeds.book import Ladder
+from .auth import Plain, Target
+from .check_table import CHECKS
+from .exchange import Exchange
+from .firm import Asking, Users, ask, small_amount
+from .grids import is_disabled
+from .life import Sighting
+from .load import LoadReport
+from .market import Market, market_of, read_grids, read_pairs, read_tokens
+from .node import Node
+from .options import DEFAULT_TAKER, CheckOptions
+from .probe import Probe
+from .resources import RESOURCES, entries_of
+from .rules import Result, Status, Tally, skipped
+from .signatures import SigningDomain
+
+_REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
+
+Snapshot = dict[str, Exchange]
+
+
+class Good(Struct, frozen=True):
+    """A quote that the maker gave.
+
+    Attributes:
+        depth: of its side, in units of the given amount.
+        other: the amount that the maker computes, by the grid.
+    """
+
+    asking: Asking
+    depth: int
+    other: int
+
+
+class Session:
+    """The state of a run.
+
+    Attributes:
+        tally: of all results so far.
+        snapshot: the last answers of the four endpoints.
+        good: a quote that the maker gave; None until one is known.
+        sightings: every /pairs and /prices seen.
+        load: None before it.
+        stage: under way, for the progress.
+    """
+
+    def __init__(
+        self,
+        options: CheckOptions,
+        probe: Probe,
+        node: Node | None,
+        on_progress: Callable[[str, int, int], None],
+    ) -> None:
+        self.options = options
+        self.probe = probe
+        self.node = node
+        self.rng = random.Random(options.seed)  # noqa: S311  choice of amounts, not a secret
+        self.users = Users(options.seed, options.user)
+        self.taker = options.taker or DEFAULT_TAKER
+        self.selected = frozenset(check.id for check in CHECKS.values() if check in options.selection)
+        self.tally = Tally(CHECKS, options.selection)
+        self.snapshot: Snapshot = {}
+        self.good: Good | None = None
+        self.sightings: list[Sighting] = []
+        self.load: LoadReport | None = None
+        self.stage = "connecting"
+        self._on_progress = on_progress
+        self._tokens: Mapping[str, Token] = {}
+        self._pairs: Mapping[str, Pair] = {}
+
+    @property
+    def prefix(self) -> str:
+        """The base URL's path."""
+        return self.probe.place.path
+
+    @property
+    def domain(self) -> SigningDomain | None:
+        """The signing domain, if the options say it."""
+        options = self.options
+        if options.chain_id is None or options.rfq_contract is None:
+            return None
+        return SigningDomain(options.domain_name, options.chain_id, options.rfq_contract)
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Count results; those of checks that were not asked for are dropped."""
+        for result in results:
+            self.tally.add(self._redacted(result))
+        self._on_progress(self.stage, len(self.tally), len(self.selected))
+
+    def _redacted(self, result: Result) -> Result:
+        """A maker may say back what it was sent: nothing of the credentials goes into a report."""
+        credentials = self.options.credentials
+        if credentials is None or result.status is not Status.FAILED:
+            return result
+        got = result.got
+        for text in (credentials.access_key, credentials.secret.decode("utf-8", "replace")):
+            if len(text) >= _REDACTED_CHARS_MIN:
+                got = got.replace(text, "(hidden)")
+        return structs.replace(result, got=got)
+
+    def skip(self, reason: str, *topics: str) -> None:
+        """Why the checks of whole topics cannot be judged."""
+        self.add(
+            skipped(check_id, reason)
+            for check_id in sorted(self.selected)
+            if check_id.partition(".")[0] in topics
+        )
+
+    def skip_checks(self, reason: str, *check_ids: str) -> None:
+        """Why single checks cannot be judged."""
+        self.add(skipped(check_id, reason) for check_id in check_ids)
+
+    def wants(self, *names: str) -> bool:
+        """Whether any check of these topics, or any of these checks, is selected."""
+        return any(check_id in names or check_id.partition(".")[0] in names for check_id in self.selected)
+
+    async def take_snapshot(self) -> Snapshot:
+        """The four endpoints, now."""
+        snapshot = {name: await self.probe.get(name) for name in RESOURCES}
+        self.snapshot = snapshot
+        self._tokens, self._pairs = read_tokens(snapshot["tokens"]), read_pairs(snapshot["pairs"])
+        self._sight(snapshot["prices"], snapshot["pairs"])
+        return snapshot
+
+    async def market(self) -> Market:
+        """The prices of now, with the tokens and pairs of the last snapshot; books of the first pairs alone."""
+        prices = await self.probe.get("prices")
+        self._sight(prices)
+        return market_of(self._tokens, self._pairs, read_grids(prices), self.options.pairs_max)
+
+    def _sight(self, prices: Exchange, pairs: Exchange | None = None) -> None:
+        grids = entries_of("prices", prices) or {}
+        listed = entries_of("pairs", pairs) if pairs is not None else None
+        self.sightings.append(
+            Sighting(
+                listed=None if listed is None else frozenset(listed),
+                disabled=frozenset(pair_id for pair_id, grid in grids.items() if is_disabled(grid)),
+            )
+        )
+
+    async def find_good(self) -> Asking | None:
+        """A small quote that the maker gives; None where it gives none of the first few."""
+        if self.good is None and self.snapshot:
+            market = await self.market()
+            for pair_id, leg, ladder in market.legs()[:4]:
+                amount = small_amount(leg, ladder, self.rng)
+                asking = ask(market, pair_id, leg, amount, self.users.next(), self.taker)
+                exchange = await self.send_firm(asking)
+                if exchange.succeeded and b'"order"' in exchange.body:
+                    self.keep_good(asking, ladder)
+                    break
+        return self.good.asking if self.good else None
+
+    def keep_good(self, asking: Asking, ladder: Ladder) -> None:
+        """Remember a quote that was given, and its side of the book."""
+        other = asking.leg.walk(ladder, asking.amount)
+        if self.good is None and other is not None:
+            self.good = Good(asking, asking.leg.depth(ladder), other)
+
+    async def send_firm(self, asking: Asking) -> Exchange:
+        """Ask for a quote."""
+        return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
+
+    def auth_target(self) -> Target:
+        """What authentication is tried on."""
+        firm = Plain("POST", f"{self.prefix}/firm", self.good.asking.raw) if self.good else None
+        return Target(self.prefix, firm)

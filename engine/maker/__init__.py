@@ -1,0 +1,1 @@
+"""The market maker: its prices shown and streamed, its firm quotes signed, its promises kept."""

@@ -1,0 +1,83 @@
+"""The operator's own listener: stop, resume, see.
+
+    POST /halt, POST /resume   {"scope": "all" | "chain 137" | "pair 137 WETH/USDC"}, signed
+    GET  /status               what is stopped and the counters, signed
+    GET  /healthz, /readyz     open; 200 or 503
+
+Requests are signed as document 3, "Authentication", says, by a domain of `maker.admin.domains`.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import msgspec
+
+from ...codecs.wire import decoder, encode
+from ...config import limits
+from ...config.errors import AuthError, InvalidInput, ServiceUnavailable
+from ...crypto.hmac_auth import DOMAIN_HEADER
+from ..safety.kill_switch import KillSwitch
+from ..server.routing import Call, Reply, Surface
+from .surface import Gate, encode_maker_error
+
+
+class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of /halt and /resume."""
+
+    scope: str
+
+
+_decode_scope = decoder(Scope, bytes_max=limits.JSON_BYTES_MAX)
+
+
+def admin_surface(
+    gate: Gate,
+    domains: Collection[str],
+    switch: KillSwitch,
+    status: Callable[[], dict[str, Any]],
+    not_ready: Callable[[], list[str]],
+) -> Surface:
+    """The routes.
+
+    Args:
+        gate: that requires a signature.
+        domains: who may.
+        status: JSON of /status.
+        not_ready: reasons why /readyz fails; none when it is ready.
+    """
+    allowed = {domain.encode() for domain in domains}
+    surface = Surface(encode_maker_error)
+
+    def admit(call: Call) -> None:
+        if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:
+            raise AuthError(DOMAIN_HEADER, "this domain is not an administrator")
+
+    async def change(call: Call) -> Reply:
+        admit(call)
+        scope = _decode_scope(call.request.body).scope
+        act = switch.stop if call.request.path.startswith(b"/halt") else switch.resume
+        try:
+            act(scope)
+        except ValueError as error:
+            raise InvalidInput(str(error), field="scope") from None
+        except OSError as error:
+            raise ServiceUnavailable(f"the halt file cannot be written: {error.strerror}") from None
+        return Reply(200, encode({"halted": switch.halts.text().splitlines()}))
+
+    def show(call: Call) -> Reply:
+        admit(call)
+        return Reply(200, encode({"halted": switch.halts.text().splitlines(), **status()}))
+
+    def healthy(_: Call) -> Reply:
+        return Reply(200, b'{"status":"ok"}')
+
+    def ready(_: Call) -> Reply:
+        reasons = not_ready()
+        return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
+
+    surface.coroutine("POST", "/halt", change)
+    surface.coroutine("POST", "/resume", change)
+    surface.plain("GET", "/status", show)
+    surface.plain("GET", "/healthz", healthy)
+    surface.plain("GET", "/readyz", ready)
+    return surface

@@ -1,0 +1,321 @@
+"""The market maker's role as one process: settings in, nurseries and listeners out.
+
+    nursery    server(s) · price sources · freshness · node reader · takers reader · kill switch
+
+Shut-down: listeners close, answers in flight go out, then everything else is cancelled.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+import httpx
+import structlog
+import trio
+
+from ...config.errors import ConfigError
+from ...config.secret import read_secret
+from ...config.settings import Settings
+from ...config.timeouts import HTTP_REQUEST_S
+
+# DIAL
+from ..chain.json_rpc import Node
+from ..credentials import check_addresses, policed_key, request_verifier
+from ..safety.halts import Halts
+from ..safety.kill_switch import KillSwitch
+from ..server import AccessLog, Router, Server
+from .admin import admin_surface
+from .entropy import random96_source
+from .feed import Feed
+from .funds import follow_funds
+from .prices.source import SourceContext, SourcePair, load_source
+from .role import ChainRole, build_chain
+from .surface import ChainSurface, Gate, encode_maker_error
+from .takers import follow_takers
+
+STOPPED = "trading is stopped"
+
+_log = structlog.get_logger("cambist.maker")
+
+
+def wall_clock() -> Callable[[], int]:
+    """Unix milliseconds."""
+    return lambda: time.time_ns() // 1_000_000
+
+
+def halt_file(settings: Settings, folder: Path) -> Path:
+    """Where the kill switch is; `folder` is what a relative path starts from."""
+    named = settings.maker.halt_file if settings.maker else ""
+    return folder / Path(named or f"{settings.state_dir}/halt").expanduser()
+
+
+class MakerApp:
+    """One market maker.
+
+    Args:
+        settings: with `[maker]`.
+        environ: where `env:` references of URLs lead.
+        folder: what relative paths of the settings start from.
+        wall_ms: wall clock, Unix milliseconds.
+        share: how many processes divide funds and bounds among them.
+        access_log: kept by the server.
+        random: for jitter.
+
+    Attributes:
+        chains, surfaces, feeds, prefixes: by chain id: its parts, routes, price feed and path.
+        scheme: http or https.
+        switch: the kill switch.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        environ: Mapping[str, str],
+        folder: Path,
+        wall_ms: Callable[[], int],
+        share: int = 1,
+        access_log: AccessLog | None = None,
+        random: Random | None = None,
+    ) -> None:
+        if settings.maker is None or not settings.maker.chains:
+            raise ConfigError("maker.chains", "names no chain: there is nothing to serve")
+        check_addresses(settings)
+        self._settings = settings
+        self._maker = settings.maker
+        self._environ = environ
+        self._folder = folder
+        self._wall_ms = wall_ms
+        self._share = share
+        self._random = random or SystemRandom()
+        self._verifier = request_verifier(settings)
+        keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
+        random96 = random96_source()
+        self.chains = {
+            chain_id: build_chain(settings, self._maker, chain_id, keys, random96, share)
+            for chain_id in self._maker.chains
+        }
+        self.scheme = "https" if settings.server.tls else "http"
+        self.prefixes: dict[int, str] = {}
+        self.surfaces: dict[int, ChainSurface] = {}
+        self.feeds: dict[int, Feed] = {}
+        self.server = Server(self._router(), settings.server, wall_ms=wall_ms, access_log=access_log)
+        for role in self.chains.values():
+            self._add_feed(role)
+        self.switch = KillSwitch(halt_file(settings, folder), self._obey)
+        self._obey(self.switch.halts)
+        self.admin = self._admin_server()
+
+    async def run(
+        self,
+        listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        admin_listener: socket.socket | None = None,
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until `drain` is called or the task is cancelled.
+
+        Args:
+            listener: of the surfaces; closed in the end.
+            admin_listener: of the admin surface, where one is configured.
+        """
+        http = httpx.AsyncClient(timeout=HTTP_REQUEST_S)
+        async with http as client, trio.open_nursery() as nursery:
+            for chain_id, role in self.chains.items():
+                feed = self.feeds[chain_id]
+                nursery.start_soon(feed.follow_source)
+                nursery.start_soon(feed.keep_fresh)
+                self._start_readers(nursery, client, role)
+            nursery.start_soon(self.switch.watch)
+            nursery.start_soon(self.switch.heed_signals)
+            if self.admin and admin_listener:
+                await nursery.start(self.admin.serve, admin_listener)
+            await self.server.serve(listener, task_status=task_status)
+            nursery.cancel_scope.cancel()
+
+    def drain(self) -> None:
+        """Stop accepting, answer what is in flight, then let `run` return."""
+        self.server.drain()
+
+    def not_ready(self) -> list[str]:
+        """Why firm quotes would be refused; nothing when they would not."""
+        reasons = []
+        now_ms = self._wall_ms()
+        for chain_id, role in self.chains.items():
+            if role.desk.halted:
+                reasons.append(f"chain {chain_id}: {STOPPED}")
+            if not role.desk.funds_known:
+                reasons.append(f"chain {chain_id}: the node does not answer")
+            if not role.desk.takers:
+                reasons.append(f"chain {chain_id}: no contract takers are known")
+            if all(
+                pair.book is None or role.board.is_stale(pair, now_ms) for pair in role.board.pairs.values()
+            ):
+                reasons.append(f"chain {chain_id}: no pair has a fresh price")
+        return reasons
+
+    def status(self) -> dict[str, Any]:
+        """Counters, for the operator."""
+        return {
+            "server": self.server.statistics(),
+            "chains": {
+                str(chain_id): {
+                    "signed": role.desk.signed,
+                    "refused": role.desk.refused,
+                    "blacklisted": role.desk.blacklisted,
+                    "liveQuotes": len(role.desk.ledger),
+                    "consumers": len(role.broadcast),
+                    "messages": role.broadcast.messages,
+                    "priceUpdates": self.feeds[chain_id].updates,
+                    "pricesRefused": self.feeds[chain_id].refused,
+                    "sourceRestarts": self.feeds[chain_id].restarts,
+                    "funds": {
+                        f"0x{holding.token.hex()}": {
+                            "funds": str(holding.funds),
+                            "reserved": str(holding.reserved),
+                        }
+                        for holding in role.holdings
+                    },
+                }
+                for chain_id, role in self.chains.items()
+            },
+        }
+
+    # --- Putting together ---------------------------------------------------------------------------
+
+    def _router(self) -> Router:
+        router = Router(encode_maker_error)
+        for chain_id, role in self.chains.items():
+            chain = role.settings
+            if chain.auth == "required" and not self._settings.auth.domains:
+                raise ConfigError(
+                    f"{role.field}.auth", "requires signatures, but [auth.domains] names nobody"
+                )
+            surface = ChainSurface(
+                gate=Gate(self._verifier, chain.auth),
+                board=role.board,
+                desk=role.desk,
+                blacklist=role.blacklist,
+                broadcast=role.broadcast,
+                message=chain.message,
+                cors_origins=self._settings.server.cors_origins,
+            )
+            self.surfaces[chain_id] = surface
+            prefix = self.prefixes[chain_id] = f"/{chain_id}" if chain.prefix is None else chain.prefix
+            try:
+                router.mount(surface.surface, prefix=prefix, host=chain.host or None)
+            except ValueError as error:
+                raise ConfigError(f"{role.field}.prefix", str(error)) from None
+        return router
+
+    def _add_feed(self, role: ChainRole) -> None:
+        chain = role.settings
+        context, field = self._source_context(role), f"{role.field}.price_options"
+        make_source = partial(load_source, chain.price_source, chain.price_options, context, field)
+        make_source()  # what is wrong with it is said at the start
+        self.feeds[role.chain_id] = Feed(
+            board=role.board,
+            blacklist=role.blacklist,
+            broadcast=role.broadcast,
+            make_source=make_source,
+            refresh_ms=chain.refresh_ms,
+            wall_ms=self._wall_ms,
+            random=self._random,
+        )
+
+    def _source_context(self, role: ChainRole) -> SourceContext:
+        states, log = role.board.pairs, _log.bind(chain=role.chain_id)
+
+        def base_sold(pair_id: str) -> Decimal:
+            state = states[pair_id]
+            return Decimal(state.exposure.base_sold).scaleb(-state.base_decimals)
+
+        return SourceContext(
+            chain_id=role.chain_id,
+            pairs={
+                pair_id: SourcePair(
+                    pair.base, pair.quote, states[pair_id].base_decimals, states[pair_id].quote_decimals
+                )
+                for pair_id, pair in role.settings.pairs.items()
+            },
+            now_ms=self._wall_ms,
+            folder=self._folder,
+            exposure=base_sold,
+            report=lambda text: log.warning("price source", detail=text),
+            field=f"{role.field}.price_options",
+        )
+
+    def _admin_server(self) -> Server | None:
+        admin = self._maker.admin
+        if admin is None:
+            return None
+        unknown = sorted(set(admin.domains) - set(self._settings.auth.domains))
+        if unknown or not admin.domains:
+            raise ConfigError("maker.admin.domains", f"names of [auth.domains], got {unknown or 'none'}")
+        router = Router(encode_maker_error)
+        router.mount(
+            admin_surface(
+                Gate(self._verifier, "required"), admin.domains, self.switch, self.status, self.not_ready
+            )
+        )
+        return Server(router, self._settings.server, wall_ms=self._wall_ms)
+
+    def _start_readers(self, nursery: trio.Nursery, client: httpx.AsyncClient, role: ChainRole) -> None:
+        chain = role.settings
+        if chain.node_url:
+            url = self._url(chain.node_url, f"{role.field}.node_url")
+
+            async def read_node() -> None:
+                await follow_funds(
+                    Node(client, url, f"{role.field}.node_url"),
+                    role.desk,
+                    role.holdings,
+                    maker=role.signer.maker,
+                    contract=role.signer.contract,
+                    caps=role.caps,
+                    share=self._share,
+                    every_s=chain.node_every_ms / 1_000,
+                    stale_s=chain.node_stale_s,
+                )
+
+            nursery.start_soon(read_node)
+        if chain.takers_url:
+            nursery.start_soon(
+                follow_takers,
+                client,
+                self._url(chain.takers_url, f"{role.field}.takers_url"),
+                role.desk,
+                role.fixed_takers,
+                chain.takers_every_s,
+            )
+
+    def _url(self, text: str, field: str) -> str:
+        if text.startswith(("env:", "file:")):
+            text = read_secret(text, self._environ, field, self._folder).reveal()
+        if not text.startswith(("http://", "https://")):
+            raise ConfigError(
+                field, "expected a URL of http or https, or env:NAME or file:PATH that holds one"
+            )
+        return text
+
+    # --- The kill switch ----------------------------------------------------------------------------
+
+    def _obey(self, halts: Halts) -> None:
+        """Stop and resume as the switch says, at once."""
+        now_ms = self._wall_ms()
+        for chain_id, role in self.chains.items():
+            role.desk.halted = halts.stops_chain(chain_id)
+            if role.desk.halted:
+                role.broadcast.close_all(STOPPED)
+            for pair_id, state in role.board.pairs.items():
+                state.halted = (chain_id, pair_id) in halts.pairs
+            role.board.refresh(now_ms)
+            self.feeds[chain_id].publish()

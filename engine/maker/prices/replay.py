@@ -1,0 +1,147 @@
+"""Prices as they were recorded.
+
+A recording is NDJSON: one line per update, as `encode_record` writes it,
+
+    {"at_ms": 1795000000000, "prices": {"WETH/USDC": {"bids": [["2499.5", "1"]], "asks": [["2500.5", "1"]]}}}
+
+with the time of the update in Unix milliseconds and the grids that changed or were confirmed in it, in the
+shape of GET /prices. The first line plays at once, each other as long after it as it was recorded.
+
+    path    of the recording; relative to the settings file
+    speed   2 plays it twice as fast
+    loop    start again at its end
+
+The file is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A line that is longer, or
+not such a record, is reported with its number and skipped; after 100 of them no more are reported.
+
+Choice: without `loop` the source says that the recording has ended and gives nothing more: the last prices
+    leave when they are `price_life_ms` old.
+Choice: a line recorded earlier than the one before it plays at once.
+Choice: nothing is confirmed between two lines: a recording with gaps longer than `price_life_ms` shows them.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import trio
+from msgspec import Meta, Struct
+
+from ....codecs.maker_messages import PriceGrid, Prices
+from ....codecs.wire import decoder, encode
+from ....config.errors import ConfigError, InvalidInput
+from ....config.limits import JSON_INT_MAX
+from .source import Grid, SourceContext, normalise_grid, read_options
+
+LINE_BYTES_MAX = 1 << 20
+PIECE_BYTES = 64 << 10
+REPORTS_MAX = 100
+LOOP_S_MIN = 1.0  # one pass takes at least this long, whatever its lines say
+
+
+class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """See the module."""
+
+    path: str
+    speed: float = 1.0
+    loop: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.001 <= self.speed <= 1_000:
+            raise ValueError(f"speed is 0.001 to 1000, got {self.speed}")
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True):
+    """One line."""
+
+    at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
+    prices: Prices
+
+
+_decode_record = decoder(Record, bytes_max=LINE_BYTES_MAX)
+
+
+def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
+    """The line, with its newline, that replays an update.
+
+    Raises:
+        InvalidInput: a grid is none, or the line would be longer than LINE_BYTES_MAX.
+    """
+    grids = {pair_id: normalise_grid(pair_id, grid) for pair_id, grid in prices.items()}
+    line = encode(Record(at_ms, grids)) + b"\n"
+    if len(line) > LINE_BYTES_MAX:
+        raise InvalidInput(field="prices", expected=f"a line of at most {LINE_BYTES_MAX} bytes")
+    return line
+
+
+class Replay:
+    """The price source `replay`."""
+
+    def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
+        self._options = read_options(ReplayOptions, options, context)
+        self._path = context.folder / Path(self._options.path).expanduser()
+        self._context = context
+        self._reports = 0
+
+    async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
+        """Every record at its time."""
+        while True:
+            passed_at = trio.current_time() + LOOP_S_MIN
+            with self._open() as file:
+                started_at, first_ms = trio.current_time(), None
+                for record in self._records(file):
+                    if record is None:
+                        await trio.lowlevel.checkpoint()
+                        continue
+                    if first_ms is None:
+                        first_ms = record.at_ms
+                    after_s = (record.at_ms - first_ms) / 1_000 / self._options.speed
+                    await trio.sleep_until(started_at + after_s)
+                    yield record.prices
+            if not self._options.loop:
+                self._context.report(f"{self._path}: the recording has ended")
+                await trio.sleep_forever()
+            await trio.sleep_until(passed_at)
+
+    def _open(self) -> IO[bytes]:
+        try:
+            return self._path.open("rb")
+        except OSError as error:
+            raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
+
+    def _records(self, file: IO[bytes]) -> Iterator[Record | None]:
+        """The records; None for a line that is bad, which is reported, or empty."""
+        for number, line in enumerate(lines(file), 1):
+            if line is None:
+                self._report_line(number, f"longer than {LINE_BYTES_MAX} bytes")
+                yield None
+            elif not line.strip():
+                yield None
+            else:
+                try:
+                    record = _decode_record(line)
+                except InvalidInput as error:
+                    self._report_line(number, error.detail)
+                    record = None
+                yield record
+
+    def _report_line(self, number: int, fault: str) -> None:
+        self._reports += 1
+        if self._reports <= REPORTS_MAX:
+            self._context.report(f"{self._path}: line {number} is skipped: {fault}")
+
+
+def lines(file: IO[bytes]) -> Iterator[bytes | None]:
+    """The lines of a file without their ends, None for one that is too long; read in pieces."""
+    held, too_long = b"", False
+    while piece := file.read(PIECE_BYTES):
+        first, *others = piece.split(b"\n")
+        held = held if too_long else held + first
+        if not others:
+            too_long = too_long or len(held) > LINE_BYTES_MAX
+            continue
+        yield None if too_long or len(held) > LINE_BYTES_MAX else held
+        yield from others[:-1]
+        held, too_long = others[-1], False
+    if held or too_long:
+        yield None if too_long else held

@@ -1,0 +1,246 @@
+"""What a price source is, and how the one that the settings name is found.
+
+A maker's own source is a class of two methods:
+
+    class MyPrices:
+        def __init__(self, options, context): ...      # options: the price_options of the settings
+        async def updates(self):                       # an async generator, for as long as the maker runs
+            while True:
+                yield {"WETH/USDC": {"bids": [("2499.5", "1")], "asks": [("2500.5", "1")]}}
+                await trio.sleep(0.5)
+
+and `price_source = "my_prices:MyPrices"` names it: module and class, from the settings file's folder or from
+what is installed. An update gives grids by pair: a pair it lacks is unchanged, `{}` disables one. Prices are
+confirmed by being given: one that is not given again within the chain's `price_life_ms` is taken down, so a
+source repeats what still holds. A source that raises is made anew and started again, with back-off.
+
+The constructor reads its options and does no I/O: it is also called to try them when the maker starts. Waits
+are trio's alone, so that tests own the time.
+
+Choice: a module in the settings' folder that an installed one hides is refused, so that nobody's prices come
+    from a module of the same name.
+"""
+
+import importlib
+import inspect
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from ....codecs.maker_messages import Level, PriceGrid
+from ....config.errors import CambistError, ConfigError, InvalidInput
+from ....config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, MAKER_LEVELS_MAX
+
+Options = TypeVar("Options", bound=Struct)
+
+GridLevel: TypeAlias = Sequence[str | Decimal]
+Grid: TypeAlias = PriceGrid | Mapping[str, Sequence[GridLevel]]
+"""A price grid, or `{"bids": [(price, amount), ...], "asks": [...]}` of strings or Decimals, best first."""
+
+SHIPPED = {
+    "static": "static:StaticPrices",
+    "random_walk": "random_walk:RandomWalk",
+    "replay": "replay:Replay",
+}
+_SIDES = frozenset({"bids", "asks"})
+_UNKNOWN_KEY = "Object contains unknown field `"
+_MISSING_KEY = "Object missing required field `"
+
+
+class SourcePair(Struct, frozen=True):
+    """One pair of the chain: its token ids and their decimals."""
+
+    base: str
+    quote: str
+    base_decimals: int
+    quote_decimals: int
+
+
+class SourceContext(Struct, frozen=True, kw_only=True):
+    """What a source is given beside its options.
+
+    Attributes:
+        chain_id: of the chain it prices.
+        pairs: by pair id.
+        now_ms: the wall clock, Unix milliseconds.
+        folder: where relative file names start: the folder of the settings file.
+        exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less those
+            it has bought; what an inventory skew leans against.
+        report: one line for the operator's log.
+        field: dotted name of the options in errors, `maker.chains.1.price_options`; `load_source` sets it.
+    """
+
+    chain_id: int
+    pairs: Mapping[str, SourcePair]
+    now_ms: Callable[[], int]
+    folder: Path
+    exposure: Callable[[str], Decimal]
+    report: Callable[[str], None]
+    field: str = "price_options"
+
+
+class PriceSource(Protocol):
+    """Gives the prices of one chain; see the module."""
+
+    def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None: ...
+
+    def updates(self) -> AsyncGenerator[Mapping[str, Grid], None]:
+        """Grids by pair id, for ever. Closing the generator releases what it holds."""
+        ...
+
+
+def load_source(
+    name: str, options: Mapping[str, Any], context: SourceContext, field: str = "price_options"
+) -> PriceSource:
+    """A new source, of the class that the settings name.
+
+    Args:
+        name: `static`, `random_walk`, `replay`, or `module:Class`.
+        options: the source's own settings.
+        field: dotted name of the options; that of `price_source` stands beside it.
+
+    Raises:
+        ConfigError: names the setting: no such module or class, one that is no price source, or options that
+            it does not take.
+    """
+    context = msgspec.structs.replace(context, field=field)
+    source_class = _source_class(name, context.folder, f"{field.removesuffix('price_options')}price_source")
+    try:
+        return source_class(options, context)
+    except CambistError:
+        raise
+    except Exception as error:
+        raise ConfigError(field, f"{name} does not take them: {error!r}") from error
+
+
+def read_options(kind: type[Options], options: Mapping[str, Any], context: SourceContext) -> Options:
+    """A source's options as its struct; numbers may stand in quotes, as they do in the environment.
+
+    Args:
+        kind: a msgspec Struct; give it `forbid_unknown_fields=True`.
+
+    Raises:
+        ConfigError: names the option.
+    """
+    try:
+        return msgspec.convert(dict(options), kind, strict=False, str_keys=True)
+    except msgspec.ValidationError as error:
+        text, _, where = str(error).rpartition(" - at `$")
+        text, path = (text, where.rstrip("`")) if text else (where, "")
+    for start, said in ((_UNKNOWN_KEY, "is not an option"), (_MISSING_KEY, "is missing")):
+        if text.startswith(start):
+            raise ConfigError(f"{context.field}{path}.{text.removeprefix(start).rstrip('`')}", said)
+    raise ConfigError(f"{context.field}{path}", text[:1].lower() + text[1:])
+
+
+def normalise_grid(pair_id: str, value: Grid) -> PriceGrid:
+    """A grid as given by a source, as an immutable PriceGrid; its levels are judged when the book is built.
+
+    Raises:
+        InvalidInput: names pair, side and level: not a grid, or a price or amount that is neither a string
+            nor a Decimal. Floats are refused, for no float touches money.
+    """
+    field = f"prices.{pair_id}"
+    if isinstance(value, PriceGrid):
+        return PriceGrid(_side(value.bids, f"{field}.bids"), _side(value.asks, f"{field}.asks"))
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field=field, expected="an object with bids and asks", got=value)
+    for key in value:
+        if key not in _SIDES:
+            raise InvalidInput(field=field, expected="bids and asks", got=key)
+    return PriceGrid(
+        _side(value.get("bids", UNSET), f"{field}.bids"), _side(value.get("asks", UNSET), f"{field}.asks")
+    )
+
+
+def _side(levels: Sequence[GridLevel] | UnsetType, field: str) -> tuple[Level, ...] | UnsetType:
+    if levels is UNSET:
+        return UNSET
+    if not isinstance(levels, list | tuple):
+        raise InvalidInput(field=field, expected="a list of [price, amount]", got=levels)
+    if len(levels) > MAKER_LEVELS_MAX:
+        raise InvalidInput(field=field, expected=f"at most {MAKER_LEVELS_MAX} levels", got=len(levels))
+    return tuple([_level(level, field, at) for at, level in enumerate(levels)])
+
+
+def _level(level: GridLevel, field: str, at: int) -> Level:
+    if not isinstance(level, list | tuple) or len(level) != 2:
+        raise InvalidInput(field=f"{field}[{at}]", expected="[price, amount]", got=level)
+    price, amount = level
+    if type(price) is str and type(amount) is str:
+        return price, amount
+    return _text(price, f"{field}[{at}][0]"), _text(amount, f"{field}[{at}][1]")
+
+
+def _text(value: object, field: str) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Decimal):
+        expected = "a string or a Decimal (never a float: it is not exact)"
+        raise InvalidInput(field=field, expected=expected, got=value)
+    exponent = value.as_tuple().exponent
+    if (
+        not isinstance(exponent, int)
+        or exponent < -DECIMAL_FRACTION_DIGITS_MAX
+        or value.adjusted() >= DECIMAL_WHOLE_DIGITS_MAX
+    ):
+        expected = (
+            f"at most {DECIMAL_WHOLE_DIGITS_MAX} whole and {DECIMAL_FRACTION_DIGITS_MAX} decimal digits"
+        )
+        raise InvalidInput(field=field, expected=expected, got=value)
+    return f"{value:f}"
+
+
+def _source_class(name: str, folder: Path, field: str) -> type[PriceSource]:
+    module_name, colon, class_name = SHIPPED.get(name, name).partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
+        known = ", ".join(SHIPPED)
+        raise ConfigError(field, f"expected one of {known}, or module:Class, got {name!r}")
+    if name in SHIPPED:
+        module = importlib.import_module(f".{module_name}", __package__)
+    else:
+        module = _import(module_name, folder.resolve(), field)
+    found = getattr(module, class_name, None)
+    if found is None:
+        raise ConfigError(field, f"module {module_name} has no class {class_name}")
+    if not isinstance(found, type):
+        raise ConfigError(field, f"{name} is not a class")
+    try:
+        inspect.signature(found).bind({}, None)
+    except (TypeError, ValueError):
+        raise ConfigError(field, f"{name} is not made by {class_name}(options, context)") from None
+    if not inspect.isasyncgenfunction(getattr(found, "updates", None)):
+        raise ConfigError(field, f"{name} has no async generator `updates`: `async def` with `yield` in it")
+    return found
+
+
+def _import(module_name: str, folder: Path, field: str) -> ModuleType:
+    """A module of the folder, or an installed one."""
+    beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
+              folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip
+    is_beside = any(path.is_file() for path in beside)
+    if is_beside and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+        importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigError(
+                field, f"module {module_name} needs {error.name}, which is not installed"
+            ) from error
+        raise ConfigError(
+            field, f"there is no module {module_name}, neither in {folder} nor installed"
+        ) from None
+    except Exception as error:
+        raise ConfigError(field, f"module {module_name} cannot be imported: {error!r}") from error
+    origin = Path(module.__file__ or "")
+    if is_beside and origin.resolve() not in [path.resolve() for path in beside]:
+        raise ConfigError(field, f"module {module_name} of {folder} is hidden by {origin}: rename it")
+    return module

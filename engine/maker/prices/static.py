@@ -1,0 +1,148 @@
+"""Prices from a file that is read again whenever it changes.
+
+    path        JSON or TOML by its ending, the shape of GET /prices; relative to the settings file
+    poll_ms     how often the file is looked at
+    refresh_ms  how often unchanged prices are confirmed
+
+A change is seen by time, size and inode, so replacing the file by renaming another onto it (the safe way to
+write it) and writing in place both work; each version is read once more at the poll after, in case it was
+still being written within the same tick of the file system's clock.
+
+Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow. Books are
+checked one by one with a checkpoint after each.
+
+Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all; the
+    last good one stays in force for as long as the file exists.
+Choice: a pair that a new version lacks is disabled: the file is complete, as GET /prices is.
+Choice: while the file is gone or cannot be read, its prices are no longer confirmed, and leave when they are
+    `price_life_ms` old. Removing the file is an off switch.
+"""
+
+import tomllib
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from ....codecs.maker_messages import PriceGrid
+from ....config.errors import CambistError, InvalidInput
+from ....feeds.book import build_book
+from .source import SourceContext, normalise_grid, read_options
+
+JSON_BYTES_MAX = 1 << 20
+TOML_BYTES_MAX = 64 << 10
+
+_Signature = tuple[int, int, int]
+
+_decode_json = msgspec.json.Decoder().decode
+
+
+class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """See the module."""
+
+    path: str
+    poll_ms: int = 200
+    refresh_ms: int = 1_000
+
+    def __post_init__(self) -> None:
+        if Path(self.path).suffix not in (".json", ".toml"):
+            raise ValueError(f"path ends in .json or .toml, got {self.path!r}")
+        for name in ("poll_ms", "refresh_ms"):
+            if not 10 <= getattr(self, name) <= 3_600_000:
+                raise ValueError(f"{name} is 10 to 3600000, got {getattr(self, name)}")
+
+
+class StaticPrices:
+    """The price source `static`."""
+
+    def __init__(self, options: Mapping[str, Any], context: SourceContext) -> None:
+        self._options = read_options(StaticOptions, options, context)
+        self._path = context.folder / Path(self._options.path).expanduser()
+        self._context = context
+        self._signature: _Signature | None = None
+        self._settled = False
+        self._raw: bytes | None = None
+        self._said = ""
+
+    async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
+        """The file's prices when they change, and every `refresh_ms` while the file is there."""
+        poll_s, refresh_s = self._options.poll_ms / 1_000, self._options.refresh_ms / 1_000
+        prices: dict[str, PriceGrid] = {}
+        confirm_at = trio.current_time()
+        while True:
+            wake_at = trio.current_time() + poll_s
+            raw = self._changed()
+            read = None if raw is None else await self._read(raw)
+            if read is not None:
+                gone = {pair_id: PriceGrid() for pair_id in prices if pair_id not in read}
+                prices = read
+                confirm_at = trio.current_time() + refresh_s
+                yield {**gone, **prices}
+            if prices and self._signature is not None:
+                if trio.current_time() >= confirm_at:
+                    confirm_at = trio.current_time() + refresh_s
+                    yield dict(prices)
+                wake_at = min(wake_at, confirm_at)
+            await trio.sleep_until(wake_at)
+
+    def _changed(self) -> bytes | None:
+        """The file's content if it is another than last time."""
+        try:
+            status = self._path.stat()
+            signature = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if signature == self._signature and self._settled:
+                return None
+            self._settled = signature == self._signature
+            with self._path.open("rb") as file:
+                raw = file.read(JSON_BYTES_MAX + 1)
+        except OSError as error:
+            self._signature = self._raw = None
+            self._say(f"cannot be read: {error.strerror}")
+            return None
+        self._signature = signature
+        if raw == self._raw:
+            return None
+        self._raw = raw
+        return raw
+
+    async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
+        """The prices of a version; None, and a report, if there is anything wrong with them."""
+        try:
+            grids = self._grids(raw)
+            for pair_id, grid in grids.items():
+                pair = self._context.pairs[pair_id]
+                build_book(grid, pair.base_decimals, pair.quote_decimals, field=f"prices.{pair_id}")
+                await trio.lowlevel.checkpoint()
+        except CambistError as error:
+            self._say(f"not taken: {error.detail}")
+            return None
+        self._said = ""
+        return grids
+
+    def _grids(self, raw: bytes) -> dict[str, PriceGrid]:
+        tree = _parse(raw, is_toml=self._path.suffix == ".toml")
+        if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
+            raise InvalidInput(expected="one object, `prices`", got=tree)
+        for pair_id in tree["prices"]:
+            if pair_id not in self._context.pairs:
+                raise InvalidInput(field="prices", expected="pairs of this chain", got=pair_id)
+        return {pair_id: normalise_grid(pair_id, value) for pair_id, value in tree["prices"].items()}
+
+    def _say(self, text: str) -> None:
+        """Report once, not at every poll."""
+        if text != self._said:
+            self._said = text
+            self._context.report(f"{self._path}: {text}")
+
+
+def _parse(raw: bytes, *, is_toml: bool) -> Any:
+    bytes_max = TOML_BYTES_MAX if is_toml else JSON_BYTES_MAX
+    if len(raw) > bytes_max:
+        raise InvalidInput(expected=f"at most {bytes_max} bytes")
+    try:
+        return tomllib.loads(raw.decode()) if is_toml else _decode_json(raw)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"not {'TOML' if is_toml else 'JSON'}: {error}") from None

@@ -1,0 +1,280 @@
+"""A firm quote: from the raw body of POST /firm to the signed answer, without an await.
+
+    decode -> user -> blacklist -> pair and side -> taker -> switches -> price -> bounds -> sign -> reserve
+
+What the maker gives is rounded down, what it takes is rounded up. Every refusal is an error of its own; a
+blacklisted user is not one: it is a success without `order`.
+
+Guarantees: a quote is signed only if it is reserved in the same step; nothing is reserved by a refusal.
+
+Source: document 3, POST /firm, Firm order; interop.md 1 and 4.
+Choice: the assets, the taker and the given amount are echoed exactly as they were written.
+Choice: a blacklisted user is told so whatever else is wrong with the request, once it can be read.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from ...codecs.amounts import parse_amount
+from ...codecs.eip712_orders.nonce_and_meta import pack_firm
+from ...codecs.eip712_orders.rfq import RFQ_ORDER
+from ...codecs.maker_messages import FirmOrder, FirmRequest, FirmResponse, decode_firm_request
+from ...codecs.wire import encode
+from ...config.errors import FirmRefused, PolicyError, ServiceUnavailable, TradingStopped
+from ...crypto.addresses import parse_address
+from ...crypto.signatures import to_65
+from ...crypto.signing_policy import PolicedKey
+from ...feeds.book import Book
+from ...feeds.fill import base_paid, base_received, quote_paid, quote_received
+from .blacklist import Blacklist
+from .board import Board, PairState
+from .ledger import Holding, Ledger
+
+
+class Market(msgspec.Struct, frozen=True):
+    """One direction of a pair: what the maker gives for what.
+
+    Attributes:
+        state: the pair.
+        holding: of the token that the maker gives.
+        takes: the token that it gets, 20 bytes.
+        gives_base: the maker sells base: its asks are filled; else its bids.
+    """
+
+    state: PairState
+    holding: Holding
+    takes: bytes
+    gives_base: bool
+
+
+class Signer(msgspec.Struct, frozen=True):
+    """Who signs the quotes of one chain.
+
+    Attributes:
+        key: behind its policy.
+        chain_id, contract: of the RFQ contract.
+        domain_separator: 32 bytes.
+        maker: 20 bytes; the key's own address, or a contract that accepts the key's signature (EIP-1271).
+    """
+
+    key: PolicedKey
+    chain_id: int
+    contract: bytes
+    domain_separator: bytes
+    maker: bytes
+
+
+class Desk:
+    """Signs the firm quotes of one chain.
+
+    Attributes:
+        halted: the operator stopped the chain.
+        takers: lower-case text -> 20 bytes of those that may fill.
+        funds_known: False while the node has not answered, or not for too long.
+        signed, refused, blacklisted: how many answers of each kind.
+    """
+
+    __slots__ = (
+        "_blacklisted_body",
+        "_digest_of",
+        "_expiry_s",
+        "_maker_text",
+        "_message",
+        "_random96",
+        "_signer",
+        "_unused_blacklist_s",
+        "blacklist",
+        "blacklisted",
+        "board",
+        "funds_known",
+        "halted",
+        "ledger",
+        "markets",
+        "refused",
+        "signed",
+        "takers",
+        "tokens",
+    )
+
+    def __init__(
+        self,
+        *,
+        signer: Signer,
+        board: Board,
+        markets: Mapping[tuple[bytes, bytes], Market],
+        ledger: Ledger,
+        blacklist: Blacklist,
+        expiry_s: int,
+        unused_blacklist_s: int,
+        random96: Callable[[], int],
+        message: str = "",
+    ) -> None:
+        self.board = board
+        self.ledger = ledger
+        self.blacklist = blacklist
+        self.markets = {
+            (f"0x{gives.hex()}", f"0x{takes.hex()}"): market for (gives, takes), market in markets.items()
+        }
+        self.tokens = {asset for assets in self.markets for asset in assets}
+        self.takers: dict[str, bytes] = {}
+        self.halted = False
+        self.funds_known = True
+        self.signed = self.refused = self.blacklisted = 0
+        self._signer = signer
+        self._digest_of = RFQ_ORDER.compiled.members_digest_for(signer.domain_separator)
+        self._maker_text = f"0x{signer.maker.hex()}"
+        self._expiry_s = expiry_s
+        self._unused_blacklist_s = unused_blacklist_s
+        self._random96 = random96
+        self._message = message or None
+        self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
+
+    def answer(self, raw: bytes, now_ms: int) -> bytes:
+        """The body that answers a request for a firm quote.
+
+        Args:
+            raw: the request's body.
+            now_ms: wall clock, milliseconds since the Unix epoch.
+
+        Raises:
+            InvalidInput: the body is not the documented one.
+            FirmRefused, TradingStopped, ServiceUnavailable: there is no quote for it now.
+        """
+        try:
+            return self._answer(decode_firm_request(raw), now_ms)
+        except Exception:
+            self.refused += 1
+            raise
+
+    def _answer(self, request: FirmRequest, now_ms: int) -> bytes:
+        now_s = now_ms // 1000
+        user = parse_address(request.user_address, "userAddress")
+        if user in self.blacklist:
+            self.blacklisted += 1
+            return self._blacklisted_body
+        market = self.markets.get((request.maker_asset.lower(), request.taker_asset.lower()))
+        if market is None:
+            raise self._no_market(request)
+        taker = self.takers.get(request.taker_address.lower())
+        if taker is None:
+            raise self._no_taker(request)
+        book = self._open_book(market.state, now_ms)
+        maker_amount, taker_amount = _amounts(request, book, gives_base=market.gives_base)
+        ledger, holding, exposure = self.ledger, market.holding, market.state.exposure
+        ledger.release_expired(now_s)
+        if ledger.is_spent(user):
+            self.blacklist.add(user, now_s + self._unused_blacklist_s)
+            self.blacklisted += 1
+            return self._blacklisted_body
+        notional = taker_amount if market.gives_base else maker_amount
+        ledger.check(holding, maker_amount, exposure, notional)
+
+        signer = self._signer
+        expiry_s = now_s + self._expiry_s
+        nonce_and_meta = pack_firm(user, self._random96())
+        order_hash = self._digest_of(
+            nonce_and_meta,
+            expiry_s,
+            holding.token,
+            market.takes,
+            signer.maker,
+            taker,
+            maker_amount,
+            taker_amount,
+        )
+        try:
+            rs64, recovery_id = signer.key.sign(
+                order_hash,
+                chain_id=signer.chain_id,
+                contract=signer.contract,
+                token=holding.token,
+                amount=maker_amount,
+                expiry_s=expiry_s,
+                now_s=now_s,
+            )
+        except PolicyError:
+            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
+        base_sold = maker_amount if market.gives_base else -taker_amount
+        ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
+        self.signed += 1
+        order = FirmOrder(
+            str(nonce_and_meta),
+            expiry_s,
+            request.maker_asset,
+            request.taker_asset,
+            self._maker_text,
+            request.taker_address,
+            request.maker_amount or str(maker_amount),
+            request.taker_amount or str(taker_amount),
+            "0x" + to_65(rs64, recovery_id).hex(),
+        )
+        return encode(FirmResponse(order, self._message))
+
+    def _open_book(self, state: PairState, now_ms: int) -> Book:
+        book = state.book
+        if self.halted:
+            raise TradingStopped
+        if state.halted or state.retired or book is None:
+            raise FirmRefused(message="Pair not quoted", got=state.pair_id)
+        if self.board.is_stale(state, now_ms):
+            raise FirmRefused(message="Price is stale", got=state.pair_id)
+        if not self.funds_known:
+            raise ServiceUnavailable("the maker's funds cannot be read from its node")
+        return book
+
+    def _no_market(self, request: FirmRequest) -> Exception:
+        """Which of the two tokens is at fault, or that nobody quotes them against one another."""
+        for field, text in (("makerAsset", request.maker_asset), ("takerAsset", request.taker_asset)):
+            parse_address(text, field)
+            if text.lower() not in self.tokens:
+                return FirmRefused(message="Unknown token", field=field, got=text)
+        return FirmRefused(
+            message="Pair not quoted",
+            expected="two tokens of one entry of GET /pairs",
+            got=request.maker_asset,
+        )
+
+    def _no_taker(self, request: FirmRequest) -> Exception:
+        parse_address(request.taker_address, "takerAddress")
+        return FirmRefused(
+            message="Taker not allowed",
+            field="takerAddress",
+            expected="a contract of the service that fills orders",
+            got=request.taker_address,
+        )
+
+
+def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
+    """(maker amount, taker amount): the given one, and the other from the book."""
+    if request.taker_amount is not None:
+        taker_amount = _positive(request.taker_amount, "takerAmount")
+        maker_amount = (
+            base_received(book.asks, taker_amount) if gives_base else quote_received(book.bids, taker_amount)
+        )
+        if maker_amount is None:
+            raise FirmRefused(message="Beyond depth", field="takerAmount", got=request.taker_amount)
+        if maker_amount == 0:
+            raise _too_small("takerAmount", request.taker_amount)
+        return maker_amount, taker_amount
+    maker_amount = _positive(request.maker_amount, "makerAmount")
+    paid = quote_paid(book.asks, maker_amount) if gives_base else base_paid(book.bids, maker_amount)
+    if paid is None:
+        raise FirmRefused(message="Beyond depth", field="makerAmount", got=request.maker_amount)
+    return maker_amount, paid
+
+
+def _positive(text: str | None, field: str) -> int:
+    amount = parse_amount(text, field)
+    if amount == 0:
+        raise FirmRefused(message="Amount out of range", field=field, expected="above zero", got=text)
+    return amount
+
+
+def _too_small(field: str, text: str) -> FirmRefused:
+    return FirmRefused(
+        message="Amount out of range",
+        field=field,
+        expected="enough for one unit of the other token",
+        got=text,
+    )

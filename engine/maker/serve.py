@@ -1,0 +1,110 @@
+"""`cambist maker serve`: one process, or several on one listening socket, until SIGTERM or SIGINT."""
+
+import gc
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import structlog
+import trio
+
+from ...config.errors import ConfigError
+from ...config.settings import Settings
+from ...feeds.net.streams import listen
+from ..server import AccessLog, open_access_log
+from ..server.processes import inherited_listener, parent_ended, process_place, run_processes
+from .app import MakerApp, wall_clock
+
+_FREEZE_AFTER_S = 2.0
+
+_log = structlog.get_logger("cambist.maker")
+
+
+async def serve_maker(
+    settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
+) -> int:
+    """Serve until told to stop.
+
+    Args:
+        folder: what relative paths of the settings start from.
+        command: starts this program again, for the other processes.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
+    """
+    server = settings.server
+    inherited = inherited_listener()
+    place = process_place()
+    access_log = AccessLog(open_access_log(server.access_log)) if server.access_log else None
+    several = inherited is None and server.processes > 1
+    app = MakerApp(
+        settings,
+        environ=environ,
+        folder=folder,
+        wall_ms=wall_clock(),
+        share=server.processes if several else place.count,
+        access_log=access_log,
+    )
+    listener = inherited or _listening("server", server.host, server.port)
+    if several:
+        _announce(app, listener)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(app.switch.heed_signals)
+            status = await run_processes(server, list(command), listener)
+            nursery.cancel_scope.cancel()
+        return status
+    admin = settings.maker.admin if settings.maker and place.index == 0 else None
+    admin_listener = _listening("maker.admin", admin.host, admin.port) if admin else None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_drain_on_signal, app)
+        nursery.start_soon(_drain_after_parent, app)
+        nursery.start_soon(_freeze)
+        if inherited is None:
+            _announce(app, listener)
+        await app.run(listener, admin_listener)
+        nursery.cancel_scope.cancel()
+    return 0
+
+
+def _listening(field: str, host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        raise ConfigError(
+            f"{field}.port", f"cannot listen on {host} port {port}: {error.strerror or error}"
+        ) from None
+
+
+def _announce(app: MakerApp, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    host = f"[{host}]" if ":" in host else host
+    for chain_id, surface in app.prefixes.items():
+        _log.info("serving", chain=chain_id, url=f"{app.scheme}://{host}:{port}{surface}")
+
+
+async def _drain_on_signal(app: MakerApp) -> None:
+    """The first signal drains, the second ends at once."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for received in signals:
+            _log.info("draining", signal=signal.Signals(received).name)
+            app.drain()
+            break
+        async for _ in signals:
+            raise SystemExit(1)
+
+
+async def _drain_after_parent(app: MakerApp) -> None:
+    await parent_ended()
+    _log.warning("draining, for the parent process is gone")
+    app.drain()
+
+
+async def _freeze() -> None:
+    """What is there after the start is no longer walked by the collector."""
+    await trio.sleep(_FREEZE_AFTER_S)
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,73 @@
+"""The one-way WebSocket: a complete first message, then changes, to every consumer alike.
+
+Source: document 3, "Events".
+Choice: what a consumer sends is dropped; one that goes on and on is closed with 1008.
+Choice: trading that stops closes every socket with 1001.
+"""
+
+import trio
+
+from ...feeds.net.websocket import WebSocket, WebSocketClosed
+
+_HEARD_MAX = 1_000
+_GOING_AWAY, _POLICY_VIOLATION = 1001, 1008
+
+
+class _Session:
+    __slots__ = ("reason", "scope", "socket")
+
+    def __init__(self, socket: WebSocket) -> None:
+        self.socket = socket
+        self.scope = trio.CancelScope()
+        self.reason = ""
+
+
+class Broadcast:
+    """The consumers of one chain.
+
+    Attributes:
+        messages: how many were published.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: set[_Session] = set()
+        self.messages = 0
+
+    def __len__(self) -> int:
+        """How many consumers there are."""
+        return len(self._sessions)
+
+    def publish(self, message: bytes) -> None:
+        """Queue a message for everybody; a consumer that is too slow is closed."""
+        self.messages += 1
+        if self._sessions:
+            text = message.decode()
+            for session in self._sessions:
+                session.socket.send_nowait(text)
+
+    def close_all(self, reason: str) -> None:
+        """Close every socket, beginning now."""
+        for session in self._sessions:
+            session.reason = reason
+            session.scope.cancel()
+
+    async def serve(self, socket: WebSocket, first: bytes) -> None:
+        """Send `first`, then all that is published, until either side ends it.
+
+        Between the call and the first wait nothing is awaited: no change is missed.
+        """
+        session = _Session(socket)
+        self._sessions.add(session)
+        try:
+            with session.scope:
+                socket.send_nowait(first.decode())
+                for _ in range(_HEARD_MAX):
+                    await socket.receive()
+        except WebSocketClosed:
+            return
+        finally:
+            self._sessions.discard(session)
+        if session.scope.cancelled_caught:
+            await socket.aclose(_GOING_AWAY, session.reason)
+        else:
+            await socket.aclose(_POLICY_VIOLATION, "this channel is one-way")

@@ -1,0 +1,159 @@
+"""The five endpoints and the WebSocket of one chain, as routes.
+
+Every body but a firm quote's is encoded when what it shows changes, not when it is asked for. Requests are
+verified over their raw bytes before anything is decoded.
+
+Source: document 3, "Endpoints", "Authentication", "Events".
+Choice: /tokens, /pairs and /blacklist answer while trading is stopped; /prices and /firm fail with 503.
+Choice: a refused handshake is answered like any other request, with a JSON error and its status.
+"""
+
+from typing import TYPE_CHECKING
+
+from ...codecs.http1 import Request
+from ...codecs.resource_messages import maker_error_body
+from ...codecs.wire import encode
+from ...config.errors import CambistError, TradingStopped
+from ...config.maker import AuthMode
+from ...crypto.hmac_auth import (
+    ACCESS_KEY_HEADER,
+    DOMAIN_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    RequestVerifier,
+)
+from ..server.routing import Call, Reply, Surface
+from .blacklist import Blacklist
+from .board import Board
+from .quotes import Desk
+from .stream import Broadcast
+
+if TYPE_CHECKING:
+    from ...feeds.net.websocket import WebSocket
+
+_DOMAIN, _ACCESS_KEY, _TIMESTAMP, _SIGNATURE = (
+    name.lower().encode() for name in (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
+)
+
+
+def encode_maker_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers
+    """`{"error": ...}`."""
+    return encode(maker_error_body(error))
+
+
+class Gate:
+    """Lets in requests that are signed as the settings want it."""
+
+    def __init__(self, verifier: RequestVerifier, mode: AuthMode) -> None:
+        self._verify = verifier.verify
+        self._mode = mode
+
+    def admit(self, request: Request, target: bytes, now_ms: int) -> bytes | None:
+        """Pass, or raise AuthError.
+
+        Args:
+            target: what was signed: path and query, or the path alone for a handshake.
+            now_ms: wall clock, Unix milliseconds.
+
+        Returns:
+            The domain; None for an unsigned request, where those are let in.
+        """
+        if self._mode == "off":
+            return None
+        fields = dict(request.headers)
+        domain, access_key = fields.get(_DOMAIN), fields.get(_ACCESS_KEY)
+        timestamp, signature = fields.get(_TIMESTAMP), fields.get(_SIGNATURE)
+        if self._mode == "optional" and domain is access_key is timestamp is signature is None:
+            return None
+        return self._verify(
+            domain, access_key, timestamp, signature, request.method, target, request.body, now_ms
+        )
+
+
+class ChainSurface:
+    """What one chain answers.
+
+    Attributes:
+        surface: to be mounted.
+        requests: how many were let in.
+    """
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        board: Board,
+        desk: Desk,
+        blacklist: Blacklist,
+        broadcast: Broadcast,
+        message: str,
+        cors_origins: tuple[str, ...] = (),
+    ) -> None:
+        self._gate = gate
+        self._board = board
+        self._desk = desk
+        self._blacklist = blacklist
+        self._broadcast = broadcast
+        self._tokens, self._pairs = Reply(200, board.tokens_body), Reply(200, board.pairs_body)
+        self._tail = b',"message":%b}' % encode(message) if message else b"}"
+        self._blacklist_json = b"[]"
+        self._blacklist_version = -1
+        self.requests = 0
+        self.surface = surface = Surface(encode_maker_error, cors_origins=cors_origins)
+        surface.plain("GET", "/tokens", self.tokens)
+        surface.plain("GET", "/pairs", self.pairs)
+        surface.plain("GET", "/prices", self.prices)
+        surface.plain("GET", "/blacklist", self.blacklist)
+        surface.plain("POST", "/firm", self.firm)
+        surface.websocket("/ws", self.check_handshake, self.serve_socket)
+
+    def tokens(self, call: Call) -> Reply:
+        """GET /tokens."""
+        self._admit(call)
+        return self._tokens
+
+    def pairs(self, call: Call) -> Reply:
+        """GET /pairs."""
+        self._admit(call)
+        return self._pairs
+
+    def prices(self, call: Call) -> Reply:
+        """GET /prices; fails while trading is stopped: that is the off switch."""
+        self._admit(call)
+        if self._desk.halted:
+            raise TradingStopped
+        return Reply(200, self._board.prices_body())
+
+    def blacklist(self, call: Call) -> Reply:
+        """GET /blacklist."""
+        self._admit(call)
+        return Reply(200, b'{"blacklist":%b%b' % (self.blacklist_json(call.now_ms), self._tail))
+
+    def firm(self, call: Call) -> Reply:
+        """POST /firm: verified and signed without an await."""
+        self._admit(call)
+        return Reply(200, self._desk.answer(call.request.body, call.now_ms))
+
+    def check_handshake(self, call: Call) -> None:
+        """Refuse a WebSocket that is not signed, or any while trading is stopped."""
+        self._gate.admit(call.request, call.request.path, call.now_ms)
+        if self._desk.halted:
+            raise TradingStopped
+
+    async def serve_socket(self, call: Call, socket: "WebSocket") -> None:
+        """Send the complete content, then changes, until either side ends it."""
+        await self._broadcast.serve(socket, self._board.first_message(self.blacklist_json(call.now_ms)))
+
+    def blacklist_json(self, now_ms: int) -> bytes:
+        """The array of /blacklist."""
+        blacklist = self._blacklist
+        blacklist.release_expired(now_ms // 1000)
+        if blacklist.version != self._blacklist_version:
+            self._blacklist_version = blacklist.version
+            self._blacklist_json = encode([f"0x{user.hex()}" for user in blacklist.members()])
+        return self._blacklist_json
+
+    def _admit(self, call: Call) -> None:
+        request = call.request
+        self._gate.admit(request, request.target, call.now_ms)
+        self.requests += 1

@@ -1,0 +1,1 @@
+"""What stops trading when it must stop."""

@@ -1,0 +1,91 @@
+"""The kill switch's state: what is stopped. Pure.
+
+It is a text file, so that a person, a script and a process stop trading the same way, and a restart does
+not resume it. Each line names a scope; an empty file, or one that cannot be understood, stops everything.
+
+    all
+    chain 137
+    pair 137 WETH/USDC
+
+Choice: what cannot be understood stops everything: a kill switch fails towards safety.
+"""
+
+import re
+
+import msgspec
+
+HALT_FILE_BYTES_MAX = 64 << 10
+
+_CHAIN = re.compile(r"chain ([1-9][0-9]{0,17})")
+_PAIR = re.compile(r"pair ([1-9][0-9]{0,17}) (\S.{0,127})")
+
+
+class Halts(msgspec.Struct, frozen=True):
+    """What is stopped.
+
+    Attributes:
+        everything: all chains.
+        chains: by id.
+        pairs: (chain id, pair id).
+        reason: why everything is stopped, where nobody asked for it in so many words.
+    """
+
+    everything: bool = False
+    chains: frozenset[int] = frozenset()
+    pairs: frozenset[tuple[int, str]] = frozenset()
+    reason: str = ""
+
+    def stops_chain(self, chain_id: int) -> bool:
+        """Whether nothing of this chain is traded."""
+        return self.everything or chain_id in self.chains
+
+    def with_scope(self, scope: str) -> "Halts":
+        """These and one more, written as in the file.
+
+        Raises:
+            ValueError: no such scope.
+        """
+        return self._changed(scope, stop=True)
+
+    def without_scope(self, scope: str) -> "Halts":
+        """These less one. `all` resumes everything; a chain does not resume its single pairs.
+
+        Raises:
+            ValueError: no such scope.
+        """
+        return self._changed(scope, stop=False)
+
+    def text(self) -> str:
+        """The file that says so; empty text must not be written, for it would stop everything."""
+        lines = ["all"] if self.everything else []
+        lines += [f"chain {chain_id}" for chain_id in sorted(self.chains)]
+        lines += [f"pair {chain_id} {pair_id}" for chain_id, pair_id in sorted(self.pairs)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _changed(self, scope: str, *, stop: bool) -> "Halts":
+        if scope == "all":
+            return msgspec.structs.replace(self, everything=True) if stop else NOTHING_HALTED
+        if chain := _CHAIN.fullmatch(scope):
+            chains = {int(chain[1])}
+            return Halts(self.everything, self.chains | chains if stop else self.chains - chains, self.pairs)
+        if pair := _PAIR.fullmatch(scope):
+            pairs = {(int(pair[1]), pair[2])}
+            return Halts(self.everything, self.chains, self.pairs | pairs if stop else self.pairs - pairs)
+        raise ValueError(f"not `all`, `chain ID` or `pair ID NAME`: {scope[:80]!a}")
+
+
+NOTHING_HALTED = Halts()
+
+
+def parse_halts(text: str) -> Halts:
+    """What a halt file says."""
+    halts = NOTHING_HALTED
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if not lines:
+        return Halts(everything=True, reason="the halt file is there and names nothing")
+    for line in lines:
+        try:
+            halts = halts.with_scope(line)
+        except ValueError as error:
+            return Halts(everything=True, reason=f"the halt file has a line that is {error}")
+    return halts

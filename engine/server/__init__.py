@@ -1,0 +1,18 @@
+"""The HTTP/1.1 server: routing, the drivers of connections, the access log, several processes."""
+
+from .access_log import AccessLog, open_access_log
+from .exchange import Counters
+from .listener import Server
+from .routing import Call, Reply, Router, StreamReply, Surface
+
+__all__ = [
+    "AccessLog",
+    "Call",
+    "Counters",
+    "Reply",
+    "Router",
+    "Server",
+    "StreamReply",
+    "Surface",
+    "open_access_log",
+]

@@ -1,0 +1,387 @@
+"""One connection served by a task of its own: it carries everything HTTP/1.1 offers here.
+
+    read --events--> answer in order --joined--> write --all written--> read
+      last request, fault, end of input, time-out, drain --> say so, read on for a while, close
+
+Nothing is read while an answer is unsent, so what a connection can hold is one read, one request and the
+answers to one read. Every wait has a bound: by phase when reading, `write_s` when writing, `route_s` for
+a coroutine route.
+
+Draining: requests that have come are answered; the last of them with `connection: close`. A connection
+with nothing under way gets `SERVER_DRAIN_IDLE_S` for a request that may be on its way, then is closed.
+
+Source: RFC 9112 9.3 to 9.6; RFC 9110 10.1.1.
+Choice: a disconnect does not cancel a coroutine route: what it began is finished within `route_s`.
+Choice: the end of the client's input during a streamed answer is a disconnect: nobody half-closes a
+subscription. Before and between answers a client that has half-closed gets every answer it is due.
+Choice: an incomplete request at the end of input is closed on without an answer.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ...codecs.http1 import (
+    Event,
+    Fault,
+    Phase,
+    Request,
+    ServerConnection,
+    Upgrade,
+)
+from ...config.errors import HttpFault, RequestTimeout, ServiceUnavailable
+from ...config.server import ServerSettings
+from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
+from ...feeds.net.websocket import WebSocketClosed, serve_websocket
+from .exchange import Exchange
+from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
+from .streaming import Pump, close_pieces
+
+READ_BYTES = 16_384
+_JOINED_BYTES_MAX = 65_536  # answers are sent once so much of them has come together
+_LINGER_BYTES_MAX = 16 << 20
+_SOCKET_SEND_BYTES_MAX = 1 << 20  # what may wait for a slow reader of a WebSocket
+
+_log = structlog.get_logger("cambist.server")
+
+IDLE, HEADERS, BODY, CLOSED = Phase.IDLE, Phase.HEADERS, Phase.BODY, Phase.CLOSED
+
+
+class Waits(Struct, frozen=True):
+    """Bounds of one connection's waits, in seconds; see `config.timeouts`."""
+
+    header_s: float
+    body_s: float
+    idle_s: float
+    write_s: float
+    route_s: float
+    linger_s: float = SERVER_LINGER_S
+    drain_idle_s: float = SERVER_DRAIN_IDLE_S
+
+    @classmethod
+    def of(cls, settings: ServerSettings) -> "Waits":
+        """Those of the settings."""
+        return cls(settings.header_s, settings.body_s, settings.idle_s, settings.write_s, settings.route_s)
+
+    def reading(self, phase: Phase) -> float:
+        """How long a connection may stay in `phase` for one request."""
+        if phase is HEADERS:
+            return self.header_s
+        return self.body_s if phase is BODY else self.idle_s
+
+
+class _CutOff(Exception):
+    """The other side does not take what is written."""
+
+
+class Connection:
+    """Serves one stream until either side is done with it.
+
+    Args:
+        stream: owned from now on.
+        client: IP address of the other side.
+        exchange: what answers.
+        waits: bounds.
+        http: the framing so far, when another driver began.
+        output: bytes to be sent first, as answers to what `http` has given out.
+        event: what `http` gave out last and nobody has answered.
+    """
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        client: str,
+        exchange: Exchange,
+        waits: Waits,
+        *,
+        http: ServerConnection | None = None,
+        output: bytes = b"",
+        event: Event | None = None,
+    ) -> None:
+        self._stream = stream
+        self._client = client
+        self._exchange = exchange
+        self._waits = waits
+        self._http = http or ServerConnection(exchange.limits)
+        self._output = [output] if output else []
+        self._output_bytes = len(output)
+        self._ahead = event
+        self._awaited: tuple[Phase, int] | None = None
+        self._deadline = 0.0
+        self._draining = False
+        self._closing = False  # nothing more is read for an answer
+        self._ended = False  # the other side's input has ended
+        self._idle_scope: trio.CancelScope | None = None
+        self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
+
+    async def run(self) -> None:
+        """Serve, then close. Raises nothing for what the other side does."""
+        await self._guarded(self._serve)
+
+    async def close(self) -> None:
+        """Send what was given as output, then close."""
+        await self._guarded(trio.lowlevel.checkpoint)
+
+    async def _guarded(self, serve: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await serve()
+            await self._finish()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._exchange.counters.broken += 1
+        except _CutOff:
+            self._exchange.counters.cut_off += 1
+        except Exception as error:  # noqa: BLE001 - our bug: it ends this connection and no other
+            _log.error("a connection failed", client=self._client, exc_info=error)
+        finally:
+            await trio.aclose_forcefully(self._stream)
+
+    def drain(self) -> None:
+        """Answer what has come, then close; see the module."""
+        self._draining = True
+        if self._idle_scope:
+            soon = trio.current_time() + self._waits.drain_idle_s
+            self._idle_scope.deadline = min(self._idle_scope.deadline, soon)
+        if self._cut_scope:
+            self._cut_scope.cancel()
+
+    # --- Reading ------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        """Answer events until there will be no more."""
+        while True:
+            event = self._ahead or self._http.next_event()
+            self._ahead = None
+            if event is None:
+                await self._flush()
+                if not await self._read():
+                    return
+            elif isinstance(event, Request):
+                await self._answer(event)
+            elif isinstance(event, Fault):
+                self._closing = True
+                self._put(self._exchange.encode_fault(event.error, self._client))
+            elif isinstance(event, Upgrade):
+                await self._upgrade(event)
+                return
+            else:
+                self._ended = True
+                return
+
+    async def _read(self) -> bool:
+        """Read more for the framing. False when there is no more to be answered."""
+        http, waits = self._http, self._waits
+        if self._closing or http.phase is CLOSED:
+            return False
+        interim = http.take_continue()
+        if interim:
+            await self._send(interim)
+        awaited = (http.phase, http.requests)
+        if awaited != self._awaited:
+            self._awaited = awaited
+            self._deadline = trio.current_time() + waits.reading(http.phase)
+        deadline = self._deadline
+        idle = http.phase is IDLE
+        if idle and self._draining:
+            deadline = min(deadline, trio.current_time() + waits.drain_idle_s)
+        data: bytes | bytearray = b""
+        with trio.CancelScope(deadline=deadline) as scope:
+            self._idle_scope = scope if idle else None
+            data = await self._stream.receive_some(READ_BYTES)
+        self._idle_scope = None
+        if scope.cancelled_caught:
+            if idle:
+                self._ended = True  # there is no answer that could be lost
+            else:
+                self._put(self._exchange.encode_fault(RequestTimeout(), self._client))
+                await self._flush()
+            return False
+        if data:
+            http.receive_data(bytes(data))
+        else:
+            http.receive_eof()
+        return True
+
+    def _keep_alive(self, request: Request) -> bool:
+        """Whether the connection lives on behind the answer to `request`, which is written next."""
+        if not request.keep_alive or self._closing:
+            return False
+        if self._draining:
+            self._ahead = self._ahead or self._http.next_event()
+            if self._ahead is None and self._http.phase is IDLE:
+                self._closing = True
+                return False
+        return True
+
+    # --- Writing ------------------------------------------------------------------------------------
+
+    def _put(self, answer: bytes) -> None:
+        self._output.append(answer)
+        self._output_bytes += len(answer)
+
+    async def _flush(self) -> None:
+        if self._output:
+            joined = b"".join(self._output)
+            self._output.clear()
+            self._output_bytes = 0
+            await self._send(joined)
+
+    async def _send(self, data: bytes) -> None:
+        with trio.move_on_after(self._waits.write_s) as scope:
+            await self._stream.send_all(data)
+        if scope.cancelled_caught:
+            raise _CutOff
+
+    async def _finish(self) -> None:
+        """Close so that the last answer arrives: the other side may still be sending.
+
+        Closing with unread bytes makes TCP reset the connection, and a reset can overtake the answer.
+        """
+        await self._flush()
+        with trio.move_on_after(self._waits.linger_s):
+            if not self._ended:
+                if isinstance(self._stream, trio.abc.HalfCloseableStream):
+                    await self._stream.send_eof()
+                left = _LINGER_BYTES_MAX
+                while left > 0:
+                    data = await self._stream.receive_some(65_536)
+                    if not data:
+                        break
+                    left -= len(data)
+            await self._stream.aclose()
+
+    # --- Answering ----------------------------------------------------------------------------------
+
+    async def _answer(self, request: Request) -> None:
+        exchange = self._exchange
+        started = time.perf_counter()
+        route, parameters = exchange.router.resolve(request)
+        call = exchange.call(request, self._client, parameters, exchange.wall_ms())
+        if route.plain is not None:
+            if self._output:  # further answers of one read: let the others have their turn
+                await trio.lowlevel.checkpoint()
+            reply: Reply | StreamReply = exchange.plain(route.surface, route.plain, call)
+        else:
+            await self._flush()
+            reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)
+        if isinstance(reply, StreamReply):
+            await self._answer_stream(route, call, reply, started)
+            return
+        keep_alive = self._keep_alive(request)
+        self._put(exchange.encode(route.surface, call, reply, started, keep_alive=keep_alive))
+        if self._output_bytes >= _JOINED_BYTES_MAX:
+            await self._flush()
+
+    async def _await_reply(
+        self, surface: Surface, handler: CoroutineHandler, call: Call
+    ) -> Reply | StreamReply:
+        """The answer of a coroutine route, within its bound."""
+        error: Exception
+        try:
+            with trio.move_on_after(self._waits.route_s):
+                return await handler(call)
+            error = ServiceUnavailable("no answer in time")
+        except Exception as raised:  # noqa: BLE001 - answered, and logged if it is our fault
+            error = raised
+        return self._exchange.refusal(surface, error, call.request_id)
+
+    async def _answer_stream(self, route: Route, call: Call, reply: StreamReply, started: float) -> None:
+        """Send the pieces, unless the request was HEAD, and note what became of them."""
+        exchange, request = self._exchange, call.request
+        keep_alive = self._keep_alive(request)
+        try:
+            head = exchange.encode_stream(route.surface, call, reply, keep_alive=keep_alive)
+        except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
+            await close_pieces(reply.pieces)
+            refusal = exchange.refusal(route.surface, error, call.request_id)
+            self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=keep_alive))
+            return
+        pump = Pump(self._stream, self._send)
+        try:
+            await self._send(head)
+            if request.method == b"HEAD":
+                await close_pieces(reply.pieces)
+                return
+            self._cut_scope = pump.scope if reply.endless else None
+            if self._cut_scope and self._draining:
+                self._cut_scope.cancel()
+            chunked = request.http_minor == 1
+            await pump.run(reply.pieces, chunked=chunked, request_id=call.request_id)
+            self._closing = self._closing or not chunked
+        finally:
+            self._cut_scope = None
+            exchange.log(call, reply.status, pump.sent, started)
+        self._after_stream(pump)
+
+    def _after_stream(self, pump: Pump) -> None:
+        """Go on behind a complete stream, with what came meanwhile; close behind any other."""
+        if pump.failure:
+            raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError
+        if not pump.complete:
+            self._closing = self._ended = True
+            self._http.receive_eof()
+            self._ahead = None
+        elif pump.received and self._http.phase is not Phase.UPGRADED:
+            self._http.receive_data(pump.received)
+
+    # --- WebSocket ----------------------------------------------------------------------------------
+
+    async def _upgrade(self, upgrade: Upgrade) -> None:
+        """Hand the stream to the WebSocket at the path, or refuse."""
+        exchange, request = self._exchange, upgrade.request
+        request.keep_alive = False
+        found = exchange.router.resolve_socket(request)
+        if found is None:
+            await self._answer(request)
+            return
+        route, parameters = found
+        call = exchange.call(request, self._client, parameters, exchange.wall_ms())
+        started = time.perf_counter()
+        try:
+            route.check(call)
+        except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
+            refusal = exchange.refusal(route.surface, error, call.request_id)
+            self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
+            return
+        await self._flush()
+        await self._serve_socket(route, call, upgrade, started)
+
+    async def _serve_socket(self, route: SocketRoute, call: Call, upgrade: Upgrade, started: float) -> None:
+        """Speak WebSocket until the handler returns, the other side closes or a drain begins."""
+        exchange = self._exchange
+        limits = exchange.limits
+        self._closing = self._ended = True
+        self._cut_scope = trio.CancelScope()
+        if self._draining:
+            self._cut_scope.cancel()
+        failure: Exception | None = None
+        opened = serve_websocket(
+            self._stream,
+            upgrade,
+            message_bytes_max=limits.body_bytes_max,
+            send_bytes_max=_SOCKET_SEND_BYTES_MAX,
+        )
+        try:
+            async with opened as web_socket:
+                exchange.log(call, 101, 0, started)
+                exchange.counters.requests += 1
+                with self._cut_scope:
+                    try:
+                        await route.serve(call, web_socket)
+                    except WebSocketClosed:
+                        pass
+                    except Exception as error:  # noqa: BLE001 - logged
+                        failure = error
+                code = 1001 if self._cut_scope.cancel_called else 1011 if failure else 1000
+                await web_socket.aclose(code)
+        except HttpFault as error:
+            self._ended = False
+            refusal = exchange.refusal(route.surface, error, call.request_id)
+            self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
+        finally:
+            self._cut_scope = None
+        if failure:
+            exchange.refusal(route.surface, failure, call.request_id)

@@ -1,0 +1,191 @@
+"""From a request to the bytes of its answer: what both drivers share. Does no I/O.
+
+Every answer, a refusal's too, carries `x-request-id` and `date`. A handler's CambistError becomes its
+surface's error body; anything else is logged once with its traceback and answered 500.
+"""
+
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from secrets import token_hex
+
+import structlog
+from msgspec import Struct
+
+from ...codecs.http1 import Http1Limits, Request, encode_response, encode_stream_head
+from ...config.errors import CambistError, HttpFault, InternalError, RequestError
+from .access_log import AccessLog
+from .routing import Call, PlainHandler, Reply, Router, StreamReply, Surface
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Counters(Struct):
+    """What the server has done since it began; all are totals but `connections`.
+
+    Attributes:
+        connections: open now.
+        accepted, refused: connections; refused for being too many.
+        promoted: connections that left the reactor for a task.
+        requests: answered, whatever the status.
+        faults: answers to bytes that were no request, late ones among them.
+        errors: answers with status 500.
+        cut_off: connections dropped because the other side took too long to read.
+        broken: connections that ended in a reset.
+        log_dropped: lines that the access log had no room for.
+    """
+
+    connections: int = 0
+    accepted: int = 0
+    refused: int = 0
+    promoted: int = 0
+    requests: int = 0
+    faults: int = 0
+    errors: int = 0
+    cut_off: int = 0
+    broken: int = 0
+    log_dropped: int = 0
+
+
+class Exchange:
+    """Answers requests.
+
+    Args:
+        router: finds the handlers.
+        limits: of each connection.
+        wall_ms: wall clock, Unix milliseconds.
+        access_log: None keeps none.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        limits: Http1Limits,
+        wall_ms: Callable[[], int],
+        access_log: AccessLog | None,
+    ) -> None:
+        self.router = router
+        self.limits = limits
+        self.counters = Counters()
+        self.wall_ms = wall_ms
+        self._log_entry = access_log.add if access_log else None
+        self._id_start = f"{token_hex(4)}-"
+        self._ids = 0
+        self._date = b""
+        self._date_until_ms = 0
+
+    def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> Call:
+        """What a handler is given."""
+        self._ids += 1
+        return Call(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
+
+    def plain(self, surface: Surface, handler: PlainHandler, call: Call) -> Reply:
+        """The answer of a plain handler; never raises for what it does."""
+        try:
+            return handler(call)
+        except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
+            return self.refusal(surface, error, call.request_id)
+
+    def refusal(self, surface: Surface, error: Exception, request_id: str) -> Reply:
+        """The answer to a request whose handler raised; what is our fault is logged."""
+        known = error if isinstance(error, CambistError) else InternalError()
+        reply = surface.refusal(known, request_id)
+        if reply.status == InternalError.status:
+            self.counters.errors += 1
+            _log.error("a handler failed", request_id=request_id, exc_info=error)
+        elif not isinstance(error, RequestError) and reply.status > InternalError.status:
+            _log.warning("a handler lacked what it needs", request_id=request_id, reason=str(error))
+        return reply
+
+    def encode(
+        self, surface: Surface, call: Call, reply: Reply, started: float, *, keep_alive: bool
+    ) -> bytes:
+        """The bytes of an answer, which is counted and logged.
+
+        Args:
+            started: `time.perf_counter()` when the request was complete.
+            keep_alive: whether the connection lives on.
+        """
+        try:
+            answer = self._encode(surface, call, reply, keep_alive=keep_alive)
+        except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
+            reply = self.refusal(surface, error, call.request_id)
+            answer = self._encode(surface, call, reply, keep_alive=keep_alive)
+        self.counters.requests += 1
+        if self._log_entry:
+            self.log(call, reply.status, 0 if call.request.method == b"HEAD" else len(reply.body), started)
+        return answer
+
+    def _encode(self, surface: Surface, call: Call, reply: Reply, *, keep_alive: bool) -> bytes:
+        headers = reply.headers
+        if surface.cors:
+            headers += surface.cors_headers(call.request)
+        return encode_response(
+            reply.status,
+            reply.body,
+            content_type=reply.content_type,
+            extra_headers=headers,
+            keep_alive=keep_alive,
+            head=call.request.method == b"HEAD",
+            date=self._date_at(call.now_ms),
+            lines=b"x-request-id: %b\r\n" % call.request_id.encode(),
+        )
+
+    def encode_stream(self, surface: Surface, call: Call, reply: StreamReply, *, keep_alive: bool) -> bytes:
+        """The head of a streamed answer; it is logged by who sends the rest."""
+        self.counters.requests += 1
+        headers = reply.headers
+        if surface.cors:
+            headers += surface.cors_headers(call.request)
+        return encode_stream_head(
+            reply.status,
+            content_type=reply.content_type,
+            extra_headers=(*headers, (b"x-request-id", call.request_id.encode())),
+            keep_alive=keep_alive,
+            chunked=call.request.http_minor == 1,
+            date=self._date_at(call.now_ms),
+        )
+
+    def encode_fault(self, error: HttpFault | RequestError, client: str) -> bytes:
+        """The last answer of a connection whose bytes are no request, or for which there is no room."""
+        self.counters.faults += 1
+        call = self.call(_NO_REQUEST, client, (), self.wall_ms())
+        reply = self.router.default.refusal(error, call.request_id)
+        if self._log_entry:
+            self.log(call, reply.status, len(reply.body), time.perf_counter())
+        return encode_response(
+            reply.status,
+            reply.body,
+            extra_headers=reply.headers,
+            keep_alive=False,
+            date=self._date_at(call.now_ms),
+            lines=b"x-request-id: %b\r\n" % call.request_id.encode(),
+        )
+
+    def log(self, call: Call, status: int, body_bytes: int, started: float) -> None:
+        """Note an answer in the access log, if one is kept."""
+        if self._log_entry:
+            request = call.request
+            self._log_entry(
+                (
+                    call.now_ms,
+                    call.client,
+                    request.method,
+                    request.target,
+                    status,
+                    body_bytes,
+                    time.perf_counter() - started,
+                    call.request_id,
+                )
+            )
+
+    def _date_at(self, now_ms: int) -> bytes:
+        """The Date header's value, rendered once a second."""
+        if not self._date_until_ms - 1_000 <= now_ms < self._date_until_ms:
+            second = now_ms // 1_000
+            self._date = formatdate(second, usegmt=True).encode()
+            self._date_until_ms = (second + 1) * 1_000
+        return self._date
+
+
+_NO_REQUEST = Request(b"-", b"-", b"-", None, 1, [], keep_alive=False)

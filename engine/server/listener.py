@@ -1,0 +1,274 @@
+"""The server: accepts connections, keeps their number within bounds, hands them to a driver, drains.
+
+    listening socket --accept--> room? --plain TCP, epoll--> reactor --promoted--> a task
+                                   |   --TLS, streams of a test, no epoll--------> a task
+                                   no: 503, close
+
+Draining: the listening socket is closed at once, after what its queue held was accepted; the reactor hands
+all connections to tasks, and these answer what has come (see `connection`). What is not done after
+`drain_s` is cut off.
+
+Source: design, "HTTP server".
+Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed.
+Choice: IPv4 addresses mapped into IPv6 count as IPv4.
+"""
+
+import errno
+import socket
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+import structlog
+import trio
+from msgspec.structs import replace
+from trio import TASK_STATUS_IGNORED, TaskStatus
+
+from ...codecs.http1 import Event, Http1Limits, ServerConnection
+from ...config.errors import ServiceUnavailable
+from ...config.server import ServerSettings
+from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, TLS_HANDSHAKE_S
+from ...feeds.net.streams import server_tls, socket_stream
+from .access_log import AccessLog
+from .connection import Connection, Waits
+from .exchange import Counters, Exchange
+from .reactor import HAS_EPOLL, Reactor
+from .routing import Router
+
+Listener: TypeAlias = socket.socket | trio.abc.Listener[trio.abc.Stream]
+
+_ACCEPTS_MAX = 64  # between two checkpoints
+_REFUSALS_MAX = 64
+_NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Server:
+    """One listening socket and what comes in through it. To be served once.
+
+    Args:
+        router: its handlers.
+        settings: bounds; where to listen is for who made the listener.
+        wall_ms: wall clock, Unix milliseconds.
+        access_log: written by this server while it serves; None keeps none.
+        reactor: whether plain connections may be served by the reactor, where the platform has epoll.
+
+    Raises:
+        ConfigError: the TLS files cannot be used.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        settings: ServerSettings,
+        *,
+        wall_ms: Callable[[], int],
+        access_log: AccessLog | None = None,
+        reactor: bool = True,
+    ) -> None:
+        limits = Http1Limits(
+            body_bytes_max=settings.body_bytes_max,
+            requests_per_connection_max=settings.requests_per_connection_max,
+        )
+        self._settings = settings
+        self._waits = Waits.of(settings)
+        self._exchange = Exchange(router, limits, wall_ms, access_log)
+        self._access_log = access_log
+        self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
+        self._by_address: Counter[str] = Counter()
+        self._refusals = 0
+        self._connections: set[Connection] = set()
+        self._may_react = reactor and HAS_EPOLL and self._tls is None
+        self._reactor: Reactor | None = None
+        self._nursery: trio.Nursery
+        self._draining = trio.Event()
+        self._empty = trio.Event()
+
+    def statistics(self) -> Counters:
+        """What happened so far; a copy."""
+        dropped = self._access_log.dropped if self._access_log else 0
+        return replace(self._exchange.counters, log_dropped=dropped)
+
+    def drain(self) -> None:
+        """Stop accepting, answer what is in flight, close; then `serve` returns, after `drain_s` at most."""
+        self._draining.set()
+
+    async def serve(self, listener: Listener, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Serve until cancelled or drained.
+
+        Args:
+            listener: a listening socket that does not block, or what gives streams; closed in the end.
+        """
+        async with trio.open_nursery() as outer:
+            if self._access_log:
+                outer.start_soon(self._access_log.run)
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                if self._may_react and isinstance(listener, socket.socket):
+                    self._reactor = Reactor(self._exchange, self._waits, self._promoted, self._leave)
+                    nursery.start_soon(self._reactor.run)
+                with trio.CancelScope() as accepting:
+                    nursery.start_soon(self._await_drain, accepting)
+                    task_status.started()
+                    try:
+                        await self._accept(listener)
+                    finally:
+                        await _close(listener)
+                if self._reactor:
+                    self._reactor.stop()
+                for connection in tuple(self._connections):
+                    connection.drain()
+                with trio.move_on_after(self._settings.drain_s):
+                    while self._exchange.counters.connections or self._refusals:
+                        self._empty = trio.Event()
+                        await self._empty.wait()
+                nursery.cancel_scope.cancel()
+            outer.cancel_scope.cancel()
+
+    async def _await_drain(self, accepting: trio.CancelScope) -> None:
+        await self._draining.wait()
+        accepting.cancel()
+
+    # --- Accepting ----------------------------------------------------------------------------------
+
+    async def _accept(self, listener: Listener) -> None:
+        """Take connections until cancelled; then those that the socket's queue still holds."""
+        if not isinstance(listener, socket.socket):
+            while True:
+                stream = await listener.accept()
+                self._admit(stream, "")
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(listener)
+                if not self._accept_queued(listener):
+                    await trio.sleep(SERVER_ACCEPT_PAUSE_S)
+        finally:
+            self._accept_queued(listener)
+
+    def _accept_queued(self, listener: socket.socket) -> bool:
+        """Take what waits, up to a bound. False when the system has no room for more."""
+        for _ in range(_ACCEPTS_MAX):
+            try:
+                connected, address = listener.accept()
+            except BlockingIOError:
+                return True
+            except OSError as error:
+                if error.errno in _NO_ROOM:
+                    _log.warning("connections cannot be accepted", reason=error.strerror)
+                    return False
+                continue  # the connection broke while it waited
+            connected.settimeout(0)
+            self._admit(connected, address[0].removeprefix("::ffff:"))
+        return True
+
+    def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
+        counters, settings = self._exchange.counters, self._settings
+        if (
+            counters.connections >= settings.connections_max
+            or self._by_address[client] >= settings.connections_per_address_max
+        ):
+            counters.refused += 1
+            self._refuse(peer, client)
+            return
+        counters.accepted += 1
+        counters.connections += 1
+        self._by_address[client] += 1
+        if self._reactor and isinstance(peer, socket.socket):
+            self._reactor.adopt(peer, client)
+            return
+        stream = socket_stream(peer) if isinstance(peer, socket.socket) else peer
+        self._nursery.start_soon(self._serve_stream, stream, client)
+
+    def _promoted(
+        self,
+        connected: socket.socket,
+        client: str,
+        http: ServerConnection,
+        output: bytes,
+        event: Event | None,
+    ) -> None:
+        """Take over a connection of the reactor."""
+        stream = socket_stream(connected)
+        self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
+
+    def _leave(self, client: str) -> None:
+        """A connection has ended."""
+        self._exchange.counters.connections -= 1
+        self._by_address[client] -= 1
+        if not self._by_address[client]:
+            del self._by_address[client]
+        self._empty.set()
+
+    def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
+        """Answer 503 if there is room for that."""
+        if self._refusals < _REFUSALS_MAX or not isinstance(peer, socket.socket):
+            self._refusals += 1
+            stream = socket_stream(peer) if isinstance(peer, socket.socket) else peer
+            self._nursery.start_soon(self._serve_refusal, stream, client)
+        else:
+            peer.close()
+
+    # --- Serving ------------------------------------------------------------------------------------
+
+    async def _serve_stream(
+        self,
+        stream: trio.abc.Stream,
+        client: str,
+        http: ServerConnection | None = None,
+        output: bytes = b"",
+        event: Event | None = None,
+    ) -> None:
+        """Run one connection in this task."""
+        try:
+            secured = await self._secured(stream)
+            if secured is not None:
+                connection = Connection(
+                    secured, client, self._exchange, self._waits, http=http, output=output, event=event
+                )
+                self._connections.add(connection)
+                if self._draining.is_set():
+                    connection.drain()
+                try:
+                    await connection.run()
+                finally:
+                    self._connections.discard(connection)
+        finally:
+            self._leave(client)
+
+    async def _serve_refusal(self, stream: trio.abc.Stream, client: str) -> None:
+        """Say that there are too many connections."""
+        try:
+            secured = await self._secured(stream)
+            if secured is not None:
+                too_many = self._exchange.encode_fault(ServiceUnavailable("too many connections"), client)
+                refusal = Connection(secured, client, self._exchange, self._waits, output=too_many)
+                await refusal.close()
+        finally:
+            self._refusals -= 1
+            self._empty.set()
+
+    async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
+        """The stream to speak HTTP on; None when there was no TLS handshake."""
+        if self._tls is None:
+            return stream
+        secured = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+        try:
+            with trio.move_on_after(TLS_HANDSHAKE_S):
+                await secured.do_handshake()
+                return secured
+        except trio.BrokenResourceError:
+            self._exchange.counters.broken += 1
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        await trio.aclose_forcefully(stream)
+        return None
+
+
+async def _close(listener: Listener) -> None:
+    if isinstance(listener, socket.socket):
+        trio.lowlevel.notify_closing(listener)
+        listener.close()
+    else:
+        await trio.aclose_forcefully(listener)

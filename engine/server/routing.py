@@ -1,0 +1,391 @@
+"""Which handler answers a request: surfaces of routes, and the table they are mounted in. Pure.
+
+A surface is a set of routes with one error shape and one list of origins. A router holds surfaces under
+path prefixes and host names and always finds a route: where no handler fits, one that answers 404, 405
+or OPTIONS in the shape of the surface whose path it would have been. So a driver knows two kinds of
+route, plain and coroutine, and nothing of errors.
+
+    static path, as sent       one dict lookup
+    path with {placeholders}   by number of segments, the most literal template first
+
+Source: RFC 9110 9.3.2 (HEAD), 9.3.7 (OPTIONS), 10.2.1 (Allow), 15.5.6 (405); Fetch, 3.2 (CORS).
+Choice: the most specific path alone decides on 405: a placeholder never takes over its other methods.
+Choice: the literal part of a path is compared as sent: `%74okens` is not `tokens`.
+Choice: a plain GET of a path that is only a WebSocket answers 400, not 426.
+Choice: a request whose Host is mounted looks among that host's surfaces first, then among those of any host.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
+
+from ...codecs.http1 import JSON, METHODS, Request
+from ...codecs.resource_messages import error_status
+from ...config.errors import (
+    CambistError,
+    HttpFault,
+    InvalidInput,
+    MethodNotAllowed,
+    PathNotFound,
+    RequestError,
+    ServiceUnavailable,
+)
+
+if TYPE_CHECKING:
+    from ...feeds.net.websocket import WebSocket
+
+_PREFLIGHT_S = 600  # browsers keep a preflight's answer for so long
+_is_template = re.compile(r"(?:/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]+|\{[A-Za-z]+\}))*/?").fullmatch
+_HOLE = b""  # stands for a placeholder: no segment of a path that matches is empty
+_BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
+
+
+class Call(Struct, gc=False):
+    """One request on its way through a handler.
+
+    Attributes:
+        request: as it was framed.
+        client: IP address of the other side, as text.
+        request_id: sent as `x-request-id` too.
+        now_ms: wall clock, Unix milliseconds.
+        parameters: of the path's placeholders, percent-decoded, in order.
+    """
+
+    request: Request
+    client: str
+    request_id: str
+    now_ms: int
+    parameters: tuple[str, ...]
+
+
+class Reply(Struct, gc=False):
+    """A whole answer. Headers are lower case and none of the framing's."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    content_type: bytes = JSON
+
+
+class StreamReply(Struct, kw_only=True):
+    """An answer whose body comes piece by piece; the next is asked for when the last was taken.
+
+    Attributes:
+        pieces: closed (if it can be) when the stream ends, for whatever reason.
+        endless: a subscription, cut off when the server begins to drain; a finite one is sent to its end.
+    """
+
+    status: int = 200
+    content_type: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    pieces: AsyncIterator[bytes]
+    endless: bool = False
+
+
+PlainHandler: TypeAlias = Callable[[Call], Reply]
+CoroutineHandler: TypeAlias = Callable[[Call], Awaitable[Reply | StreamReply]]
+ErrorEncoder: TypeAlias = Callable[[CambistError, str], bytes]
+HandshakeCheck: TypeAlias = Callable[[Call], None]
+SocketHandler: TypeAlias = "Callable[[Call, WebSocket], Awaitable[None]]"
+
+
+class Route(Struct, frozen=True):
+    """What answers one method of one path: exactly one of the two handlers."""
+
+    surface: "Surface"
+    plain: PlainHandler | None = None
+    coroutine: CoroutineHandler | None = None
+
+
+class SocketRoute(Struct, frozen=True):
+    """What takes over one path's WebSockets."""
+
+    surface: "Surface"
+    check: HandshakeCheck
+    serve: SocketHandler
+
+
+class Surface:
+    """Routes with one error shape.
+
+    Args:
+        encode_error: the body for an error and a request id.
+        cors_origins: that browsers may call from; `*` for any; none sends no CORS header.
+    """
+
+    def __init__(self, encode_error: ErrorEncoder, *, cors_origins: Sequence[str] = ()) -> None:
+        self.encode_error = encode_error
+        self.cors = bool(cors_origins)
+        self._any_origin = "*" in cors_origins
+        self._origins = frozenset(origin.encode("ascii") for origin in cors_origins)
+        self.routes: list[tuple[str, str, Route]] = []
+        self.sockets: list[tuple[str, SocketRoute]] = []
+
+    def plain(self, method: str, path: str, handler: PlainHandler) -> None:
+        """Register a function: under 100 us, no I/O, never awaits. GET serves HEAD too."""
+        self.routes.append((method, path, Route(self, plain=handler)))
+
+    def coroutine(self, method: str, path: str, handler: CoroutineHandler) -> None:
+        """Register a coroutine function. GET serves HEAD too."""
+        self.routes.append((method, path, Route(self, coroutine=handler)))
+
+    def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
+        """Register a WebSocket. `check` is plain, runs before the 101 and refuses by raising."""
+        self.sockets.append((path, SocketRoute(self, check, serve)))
+
+    def refusal(self, error: CambistError, request_id: str) -> Reply:
+        """The answer to a request that failed with `error`."""
+        status = error_status(error)
+        wait_s = error.retry_after_s if isinstance(error, RequestError) else None
+        if status == ServiceUnavailable.status and wait_s is None:
+            wait_s = ServiceUnavailable.retry_after_s
+        headers = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
+        return Reply(status, self.encode_error(error, request_id), headers)
+
+    def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
+        """What a browser needs to see the answer; only asked for where `cors`."""
+        vary = () if self._any_origin else ((b"vary", b"origin"),)
+        origin = header(request, b"origin")
+        if origin is None or not (self._any_origin or origin in self._origins):
+            return vary
+        allowed = b"*" if self._any_origin else origin
+        return (
+            (b"access-control-allow-origin", allowed),
+            (b"access-control-expose-headers", b"*"),
+            *vary,
+        )
+
+    def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
+        """Those of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
+        if not self.cors or header(request, b"access-control-request-method") is None:
+            return ((b"allow", allow),)
+        asked = header(request, b"access-control-request-headers")
+        return (
+            (b"allow", allow),
+            (b"access-control-allow-methods", allow),
+            *(((b"access-control-allow-headers", asked),) if asked else ()),
+            (b"access-control-max-age", b"%d" % _PREFLIGHT_S),
+        )
+
+    def options_route(self, allow: bytes) -> Route:
+        """What answers OPTIONS of a path."""
+        return Route(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
+
+    def not_allowed_route(self, allow: bytes) -> Route:
+        """What answers a method that a path does not have."""
+
+        def refuse(call: Call) -> Reply:
+            error = MethodNotAllowed(expected=allow.decode(), got=call.request.method)
+            reply = self.refusal(error, call.request_id)
+            reply.headers += ((b"allow", allow),)
+            return reply
+
+        return Route(self, plain=refuse)
+
+    def refusing_route(self, error: CambistError) -> Route:
+        """What answers every request with `error`."""
+        return Route(self, lambda call: self.refusal(error, call.request_id))
+
+
+class _Endpoint:
+    """One path: its routes by method, and the one for any other."""
+
+    __slots__ = ("_registered", "other", "routes", "socket", "surface", "template")
+
+    def __init__(self, surface: Surface, template: str) -> None:
+        self.surface = surface
+        self.template = template
+        self._registered: dict[bytes, Route] = {}
+        self.routes: dict[bytes, Route] = {}
+        self.socket: SocketRoute | None = None
+        self.other = surface.not_allowed_route(b"OPTIONS")
+
+    def add(self, method: bytes, route: Route) -> None:
+        if method not in METHODS or method in (b"HEAD", b"OPTIONS"):
+            raise ValueError(f"not a method to register: {method!r}")
+        if method in self._registered:
+            raise ValueError(f"{method.decode()} {self.template} is registered twice")
+        self._registered[method] = route
+
+    def finish(self) -> None:
+        """Fill in what follows from the registered routes; to be called again after each mount."""
+        named = {method: self._registered[method] for method in METHODS if method in self._registered}
+        if self.socket and b"GET" not in named:
+            fault = HttpFault(field="upgrade", expected="websocket")
+            named[b"GET"] = self.surface.refusing_route(fault)
+        if b"GET" in named:
+            named[b"HEAD"] = named[b"GET"]
+        allow = b", ".join([*named, b"OPTIONS"])
+        named[b"OPTIONS"] = self.surface.options_route(allow)
+        self.other = self.surface.not_allowed_route(allow)
+        self.routes = named
+
+
+class _Mounts:
+    """The surfaces of one host name, or of any."""
+
+    def __init__(self) -> None:
+        self.static: dict[bytes, _Endpoint] = {}
+        self.templates: dict[int, list[tuple[tuple[bytes, ...], _Endpoint]]] = {}
+        self.prefixes: list[tuple[bytes, Route]] = []  # the longest first: who says 404
+
+    def endpoint(self, surface: Surface, template: str) -> _Endpoint:
+        """The endpoint of a path, made when it is new."""
+        if not _is_template(template):
+            raise ValueError(f"not a path: {template!r}")
+        path = template.encode().rstrip(b"/")
+        segments = tuple(_HOLE if s.startswith(b"{") else s for s in path.split(b"/")[1:])
+        if _HOLE not in segments:
+            found = self.static.get(path or b"/") or _Endpoint(surface, template)
+            self.static[path or b"/"] = self.static[path + b"/"] = found
+            return found
+        same_size = self.templates.setdefault(len(segments), [])
+        for pattern, found in same_size:
+            if pattern == segments:
+                return found
+        made = _Endpoint(surface, template)
+        same_size.append((segments, made))
+        # A literal segment goes before a placeholder, the leftmost first.
+        same_size.sort(key=lambda entry: [segment == _HOLE for segment in entry[0]])
+        return made
+
+    def find(self, path: bytes) -> tuple[_Endpoint, tuple[bytes, ...]] | None:
+        found = self.static.get(path)
+        if found is not None:
+            return found, ()
+        segments = path.split(b"/")[1:]
+        if segments and not segments[-1]:
+            segments.pop()
+        for pattern, endpoint in self.templates.get(len(segments), ()):
+            if all(b and a in (b, _HOLE) for a, b in zip(pattern, segments, strict=True)):
+                return endpoint, tuple(b for a, b in zip(pattern, segments, strict=True) if a == _HOLE)
+        return None
+
+    def not_found(self, path: bytes) -> Route | None:
+        for prefix, route in self.prefixes:
+            if path == prefix or path.startswith(prefix + b"/"):
+                return route
+        return None
+
+
+class Router:
+    """The table of all routes.
+
+    Args:
+        default_errors: shape of errors that belong to no surface: framing, and paths under no prefix.
+    """
+
+    def __init__(self, default_errors: ErrorEncoder) -> None:
+        self.default = Surface(default_errors)
+        self._anywhere = _Mounts()
+        self._by_host: dict[bytes, _Mounts] = {}
+        self._nowhere = self.default.refusing_route(PathNotFound())
+
+    def mount(self, surface: Surface, *, prefix: str = "", host: str | None = None) -> None:
+        """Serve what is registered on `surface` by now.
+
+        Args:
+            prefix: ahead of each of its paths; without a slash at its end.
+            host: only for this Host, whatever the port; None for any.
+
+        Raises:
+            ValueError: a path or method is none, or two routes are in each other's place.
+        """
+        if prefix.endswith("/") or "{" in prefix or not _is_template(prefix):
+            raise ValueError(f"not a prefix: {prefix!r}")
+        mounts = self._anywhere
+        if host is not None:
+            mounts = self._by_host.setdefault(host.lower().encode("ascii"), _Mounts())
+        touched = []
+        for method, path, route in surface.routes:
+            endpoint = mounts.endpoint(surface, prefix + path)
+            endpoint.add(method.encode("ascii"), route)
+            touched.append(endpoint)
+        for path, socket in surface.sockets:
+            endpoint = mounts.endpoint(surface, prefix + path)
+            if endpoint.socket:
+                raise ValueError(f"the WebSocket {prefix + path} is registered twice")
+            endpoint.socket = socket
+            touched.append(endpoint)
+        for endpoint in touched:
+            endpoint.finish()
+        mounts.prefixes.append((prefix.encode(), surface.refusing_route(PathNotFound())))
+        mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
+
+    def resolve(self, request: Request) -> tuple[Route, tuple[str, ...]]:
+        """The route of a request and the path's parameters. There always is one."""
+        path = request.path
+        if not self._by_host:
+            endpoint = self._anywhere.static.get(path)
+            if endpoint is not None:
+                return endpoint.routes.get(request.method) or endpoint.other, ()
+        found = self._find(request)
+        if found is None:
+            return self._not_found(request), ()
+        endpoint, raw = found
+        route = endpoint.routes.get(request.method) or endpoint.other
+        if not raw:
+            return route, ()
+        try:
+            return route, tuple([_decoded(value) for value in raw])
+        except InvalidInput as error:
+            return route.surface.refusing_route(error), ()
+
+    def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
+        """The WebSocket at a path and the path's parameters, or None: then it is a GET like any other."""
+        found = self._find(request)
+        if found is None or found[0].socket is None:
+            return None
+        try:
+            return found[0].socket, tuple([_decoded(value) for value in found[1]])
+        except InvalidInput:
+            return None
+
+    def _mounts(self, request: Request) -> list[_Mounts]:
+        if not self._by_host:
+            return [self._anywhere]
+        here = self._by_host.get(_host_name(request))
+        return [here, self._anywhere] if here else [self._anywhere]
+
+    def _find(self, request: Request) -> tuple[_Endpoint, tuple[bytes, ...]] | None:
+        for mounts in self._mounts(request):
+            found = mounts.find(request.path)
+            if found is not None:
+                return found
+        return None
+
+    def _not_found(self, request: Request) -> Route:
+        if request.path == b"*":
+            return self.default.options_route(b", ".join(METHODS))
+        for mounts in self._mounts(request):
+            route = mounts.not_found(request.path)
+            if route is not None:
+                return route
+        return self._nowhere
+
+
+def header(request: Request, name: bytes) -> bytes | None:
+    """The first header of that name, which is in lower case."""
+    for found, value in request.headers:
+        if found == name:
+            return value
+    return None
+
+
+def _host_name(request: Request) -> bytes:
+    """The Host without its port, in lower case."""
+    host = header(request, b"host") or b""
+    name, _, port = host.rpartition(b":")
+    return (name if name and not port.endswith(b"]") else host).lower()
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        if not _BROKEN_ESCAPE(value):
+            return unquote_to_bytes(value).decode()
+    except UnicodeDecodeError:
+        pass
+    raise InvalidInput(field="path", expected="percent-encoded UTF-8", got=value)

@@ -1,0 +1,86 @@
+"""Sending the pieces of one streamed answer while watching whether the other side is still there."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
+import trio
+
+from ...codecs.http1 import LAST_CHUNK, encode_chunk
+
+_PIPELINED_BYTES_MAX = 16_384
+_CLOSE_S = 1.0  # for an iterator to clean up behind itself
+
+_log = structlog.get_logger("cambist.server")
+
+
+class Pump:
+    """One streamed answer under way.
+
+    Args:
+        stream: read only to see it end, and kept for what a client may have pipelined.
+        send: writes within its bound.
+
+    Attributes:
+        scope: cancel it to end the stream.
+        sent: bytes of the pieces that were written.
+        complete: the pieces came to their end and were all written.
+        received: what the other side sent meanwhile.
+        failure: why it could not go on writing.
+    """
+
+    def __init__(self, stream: trio.abc.Stream, send: Callable[[bytes], Awaitable[None]]) -> None:
+        self._stream = stream
+        self._send = send
+        self.scope = trio.CancelScope()
+        self.sent = 0
+        self.complete = False
+        self.received = b""
+        self.failure: Exception | None = None
+
+    async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
+        """Send all pieces, or as many as the other side wants. Raises nothing but what cancels it."""
+        with self.scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch)
+                await self._feed(pieces, chunked=chunked, request_id=request_id)
+                self.scope.cancel()
+
+    async def _feed(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
+        try:
+            async for piece in pieces:
+                try:
+                    await self._send(encode_chunk(piece) if chunked else piece)
+                except Exception as error:  # noqa: BLE001 - judged by who asked for the stream
+                    self.failure = error
+                    return
+                self.sent += len(piece)
+            if chunked:
+                await self._send(LAST_CHUNK)
+            self.complete = True
+        except Exception as error:  # noqa: BLE001 - the head is out: it can only be logged
+            self.failure = error
+            _log.error("a streamed answer failed", request_id=request_id, exc_info=error)
+        finally:
+            await close_pieces(pieces)
+
+    async def _watch(self) -> None:
+        """End the stream when the other side is gone."""
+        try:
+            while len(self.received) < _PIPELINED_BYTES_MAX:
+                data = await self._stream.receive_some(_PIPELINED_BYTES_MAX)
+                if not data:
+                    break
+                self.received += data
+            else:
+                return
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            self.failure = self.failure or error
+        self.scope.cancel()
+
+
+async def close_pieces(pieces: AsyncIterator[bytes]) -> None:
+    """Let an async generator clean up, within a bound and even when cancelled."""
+    close = getattr(pieces, "aclose", None)
+    if close is not None:
+        with trio.CancelScope(deadline=trio.current_time() + _CLOSE_S, shield=True):
+            await close()

@@ -1,0 +1,18 @@
+"""Why there is no connection, in words."""
+
+import os
+
+
+def dial_fault(error: OSError) -> str:
+    """What `dial` failed of, as a short text without the address.
+
+    trio hides the errors of the single addresses behind one that says "all attempts failed", and repeats
+    the address in each. Errors of TLS and of names have numbers of their own, and say why by themselves.
+    """
+    cause = error.__cause__
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    told = cause if isinstance(cause, OSError) else error
+    if type(told).__module__ == "builtins" and told.errno and not isinstance(told, TimeoutError):
+        return os.strerror(told.errno)
+    return getattr(told, "verify_message", None) or told.strerror or str(told) or type(told).__name__

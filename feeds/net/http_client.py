@@ -1,0 +1,333 @@
+"""The HTTP client of the hot paths: pooled connections to one host, one request at a time on each.
+
+    waiting for a turn --> an idle connection, the newest first --> answered --> idle again
+                       \\-> a new one, dialled                   \\-> fault, time-out, cancelled --> dropped
+
+A connection that saw anything but a whole, clean answer is never used again. A request is sent a second
+time, on a new connection, only if it went out on a reused one that died before a byte of the answer: then
+the server most likely closed it while it was idle. Everything within one deadline; every failure is a
+MakerError.
+
+Source: design, "Firm client"; RFC 9110 9.2.2 (retries); RFC 9112 9.
+Choice: the wait for a turn is first come, first served.
+Choice: one retry at most, so a request reaches the other side twice at the worst.
+"""
+
+import math
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+from types import TracebackType
+from typing import Self
+
+import trio
+from msgspec import Struct
+
+from ...codecs.http1 import ClientConnection, Http1Limits, Response
+from ...config.errors import MakerError
+from ...config.timeouts import HTTP_POOL_IDLE_S
+from .dial_fault import dial_fault
+from .lean_stream import LeanStream
+from .streams import Dial, dial
+
+_READ_BYTES = 65_536
+
+
+class HttpClientStatistics(Struct, frozen=True):
+    """One moment of a client.
+
+    Attributes:
+        busy, idle: connections.
+        waiting: requests without a connection.
+        requests: begun so far.
+        dialled: connections so far.
+        retries: requests that were sent a second time.
+        failures: requests that ended in a MakerError.
+    """
+
+    busy: int
+    idle: int
+    waiting: int
+    requests: int
+    dialled: int
+    retries: int
+    failures: int
+
+
+class _Connection:
+    """A stream with its framing."""
+
+    __slots__ = ("deadline", "framing", "idle_since", "is_overdue", "stream")
+
+    def __init__(self, stream: trio.abc.Stream, limits: Http1Limits) -> None:
+        self.stream = LeanStream(stream) if isinstance(stream, trio.SocketStream) else stream
+        self.framing = ClientConnection(limits)
+        self.idle_since = 0.0
+        self.deadline = math.inf
+        self.is_overdue = False
+
+    def has_input(self) -> bool:
+        """Whether the other side closed it, or sent what nobody asked for."""
+        stream = self.stream
+        if isinstance(stream, LeanStream):
+            return stream.has_input()
+        if isinstance(stream, trio.SSLStream) and isinstance(stream.transport_stream, trio.SocketStream):
+            return stream.transport_stream.socket.is_readable()
+        return False
+
+
+class _Call(Struct):
+    """A request and how far it got."""
+
+    method: bytes
+    target: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+    deadline: float
+    deadline_s: float
+    doing: str = "no connection was free"
+
+
+class HttpClient:
+    """Requests to one host. Use it as an async context manager: leaving it closes the connections.
+
+    Args:
+        host, port: where to; also the Host header, without the port where it is the scheme's own.
+        tls: None for plain HTTP.
+        connections_max: how many requests run at once; further ones wait.
+        limits: bounds of the answers.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: SSLContext | None = None,
+        connections_max: int,
+        limits: Http1Limits,
+        dial: Dial = dial,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._limits = limits
+        self._dial = dial
+        name = f"[{host}]" if ":" in host else host
+        self._host_field = (name if port == (443 if tls else 80) else f"{name}:{port}").encode()
+        self._idle: list[_Connection] = []
+        self._turns = connections_max
+        self._connections_max = connections_max
+        self._waiting = trio.lowlevel.ParkingLot()
+        self._watched: dict[_Connection, LeanStream] = {}
+        self._wake_at = math.inf
+        self._nap = trio.CancelScope()
+        self._is_open = False
+        self._requests = self._dialled = self._retries = self._failures = 0
+
+    async def __aenter__(self) -> Self:
+        self._life = self._living()
+        await self._life.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Close the connections; requests that are still under way end in a MakerError."""
+        return await self._life.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def _living(self) -> AsyncGenerator[None]:
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch)
+            self._is_open = True
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
+                failure = error
+            finally:
+                self._is_open = False
+                for stream in self._watched.values():
+                    stream.close()
+                with trio.CancelScope(shield=True):  # or the first checkpoint would keep the rest open
+                    while self._idle:
+                        await trio.aclose_forcefully(self._idle.pop().stream)
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    def statistics(self) -> HttpClientStatistics:
+        """What happened so far, and what waits."""
+        return HttpClientStatistics(
+            busy=self._connections_max - self._turns,
+            idle=len(self._idle),
+            waiting=len(self._waiting),
+            requests=self._requests,
+            dialled=self._dialled,
+            retries=self._retries,
+            failures=self._failures,
+        )
+
+    async def request(
+        self,
+        method: bytes,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+        body: bytes = b"",
+        *,
+        deadline_s: float,
+    ) -> Response:
+        """Ask and wait for the whole answer, whatever its status.
+
+        Args:
+            method: GET, HEAD, POST, OPTIONS, PUT, PATCH or DELETE.
+            target: path and query, percent-encoded.
+            headers: without those of the framing: Host, Content-Length, Connection and their like.
+            body: sent with its length.
+            deadline_s: seconds from now, for everything: a turn, the connection, the answer.
+
+        Raises:
+            MakerError: no connection, no answer in time, or no answer that we take.
+            ValueError: an argument would break the framing: our bug.
+            trio.ClosedResourceError: the client is closed: our bug.
+        """
+        if not self._is_open:
+            raise trio.ClosedResourceError("this HTTP client is not open")
+        self._requests += 1
+        call = _Call(method, target, headers, body, trio.current_time() + deadline_s, deadline_s)
+        try:
+            await self._take_turn(call)
+            try:
+                return await self._answer(call)
+            finally:
+                self._pass_turn()
+        except MakerError:
+            self._failures += 1
+            raise
+
+    async def _take_turn(self, call: _Call) -> None:
+        if self._turns:
+            self._turns -= 1
+            return
+        with trio.CancelScope(deadline=call.deadline):
+            await self._waiting.park()  # whoever ends passes its turn on
+            return
+        raise self._late(call)
+
+    def _pass_turn(self) -> None:
+        if self._waiting:
+            self._waiting.unpark()
+        else:
+            self._turns += 1
+
+    async def _answer(self, call: _Call) -> Response:
+        connection = await self._reusable() if self._idle else None
+        if connection is not None:
+            try:
+                return await self._exchange(connection, call)
+            except MakerError:
+                if connection.framing.response_started or connection.is_overdue:
+                    raise
+                self._retries += 1
+        return await self._exchange(await self._connect(call), call)
+
+    async def _reusable(self) -> _Connection | None:
+        """The idle connection that was used last, if it is still good; others may be dropped on the way."""
+        oldest = trio.current_time() - HTTP_POOL_IDLE_S
+        while self._idle and self._idle[0].idle_since < oldest:
+            await trio.aclose_forcefully(self._idle.pop(0).stream)
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.has_input():
+                return connection
+            await trio.aclose_forcefully(connection.stream)
+        return None
+
+    async def _connect(self, call: _Call) -> _Connection:
+        call.doing = "not connected"
+        self._dialled += 1
+        with trio.CancelScope(deadline=call.deadline):
+            try:
+                stream = await self._dial(self._host, self._port, tls=self._tls)
+            except OSError as error:
+                raise self._fault(f"no connection: {dial_fault(error)}") from None
+            return _Connection(stream, self._limits)
+        raise self._late(call)
+
+    async def _exchange(self, connection: _Connection, call: _Call) -> Response:
+        """Send and read the answer in time; then the connection is idle again, or dropped."""
+        try:
+            answer = await self._in_time(connection, call)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            await trio.aclose_forcefully(connection.stream)
+            if connection.is_overdue:
+                raise self._late(call) from None
+            raise self._fault(f"the connection broke: {call.doing}") from None
+        except BaseException:
+            await trio.aclose_forcefully(connection.stream)
+            raise
+        if answer.keep_alive and self._is_open:
+            connection.idle_since = trio.current_time()
+            self._idle.append(connection)
+        else:
+            await trio.aclose_forcefully(connection.stream)
+        return answer
+
+    async def _converse(self, connection: _Connection, call: _Call) -> Response:
+        stream, framing = connection.stream, connection.framing
+        answer = None
+        call.doing = "the request is not sent"
+        request = framing.send_request(call.method, call.target, self._host_field, call.headers, call.body)
+        await stream.send_all(request)
+        call.doing = "no answer"
+        try:
+            while answer is None:
+                data = await stream.receive_some(_READ_BYTES)
+                if data:
+                    answer = framing.receive_data(bytes(data))
+                    call.doing = "the answer is not complete"
+                else:
+                    framing.receive_eof()
+        except MakerError as error:
+            raise self._fault(error.detail) from None
+        return answer
+
+    # --- Deadlines: one watchdog for all, since a cancel scope costs more than parsing an answer ------
+
+    async def _in_time(self, connection: _Connection, call: _Call) -> Response:
+        stream = connection.stream
+        if not isinstance(stream, LeanStream):
+            with trio.CancelScope(deadline=call.deadline):
+                return await self._converse(connection, call)
+            connection.is_overdue = True
+            raise self._late(call)
+        connection.deadline = call.deadline
+        self._watched[connection] = stream
+        if call.deadline < self._wake_at:
+            self._wake_at = self._nap.deadline = call.deadline
+        try:
+            return await self._converse(connection, call)
+        finally:
+            del self._watched[connection]
+
+    async def _watch(self) -> None:
+        """Close the connections whose deadline is over: who waits on one is woken by that."""
+        while True:
+            with trio.CancelScope(deadline=self._wake_at) as self._nap:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            self._wake_at = math.inf
+            for connection, stream in self._watched.items():
+                if connection.deadline > now:
+                    self._wake_at = min(self._wake_at, connection.deadline)
+                elif not connection.is_overdue:
+                    connection.is_overdue = True
+                    stream.close()
+
+    def _late(self, call: _Call) -> MakerError:
+        return self._fault(f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.doing}")
+
+    def _fault(self, text: str) -> MakerError:
+        return MakerError(f"{self._host}:{self._port}: {text}")

@@ -1,0 +1,71 @@
+"""A socket stream for request and answer: half the system calls and a third of the passes of trio's own.
+
+trio's stream tries to read before it waits and passes the scheduler after every call that did not block.
+Where each request waits for an answer that is not there yet, both are wasted: here a send that does not
+block is no checkpoint, and a receive waits first. One task at a time; nothing detects two.
+"""
+
+import socket
+
+import trio
+
+
+class LeanStream(trio.abc.Stream):
+    """Takes over the socket of a trio.SocketStream, which must not be used afterwards."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._socket = socket.socket(fileno=stream.socket.detach())
+        self._socket.settimeout(0)
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """A checkpoint only if the socket does not take it all at once."""
+        sent = self._send(data)
+        if sent < len(data):
+            with memoryview(data) as rest:
+                while sent < len(data):
+                    await trio.lowlevel.wait_writable(self._socket)
+                    sent += self._send(rest[sent:])
+
+    def _send(self, data: bytes | bytearray | memoryview) -> int:
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise trio.BrokenResourceError(error.strerror) from error
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """Wait until there is room in the socket's buffer."""
+        await trio.lowlevel.wait_writable(self._socket)
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Wait, then read; always a checkpoint."""
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            try:
+                return self._socket.recv(max_bytes or 65_536)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
+
+    def has_input(self) -> bool:
+        """Whether bytes or the end have come that nobody has read yet."""
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
+    def close(self) -> None:
+        """Close at once; who waits on it is woken by trio.ClosedResourceError."""
+        if self._socket.fileno() >= 0:
+            trio.lowlevel.notify_closing(self._socket)
+            self._socket.close()
+
+    async def aclose(self) -> None:
+        """As `close`, and a checkpoint."""
+        self.close()
+        await trio.lowlevel.checkpoint()

@@ -1,0 +1,148 @@
+"""The network port: dial out, listen. The only doors to sockets; everything else is given a stream.
+
+What speaks a protocol takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and
+simulations pass memory streams and a dial of their own.
+
+Choice: `dial` raises OSError and nothing else (a refusal, an unknown name, a certificate that does not
+fit, TimeoutError); who dials turns it into its own side's error, once.
+"""
+
+import errno
+import socket
+import ssl
+from typing import Protocol
+
+import trio
+
+from ...config.errors import ConfigError
+from ...config.timeouts import DIAL_S
+
+BACKLOG = 1_024
+ALPN = ("http/1.1",)
+
+
+class Dial(Protocol):
+    """What connects: `dial`, or a test's."""
+
+    async def __call__(
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None,
+        server_hostname: str | None = None,
+        timeout_s: float = DIAL_S,
+    ) -> trio.abc.Stream:
+        """As `dial`."""
+        ...
+
+
+async def dial(
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | None,
+    server_hostname: str | None = None,
+    timeout_s: float = DIAL_S,
+) -> trio.abc.Stream:
+    """Connect, and shake hands if `tls` is given.
+
+    Args:
+        host, port: where to; every address of the name is tried.
+        tls: None for plain TCP.
+        server_hostname: the name the certificate must have; `host` unless given.
+        timeout_s: for the name, the connection and the handshake together.
+
+    Raises:
+        OSError: no connection; TimeoutError and ssl.SSLError are kinds of it.
+    """
+    try:
+        with trio.fail_after(timeout_s):
+            stream = await trio.open_tcp_stream(host, port)
+            return stream if tls is None else await _secured(stream, tls, server_hostname or host)
+    except trio.TooSlowError:
+        raise TimeoutError(errno.ETIMEDOUT, f"no connection within {timeout_s} s") from None
+
+
+async def _secured(stream: trio.SocketStream, tls: ssl.SSLContext, name: str) -> trio.abc.Stream:
+    secured = trio.SSLStream(stream, tls, server_hostname=name, https_compatible=True)
+    try:
+        await secured.do_handshake()
+    except trio.BrokenResourceError as error:
+        await trio.aclose_forcefully(secured)
+        cause = error.__cause__
+        raise (cause if isinstance(cause, OSError) else ConnectionError("broken handshake")) from None
+    except BaseException:
+        await trio.aclose_forcefully(secured)
+        raise
+    return secured
+
+
+def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
+    """A listening socket, not blocking; its connections send without delay.
+
+    Args:
+        host: an address or a name; of a name the first address counts. `::` takes IPv4 too.
+        port: 0 lets the system choose; ask `getsockname()`.
+        backlog: connections that wait to be accepted.
+
+    Raises:
+        OSError: the address is unknown, not ours or taken.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
+        listener.bind(address)
+        listener.listen(backlog)
+        listener.settimeout(0)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def socket_stream(connected: socket.socket) -> trio.SocketStream:
+    """The stream over a connected socket, which it owns from now on."""
+    return trio.SocketStream(trio.socket.from_stdlib_socket(connected))
+
+
+def client_tls(authorities: str | None = None) -> ssl.SSLContext:
+    """TLS 1.2 or later towards servers whose certificate and name must be right.
+
+    Args:
+        authorities: a PEM file of the certificates to trust; the system's unless given.
+
+    Raises:
+        ConfigError: the file cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=authorities)
+    except OSError as error:
+        raise ConfigError(authorities or "tls", f"not usable: {error.strerror or error}") from None
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(ALPN)
+    return context
+
+
+def server_tls(certificate: str, key: str) -> ssl.SSLContext:
+    """TLS 1.2 or later for a server.
+
+    Args:
+        certificate, key: PEM files; the certificate's with the chain behind it.
+
+    Raises:
+        ConfigError: a file cannot be used, or they do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(ALPN)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        raise ConfigError("tls", f"{certificate}, {key}: not usable: {error.strerror or error}") from None
+    return context

@@ -1,0 +1,569 @@
+"""The WebSocket driver, for both sides: websockets' Sans-I/O core on a trio stream.
+
+    OPEN --a close frame, a fault, a deadline--> CLOSING --closed by both, the end of input, 5 s--> ended
+
+Reading has one owner at a time. While the application waits in `receive`, it reads itself: no other task
+stands between the socket and the message. While it is busy elsewhere, the keeper reads in its place, so
+that pings, pongs and close frames are always served, until the inbox holds 64 KiB: then nothing is read
+and the other side feels it. The keeper stands in at once when the socket is opened or closing, else within
+WEBSOCKET_STAND_IN_S; it hands over with the first message that the application waits for.
+
+Writing has one task, so that a cancelled `send` never leaves half a frame. What waits for it is bounded:
+`send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013, dropping what was
+queued. Compression is never offered nor accepted.
+
+A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the
+socket with 1011, except while we hold reading back ourselves: the pong may lie behind what we do not read.
+
+Source: RFC 6455; design, "WebSockets".
+Choice: what comes after our own close frame is dropped; what came before one can still be received.
+Choice: a server closes the connection when both close frames are through (RFC 6455 7.1.1). After a fault
+it half-closes and reads on for a while, so that its close frame is not lost to a reset.
+Choice: pings of a side that does not read are not answered once a thousand frames wait for it.
+Choice: an exception in the body of the context manager closes with 1011; a cancellation with nothing.
+"""
+
+import math
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+from typing import Self, cast
+
+import trio
+from msgspec import Struct
+from websockets.exceptions import ProtocolError
+from websockets.frames import Close, CloseCode, Frame, Opcode
+from websockets.protocol import CLOSED, OPEN, SERVER, Protocol
+
+from ...codecs.http1 import Upgrade
+from ...config.errors import CambistError
+from ...config.timeouts import (
+    WEBSOCKET_CLOSE_S,
+    WEBSOCKET_PING_EVERY_S,
+    WEBSOCKET_PONG_S,
+    WEBSOCKET_STAND_IN_S,
+)
+from .streams import Dial, dial
+from .websocket_handshake import SILENT, HandshakeRefused, accept_handshake, offer_handshake, shake_hands
+
+__all__ = [
+    "SLOW_CONSUMER",
+    "HandshakeRefused",
+    "WebSocket",
+    "WebSocketClosed",
+    "WebSocketStatistics",
+    "connect_websocket",
+    "serve_websocket",
+]
+
+SLOW_CONSUMER = "slow consumer"
+
+_READ_BYTES = 65_536
+_PARSE_BYTES = 4_096  # between two looks at the scheduler: at worst two thousand empty frames
+_WRITE_BYTES = 65_536
+_INBOX_BYTES = 65_536
+_MESSAGES_PER_CHECKPOINT = 32
+_FRAMES_AHEAD_OF_PONG = 1_000
+_REASON_BYTES_MAX = 123
+_TEXT, _BINARY, _CONTINUATION, _PONG = Opcode.TEXT, Opcode.BINARY, Opcode.CONT, Opcode.PONG
+
+
+class WebSocketClosed(CambistError):
+    """The socket is closed or closing.
+
+    Attributes:
+        code: of the close frame that began it; 1006 when the connection ended without one.
+        reason: its text, or what happened to the connection.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"the WebSocket is closed: {code}{' ' if reason else ''}{reason}")
+        self.code = code
+        self.reason = reason
+
+
+class WebSocketStatistics(Struct, frozen=True):
+    """One moment of a socket.
+
+    Attributes:
+        messages_received, messages_sent: whole messages, since it was opened; sent ones may be queued.
+        bytes_received: from the stream, framing included.
+        inbox_messages: received and not yet taken by the application.
+        send_bytes: queued or being written.
+        round_trip_s: of the last ping; None before the first pong.
+    """
+
+    messages_received: int
+    messages_sent: int
+    bytes_received: int
+    inbox_messages: int
+    send_bytes: int
+    round_trip_s: float | None
+
+
+class WebSocket:
+    """One open connection; made by `serve_websocket` and `connect_websocket`, never directly.
+
+    One task at a time may receive; any number may send. It is not an error to never receive.
+    """
+
+    def __init__(
+        self,
+        stream: trio.abc.Stream,
+        protocol: Protocol,
+        send_bytes_max: int,
+        *,
+        first: bytes,
+        answer: bytes = b"",
+    ) -> None:
+        self._stream = stream
+        self._protocol = protocol
+        # Reading.
+        self._data = first
+        self._parsed = 0  # bytes of `_data` that the core has seen
+        self._messages: deque[str | bytes] = deque()
+        self._inbox_bytes = len(first)  # read since the application last found nothing
+        self._partial = bytearray()
+        self._partial_is_text = False
+        self._reading = False
+        self._receiving = False
+        self._arrived = trio.lowlevel.ParkingLot()
+        self._until_checkpoint = _MESSAGES_PER_CHECKPOINT
+        self._messages_received = self._bytes_received = 0
+        # Writing.
+        self._send_bytes_max = send_bytes_max
+        self._frames = deque((answer,) if answer else ())
+        self._send_bytes = len(answer)  # of `_frames`, and of what is being written
+        self._eof_due = False
+        self._write_fault = ""
+        self._writer_due = trio.lowlevel.ParkingLot()
+        self._room = trio.lowlevel.ParkingLot()
+        self._messages_sent = 0
+        # Life.
+        self._closing = False  # by us
+        self._close_by = math.inf
+        self._nap = trio.CancelScope()  # cancelled to wake the keeper
+        self._ended = trio.Event()
+        self._pings = 0
+        self._beat_due = trio.current_time() + WEBSOCKET_PING_EVERY_S
+        self._pinged_at: float | None = None  # while its pong is awaited
+        self._round_trip_s: float | None = None
+
+    @property
+    def close_code(self) -> int | None:
+        """As `WebSocketClosed.code`; None while open."""
+        return None if self._is_open() else self._closure().code
+
+    @property
+    def close_reason(self) -> str | None:
+        """As `WebSocketClosed.reason`; None while open."""
+        return None if self._is_open() else self._closure().reason
+
+    def statistics(self) -> WebSocketStatistics:
+        """What happened so far, and what waits."""
+        return WebSocketStatistics(
+            self._messages_received,
+            self._messages_sent,
+            self._bytes_received,
+            len(self._messages),
+            self._send_bytes,
+            self._round_trip_s,
+        )
+
+    async def receive(self) -> str | bytes:
+        """The next message, whole: text as str, binary as bytes.
+
+        Returns at once, without a checkpoint, while messages are at hand; every 32nd of them is one.
+        Cancelling it loses nothing.
+
+        Raises:
+            WebSocketClosed: it is closed and everything that came before is taken.
+            trio.BusyResourceError: another task is receiving.
+        """
+        if not self._until_checkpoint:
+            await trio.lowlevel.checkpoint()
+            self._until_checkpoint = _MESSAGES_PER_CHECKPOINT
+        if not self._messages:
+            await self._fill()
+        self._until_checkpoint -= 1
+        return self._messages.popleft()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str | bytes:
+        """The next message; iteration ends when the socket was closed with 1000 or 1001."""
+        try:
+            return await self.receive()
+        except WebSocketClosed as closed:
+            if closed.code in (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY):
+                raise StopAsyncIteration from None
+            raise
+
+    async def send(self, message: str | bytes) -> None:
+        """Queue a message once there is room for it: text for str, binary for bytes.
+
+        There is room when all that waits stays within `send_bytes_max`, or nothing waits.
+        What is queued may still be lost if the connection breaks.
+
+        Raises:
+            WebSocketClosed: it is closed or closing; the message was not queued.
+        """
+        await trio.lowlevel.checkpoint()
+        data = message.encode() if isinstance(message, str) else message
+        while self._is_open() and not self._has_room(len(data)):
+            await self._room.park()
+        if not self._is_open():
+            raise self._closed()
+        self._queue(data, is_text=isinstance(message, str))
+
+    def send_nowait(self, message: str | bytes) -> bool:
+        """Queue a message, or close the socket of a slow consumer with 1013.
+
+        Returns:
+            Whether it was queued. False for ever once the socket is closed or closing.
+        """
+        if not self._is_open():
+            return False
+        data = message.encode() if isinstance(message, str) else message
+        if self._has_room(len(data)):
+            self._queue(data, is_text=isinstance(message, str))
+            return True
+        self._send_bytes -= sum(map(len, self._frames))
+        self._frames.clear()
+        self._start_close(CloseCode.TRY_AGAIN_LATER, SLOW_CONSUMER)
+        return False
+
+    async def aclose(self, code: int = 1000, reason: str = "") -> None:
+        """Close, wait at most WEBSOCKET_CLOSE_S for the other side to agree, and end the connection.
+
+        Args:
+            code: 1000 to 1014 but those that are never sent, or 3000 to 4999.
+            reason: cut to 123 bytes.
+
+        Raises:
+            ValueError: no such code: our bug.
+        """
+        if self._is_open():
+            self._start_close(code, reason)
+        try:
+            await self._ended.wait()
+        except trio.Cancelled:
+            self._close_by = -math.inf
+            self._nap.cancel()
+            raise
+
+    def _is_open(self) -> bool:
+        return self._protocol.state is OPEN and not self._write_fault
+
+    def _closure(self) -> Close:
+        core = self._protocol
+        if core.close_sent and not core.close_rcvd_then_sent:
+            return core.close_sent
+        if core.close_rcvd:
+            return core.close_rcvd
+        return Close(1006, self._write_fault or "the connection ended without a close frame")
+
+    def _closed(self) -> WebSocketClosed:
+        closure = self._closure()
+        return WebSocketClosed(int(closure.code), closure.reason)
+
+    # --- Reading: the application's task, or the keeper in its place ------------------------------
+
+    async def _fill(self) -> None:
+        """Return when there is a message."""
+        if self._receiving:
+            raise trio.BusyResourceError("another task is receiving from this WebSocket")
+        self._receiving = True
+        try:
+            while not self._messages:
+                if self._parsed < len(self._data):
+                    if self._parse() and not self._messages:
+                        await trio.lowlevel.checkpoint()  # control frames and fragments cost time too
+                elif self._protocol.state is not OPEN:
+                    raise self._closed()
+                else:
+                    self._inbox_bytes = 0
+                    await (self._arrived.park() if self._reading else self._read())
+                    self._until_checkpoint = _MESSAGES_PER_CHECKPOINT
+        finally:
+            self._receiving = False
+
+    async def _read(self) -> None:
+        self._reading = True
+        try:
+            data = bytes(await self._stream.receive_some(_READ_BYTES))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            data = b""
+        finally:
+            self._reading = False
+        if data:
+            self._data = data
+            self._parsed = 0
+            self._inbox_bytes += len(data)
+            self._bytes_received += len(data)
+        else:
+            self._protocol.receive_eof()
+            self._settle()
+
+    def _parse(self) -> int:
+        """Show the core a piece of what was read; how many frames were in it."""
+        core = self._protocol
+        start = self._parsed
+        self._parsed = start + _PARSE_BYTES
+        core.receive_data(self._data[start : start + _PARSE_BYTES])
+        frames = cast("list[Frame]", core.events_received())
+        for frame in frames:
+            try:
+                self._take(frame)
+            except UnicodeDecodeError as error:
+                core.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
+                break
+        if core.state is OPEN and len(self._frames) > _FRAMES_AHEAD_OF_PONG:
+            core.data_to_send()
+        elif core.writes or core.state is not OPEN:
+            self._settle()
+        return len(frames)
+
+    def _take(self, frame: Frame) -> None:
+        opcode = frame.opcode
+        message: str | bytes
+        if frame.fin and opcode is _TEXT:
+            message = str(frame.data, "utf-8")
+        elif frame.fin and opcode is _BINARY:
+            message = bytes(frame.data)
+        elif opcode is _PONG:
+            return self._take_pong(bytes(frame.data))
+        elif opcode is _TEXT or opcode is _BINARY or opcode is _CONTINUATION:
+            if opcode is not _CONTINUATION:
+                self._partial_is_text = opcode is _TEXT
+            self._partial += frame.data
+            if not frame.fin:
+                return None
+            whole, self._partial = self._partial, bytearray()
+            message = str(whole, "utf-8") if self._partial_is_text else bytes(whole)
+        else:
+            return None
+        if not self._closing:
+            self._messages_received += 1
+            self._messages.append(message)
+        return None
+
+    def _take_pong(self, data: bytes) -> None:
+        if self._pinged_at is not None and data == b"%d" % self._pings:
+            now = trio.current_time()
+            self._round_trip_s = now - self._pinged_at
+            self._pinged_at = None
+            self._beat_due = now + WEBSOCKET_PING_EVERY_S
+
+    # --- Writing ----------------------------------------------------------------------------------
+
+    def _has_room(self, size: int) -> bool:
+        return not self._send_bytes or self._send_bytes + size <= self._send_bytes_max
+
+    def _queue(self, data: bytes, *, is_text: bool) -> None:
+        if is_text:
+            self._protocol.send_text(data)
+        else:
+            self._protocol.send_binary(data)
+        self._messages_sent += 1
+        self._settle()
+
+    def _start_close(self, code: int, reason: str) -> None:
+        kept = reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")
+        try:
+            self._protocol.send_close(code, kept)
+        except ProtocolError:
+            raise ValueError(f"not a close code that can be sent: {code}") from None
+        self._closing = True
+        self._settle()
+
+    def _settle(self) -> None:
+        """Queue what the core wants to be sent, and start to close if it is not open any more."""
+        core = self._protocol
+        for data in core.data_to_send():
+            if data:
+                self._frames.append(data)
+                self._send_bytes += len(data)
+            else:
+                self._eof_due = True
+        self._writer_due.unpark_all()
+        if core.state is not OPEN:
+            self._wind_down()
+
+    def _wind_down(self) -> None:
+        self._close_by = min(self._close_by, trio.current_time() + WEBSOCKET_CLOSE_S)
+        self._arrived.unpark_all()
+        self._room.unpark_all()
+        self._nap.cancel()
+
+    async def _write(self) -> None:
+        """The writer."""
+        try:
+            while True:
+                batch: list[bytes] = []
+                size = 0
+                while self._frames and size < _WRITE_BYTES:
+                    batch.append(self._frames.popleft())
+                    size += len(batch[-1])
+                if batch:
+                    await self._stream.send_all(b"".join(batch))
+                    self._send_bytes -= size
+                    self._room.unpark_all()
+                elif self._protocol.state is OPEN:
+                    await self._writer_due.park()
+                else:
+                    self._nap.cancel()
+                    await self._end_writing()
+                    await self._writer_due.park()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            self._write_fault = "the connection broke"
+            self._frames.clear()
+            self._send_bytes = 0
+            self._wind_down()
+
+    async def _end_writing(self) -> None:
+        if self._eof_due and isinstance(self._stream, trio.abc.HalfCloseableStream):
+            self._eof_due = False
+            await self._stream.send_eof()
+
+    # --- Life -------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncGenerator[Self]:
+        """Open until the body ends, then closed."""
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._keep)
+            nursery.start_soon(self._write)
+            try:
+                yield self
+                await self.aclose()
+            except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
+                failure = error
+                await self.aclose(CloseCode.INTERNAL_ERROR)
+            finally:
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _keep(self) -> None:
+        """The keeper: reads in the application's place, sends pings, ends the connection."""
+        relieved = False
+        try:
+            while not self._is_over():
+                stands_in = not (relieved or self._reading or self._is_full())
+                pause = math.inf if stands_in else WEBSOCKET_STAND_IN_S
+                wake_at = min(self._beat_due, self._close_by, trio.current_time() + pause)
+                with trio.CancelScope(deadline=wake_at) as self._nap:
+                    if stands_in:
+                        await self._stand_in()
+                    else:
+                        await trio.sleep_forever()
+                relieved = stands_in and not self._nap.cancelled_caught
+                self._beat()
+        finally:
+            self._protocol.receive_eof()
+            self._wind_down()
+            try:
+                await trio.aclose_forcefully(self._stream)
+            finally:
+                self._ended.set()
+
+    def _is_full(self) -> bool:
+        return bool(self._messages) and self._inbox_bytes >= _INBOX_BYTES and self._protocol.state is OPEN
+
+    def _is_over(self) -> bool:
+        core = self._protocol
+        if trio.current_time() >= self._close_by:
+            return True
+        agreed = core.close_rcvd is not None and core.close_sent is not None and core.parser_exc is None
+        return not self._send_bytes and (core.state is CLOSED or (core.side is SERVER and agreed))
+
+    async def _stand_in(self) -> None:
+        """Read until the application is back, the inbox is full or nothing more can come."""
+        while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
+            if self._parsed < len(self._data):
+                self._parse()
+                await trio.lowlevel.checkpoint()
+            else:
+                await self._read()
+            if self._messages and self._arrived:
+                self._arrived.unpark_all()
+                return
+
+    def _beat(self) -> None:
+        now = trio.current_time()
+        if now < self._beat_due:
+            return
+        if not self._is_open():
+            self._beat_due = math.inf
+        elif self._pinged_at is None:
+            self._pings += 1
+            self._pinged_at = now
+            self._beat_due = now + WEBSOCKET_PONG_S
+            self._protocol.send_ping(b"%d" % self._pings)
+            self._settle()
+        elif self._is_full() or self._parsed < len(self._data):
+            self._beat_due = now + WEBSOCKET_STAND_IN_S
+        else:
+            self._start_close(CloseCode.INTERNAL_ERROR, f"no pong within {WEBSOCKET_PONG_S:g} s")
+
+
+@asynccontextmanager
+async def serve_websocket(
+    stream: trio.abc.Stream, upgrade: Upgrade, *, message_bytes_max: int, send_bytes_max: int
+) -> AsyncGenerator[WebSocket]:
+    """Answer an opening handshake and speak WebSocket on `stream`, which it owns from then on.
+
+    Args:
+        stream: where the request came from.
+        upgrade: the request, and the bytes behind it.
+        message_bytes_max: a larger message is refused with 1009.
+        send_bytes_max: what may wait to be sent; see `WebSocket.send` and `send_nowait`.
+
+    Raises:
+        HttpFault: the key or the version does not fit. Nothing was written: answer it with JSON.
+    """
+    answer = accept_handshake(upgrade.request)
+    core = Protocol(SERVER, state=OPEN, max_size=message_bytes_max, logger=SILENT)
+    socket = WebSocket(stream, core, send_bytes_max, first=upgrade.trailing, answer=answer)
+    async with socket._running() as running:
+        yield running
+
+
+@asynccontextmanager
+async def connect_websocket(
+    host: str,
+    port: int,
+    path: str,
+    *,
+    tls: SSLContext | None,
+    headers: Mapping[str, str],
+    message_bytes_max: int,
+    send_bytes_max: int,
+    dial: Dial = dial,
+) -> AsyncGenerator[WebSocket]:
+    """Connect and shake hands within WEBSOCKET_OPEN_S.
+
+    Args:
+        host, port: where to; also the Host header.
+        path: with the query if there is one; it begins with a slash.
+        tls: None for plain TCP.
+        headers: sent besides those of the handshake.
+        message_bytes_max: a larger message is refused with 1009.
+        send_bytes_max: what may wait to be sent; see `WebSocket.send` and `send_nowait`.
+        dial: what connects.
+
+    Raises:
+        HandshakeRefused: the answer is no 101, or one that does not fit.
+        MakerError: no connection, no answer in time, or no HTTP.
+        ValueError: a path or header that would break the framing: our bug.
+    """
+    core = offer_handshake(
+        host, port, path, is_secure=tls is not None, headers=headers, message_bytes_max=message_bytes_max
+    )
+    stream, first = await shake_hands(core, host, port, tls=tls, dial=dial)
+    async with WebSocket(stream, core, send_bytes_max, first=first)._running() as running:
+        yield running

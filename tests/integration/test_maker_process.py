@@ -1,0 +1,148 @@
+"""`cambist maker serve` as a process: it announces itself, drains on SIGTERM, obeys signals and the file."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import PIPE
+from urllib.parse import urlsplit
+
+import msgspec
+import pytest
+import trio
+
+from cambist.codecs.http1 import Http1Limits
+from cambist.config.errors import MakerError
+from cambist.engine.maker.app import wall_clock
+from cambist.feeds.net.http_client import HttpClient
+from support.maker_role import ENVIRON, TEXT, firm_request
+from support.maker_server import Venue, until, write_prices
+
+CLIENTS = 64
+
+
+@asynccontextmanager
+async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[trio.Process, Venue]]:
+    """The command on a port of the system's choice, once it serves."""
+    write_prices(folder)
+    config = folder / "maker.toml"
+    config.write_text(f'state_dir = "{folder}"\n{TEXT}{more}')
+    command = [sys.executable, "-m", "cambist", "maker", "serve", "--config", str(config)]
+    async with trio.open_nursery() as nursery:
+        process = await trio.lowlevel.open_process(command, env=os.environ | ENVIRON, stderr=PIPE)
+        assert process.stderr
+        try:
+            lines = Lines(process.stderr)
+            with trio.fail_after(30):
+                port = await lines.port()
+            nursery.start_soon(lines.drop)
+            async with HttpClient("127.0.0.1", port, connections_max=CLIENTS, limits=Http1Limits()) as client:
+                venue = Venue(client, port, 0, wall_clock())
+                await quotes(venue)
+                yield process, venue
+        finally:
+            if process.returncode is None:
+                process.kill()
+            with trio.CancelScope(shield=True):
+                await process.wait()
+            nursery.cancel_scope.cancel()
+            await process.stderr.aclose()
+
+
+async def quotes(venue: Venue) -> None:
+    """Return once firm quotes are signed: the price source is a task of its own."""
+    request = firm_request(takerAmount="1000000000000")
+    with trio.fail_after(30):
+        while (await venue.ask("POST", "/firm", request)).status != 200:
+            await trio.sleep(0.01)
+
+
+class Lines:
+    """The process's log."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
+        self._stream = stream
+        self._text = b""
+
+    async def port(self) -> int:
+        while True:
+            line, found, rest = self._text.partition(b"\n")
+            if not found:
+                piece = await self._stream.receive_some()
+                assert piece, self._text.decode()
+                self._text += piece
+                continue
+            self._text = rest
+            entry = msgspec.json.decode(line)
+            if entry["event"] == "serving":
+                port = urlsplit(str(entry["url"])).port
+                assert port
+                return port
+
+    async def drop(self) -> None:
+        async for _ in self._stream:
+            pass
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+async def test_sigterm_loses_no_answer_in_flight(tmp_path: Path, processes: int) -> None:
+    answered, lost, closed = 0, [], 0
+
+    async with maker_process(tmp_path, f"[server]\nport = 0\nprocesses = {processes}\n") as (process, venue):
+
+        async def quote_until_it_closes() -> None:
+            nonlocal answered, closed
+            async with HttpClient("127.0.0.1", venue.port, connections_max=1, limits=Http1Limits()) as client:
+                own = Venue(client, venue.port, 0, venue.wall_ms)
+                while True:
+                    try:
+                        response = await own.ask("POST", "/firm", firm_request(takerAmount="100000000000"))
+                    except MakerError as error:
+                        lost.append(error.detail)
+                        return
+                    assert response.status == 200, response.body
+                    answered += 1
+                    if not response.keep_alive:
+                        closed += 1
+                        return
+
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                for _ in range(CLIENTS):
+                    nursery.start_soon(quote_until_it_closes)
+                await until(lambda: answered >= 10 * CLIENTS, 30)
+                process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+    assert lost == []
+    assert closed == CLIENTS
+    assert answered >= 11 * CLIENTS - 64
+
+
+async def test_signals_and_the_halt_file_stop_and_resume_all_processes(tmp_path: Path) -> None:
+    async with maker_process(tmp_path, "[server]\nport = 0\nprocesses = 2\n") as (process, venue):
+
+        async def until_all_answer(status: int) -> float:
+            """Several connections meet both processes; seconds until each says `status`, ten times over."""
+            started, in_a_row = time.perf_counter(), 0
+            with trio.fail_after(10):
+                while in_a_row < 10:
+                    async with HttpClient(
+                        "127.0.0.1", venue.port, connections_max=1, limits=Http1Limits()
+                    ) as client:
+                        own = Venue(client, venue.port, 0, venue.wall_ms)
+                        answer = await own.ask("GET", "/prices")
+                    in_a_row = in_a_row + 1 if answer.status == status else 0
+            return time.perf_counter() - started
+
+        process.send_signal(signal.SIGUSR1)
+        await until_all_answer(503)
+        assert (tmp_path / "halt").read_text() == "all\n"
+        process.send_signal(signal.SIGUSR2)
+        await until_all_answer(200)
+        (tmp_path / "halt").touch()
+        await until_all_answer(503)
+        (tmp_path / "halt").unlink()
+        await until_all_answer(200)

@@ -1,0 +1,105 @@
+"""Several processes behind one socket: they share it, are replaced, drain, and never outlive the parent."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import structlog
+import trio
+
+from cambist.config.server import ServerSettings
+from cambist.engine.server import processes
+from cambist.engine.server.processes import Place, inherited_listener, process_place, run_processes
+from cambist.feeds.net.streams import listen
+from support.server_harness import LAST_GET, PATIENCE_S, answers, read_to_end
+
+PROGRAM = Path(__file__).parents[1] / "support" / "server_program.py"
+
+
+@asynccontextmanager
+async def a_parent() -> AsyncIterator[tuple[trio.Process, int]]:
+    with trio.fail_after(PATIENCE_S * 2):
+        parent = await trio.lowlevel.open_process([sys.executable, str(PROGRAM), "parent"], stdout=-1)
+        assert parent.stdout
+        try:
+            async with parent.stdout:
+                port = int((await parent.stdout.receive_some(100)).decode())
+                yield parent, port
+        finally:
+            if parent.returncode is None:
+                parent.kill()
+                await parent.wait()
+
+
+async def who(port: int) -> tuple[int, int, int]:
+    """Process id, index and count of who answers."""
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(LAST_GET)
+        (answer,) = answers(await read_to_end(stream))
+        pid, index, count = map(int, answer.body.split())
+        return pid, index, count
+
+
+async def everyone(port: int, but: frozenset[int] = frozenset()) -> dict[int, int]:
+    """Process ids by index, once both answer and none of them is in `but`."""
+    while True:
+        found: dict[int, int] = {}
+        async with trio.open_nursery() as nursery:
+            for _ in range(32):
+                nursery.start_soon(_note, port, found)
+        if len(found) == 2 and not but & set(found.values()):
+            return found
+        await trio.lowlevel.checkpoint()
+
+
+async def _note(port: int, found: dict[int, int]) -> None:
+    pid, index, count = await who(port)
+    assert count == 2
+    found[index] = pid
+
+
+async def refused(port: int) -> None:
+    """Return when nobody listens any more."""
+    while True:
+        try:
+            await who(port)
+        except (OSError, ValueError):
+            return
+
+
+async def test_children_share_the_socket_are_replaced_and_drain() -> None:
+    async with a_parent() as (parent, port):
+        first = await everyone(port)
+        os.kill(first[0], signal.SIGKILL)
+        second = await everyone(port, but=frozenset({first[0]}))
+        assert second[1] == first[1]
+        parent.terminate()
+        assert await parent.wait() == 0
+        await refused(port)
+
+
+async def test_children_end_when_their_parent_is_killed() -> None:
+    async with a_parent() as (parent, port):
+        await everyone(port)
+        parent.kill()
+        await parent.wait()
+        await refused(port)
+
+
+async def test_children_that_keep_crashing_end_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PROCESS_PAUSE_S", 0.001)
+    command = [sys.executable, "-c", "raise SystemExit(3)"]
+    with listen("127.0.0.1", 0) as listener, structlog.testing.capture_logs() as logs:
+        with trio.fail_after(PATIENCE_S):
+            assert await run_processes(ServerSettings(processes=2, drain_s=1), command, listener) == 1
+    assert max(entry["in_a_row"] for entry in logs) == 5
+    assert {entry["status"] for entry in logs} <= {3, -signal.SIGTERM}
+
+
+async def test_a_process_without_a_parent_is_the_only_one() -> None:
+    assert inherited_listener() is None
+    assert process_place() == Place(0, 1)

@@ -1,0 +1,224 @@
+"""Hostile and broken clients, on real sockets and against both drivers: answered or closed, never a stall."""
+
+import gc
+import socket
+import struct
+
+import pytest
+import structlog
+import trio
+
+from support.server_harness import (
+    GET,
+    LAST_GET,
+    PATIENCE_S,
+    Served,
+    answers,
+    field,
+    post,
+    read_to_end,
+    serving,
+    statuses,
+)
+
+both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
+
+HOST = b"Host: a\r\n"
+FAULTS = {
+    "garbage": (b"\x00\xff\x16\x03\x01 what\r\n\r\n", 400),
+    "tls to a plain port": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200), 400),
+    "http/0.9": (b"GET /\r\n\r\n", 505),
+    "http/2.0 line": (b"GET / HTTP/2.0\r\n" + HOST + b"\r\n", 505),
+    "http/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+    "no host": (b"GET / HTTP/1.1\r\n\r\n", 400),
+    "two hosts": (b"GET / HTTP/1.1\r\n" + HOST * 2 + b"\r\n", 400),
+    "absolute form": (b"GET http://a/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "authority form": (b"CONNECT a:443 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "unknown method": (b"BREW / HTTP/1.1\r\n" + HOST + b"\r\n", 501),
+    "obs-fold": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\r\n b\r\n\r\n", 400),
+    "bare LF": (b"GET / HTTP/1.1\nHost: a\n\n", 400),
+    "bare CR": (b"GET / HTTP/1.1\r\n" + HOST + b"X: a\rb\r\n\r\n", 400),
+    "space before the colon": (b"GET / HTTP/1.1\r\n" + HOST + b"X : a\r\n\r\n", 400),
+    "two lengths": (
+        b"POST /echo HTTP/1.1\r\n" + HOST + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
+        400,
+    ),
+    "length and chunked": (
+        b"POST /echo HTTP/1.1\r\n"
+        + HOST
+        + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        400,
+    ),
+    "gzip, chunked": (
+        b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        501,
+    ),
+    "negative length": (b"POST /echo HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
+    "broken chunk": (
+        b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        400,
+    ),
+    "request line too long": (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n", 414),
+    "headers too large": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 20_000, 431),
+    "too many headers": (b"GET / HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 65 + b"\r\n", 431),
+    "body too large": (b"POST /echo HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n", 413),
+    "unknown expectation": (b"POST /echo HTTP/1.1\r\n" + HOST + b"Expect: more\r\n\r\n", 417),
+}
+
+
+@both
+@pytest.mark.parametrize("name", FAULTS)
+async def test_what_is_no_request_is_answered_and_closed(reactor: bool, name: str) -> None:
+    data, status = FAULTS[name]
+    async with serving(reactor=reactor) as served:
+        found = answers(await served.converse(GET + data + b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"))
+        assert [answer.status for answer in found] == [200, status]
+        assert found[1].keep_alive is False
+        assert field(found[1], b"content-type") == b"application/json"
+        assert b'"error"' in found[1].body
+        assert served.server.statistics().faults == 1
+        assert statuses(await served.converse(LAST_GET)) == [200]
+
+
+@both
+async def test_a_header_of_8_mb_is_refused_without_a_stall(reactor: bool) -> None:
+    async with serving(reactor=reactor) as served:
+        value = b"y" * 65_536
+        data = await served.converse(b"GET / HTTP/1.1\r\nHost: a\r\nX: ", *[value] * 128)
+        assert statuses(data) == [431]
+
+
+@both
+async def test_an_h2c_offer_with_a_body_is_served_as_http_1(reactor: bool) -> None:
+    offer = post(
+        b"/echo", b"abc", b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AA"
+    )
+    async with serving(reactor=reactor) as served:
+        found = answers(await served.converse(offer + LAST_GET))
+        assert [answer.body for answer in found] == [b"abc", b'"hello"']
+
+
+@both
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (b"", []),
+        (GET, [200]),
+        (b"\r\n", []),
+        (GET + GET[:10], [200, 408]),
+        (GET + post(b"/echo", b"abc")[:-1], [200, 408]),
+        (post(b"/slow", b"abc") + GET[:-1], [200, 408]),
+    ],
+)
+async def test_who_stops_sending_is_told_or_closed(reactor: bool, start: bytes, expected: list[int]) -> None:
+    async with serving(reactor=reactor, header_s=0.05, body_s=0.05, idle_s=0.1) as served:
+        assert statuses(await served.converse(start)) == expected
+        assert served.server.statistics().faults == (408 in expected)
+
+
+@both
+async def test_the_last_request_of_a_connection_says_so(reactor: bool) -> None:
+    async with serving(reactor=reactor, requests_per_connection_max=3) as served:
+        found = answers(await served.converse(GET * 10))
+        assert [answer.keep_alive for answer in found] == [True, True, False]
+
+
+@both
+async def test_more_connections_than_allowed_are_told_to_come_back(reactor: bool) -> None:
+    async with serving(reactor=reactor, connections_max=3) as served:
+        with trio.fail_after(PATIENCE_S):
+            held = [await served.connect() for _ in range(3)]
+            for stream in held:
+                await stream.send_all(GET)
+                await stream.receive_some(1_000)
+            (refusal,) = answers(await served.converse(GET))
+            assert (refusal.status, refusal.keep_alive) == (503, False)
+            assert field(refusal, b"retry-after") == b"1"
+            assert field(refusal, b"x-request-id")
+            statistics = served.server.statistics()
+            assert (statistics.connections, statistics.refused) == (3, 1)
+            for stream in held:
+                await stream.aclose()
+            while served.server.statistics().connections:
+                await trio.lowlevel.checkpoint()
+            assert statuses(await served.converse(LAST_GET)) == [200]
+
+
+@both
+async def test_one_address_has_a_share_of_the_connections(reactor: bool) -> None:
+    async with serving(reactor=reactor, connections_per_address_max=1) as served:
+        with trio.fail_after(PATIENCE_S):
+            async with await served.connect() as stream:
+                await stream.send_all(GET)
+                await stream.receive_some(1_000)
+                assert statuses(await served.converse(GET)) == [503]
+                with socket.socket() as other:
+                    other.bind(("127.0.0.2", 0))
+                    other.connect(("127.0.0.1", served.port))
+                    other.setblocking(False)
+                    async with trio.SocketStream(trio.socket.from_stdlib_socket(other.dup())) as second:
+                        await second.send_all(LAST_GET)
+                        assert statuses(await read_to_end(second)) == [200]
+
+
+@both
+async def test_resets_end_one_connection_and_nothing_else(reactor: bool) -> None:
+    async with serving(reactor=reactor) as served:
+        with structlog.testing.capture_logs() as logs, trio.fail_after(PATIENCE_S):
+            for start in (b"", GET[:20], GET * 50, post(b"/echo", b"x" * 9_000)[:-1], post(b"/slow", b"x")):
+                stream = await served.connect()
+                if start:
+                    await stream.send_all(start)
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                await stream.aclose()
+            while served.server.statistics().connections:
+                await trio.lowlevel.checkpoint()
+            assert statuses(await served.converse(LAST_GET)) == [200]
+        assert not logs
+
+
+@both
+async def test_a_client_that_never_reads_is_cut_off_and_holds_little(reactor: bool) -> None:
+    async with serving(reactor=reactor, write_s=0.2) as served:
+        with trio.fail_after(PATIENCE_S):
+            async with await served.connect() as stream:
+                with pytest.raises(trio.BrokenResourceError):  # noqa: PT012 - until it is reset
+                    while True:
+                        await stream.send_all(GET.replace(b"/", b"/wide", 1) * 100)
+            statistics = served.server.statistics()
+            assert statistics.cut_off == 1
+            assert statistics.requests < 1_000
+            assert statuses(await served.converse(LAST_GET)) == [200]
+
+
+@both
+async def test_thousands_of_idle_connections_cost_nothing_to_the_others(reactor: bool) -> None:
+    async with serving(reactor=reactor, connections_per_address_max=4_096) as served:
+        with trio.fail_after(PATIENCE_S):
+            idle = [await _idle(served) for _ in range(2_000)]
+            await _ask(served, 100)
+            gc.collect()
+            before = len(gc.get_objects())
+            await _ask(served, 4_000)
+            gc.collect()
+            assert len(gc.get_objects()) - before < 4_000  # less than one for each request
+            assert served.server.statistics().connections >= 2_000
+            for stream in idle:
+                stream.close()
+            while served.server.statistics().connections:
+                await trio.lowlevel.checkpoint()
+
+
+async def _idle(served: Served) -> socket.socket:
+    stream = socket.socket()
+    stream.setblocking(False)
+    wrapped = trio.socket.from_stdlib_socket(stream)
+    await wrapped.connect(("127.0.0.1", served.port))
+    return stream
+
+
+async def _ask(served: Served, times: int) -> None:
+    async with await served.connect() as stream:
+        for _ in range(times):
+            await stream.send_all(GET)
+            assert (await stream.receive_some(1_000)).startswith(b"HTTP/1.1 200")

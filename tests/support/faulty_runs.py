@@ -1,0 +1,56 @@
+"""A run of the harness against a maker of `faulty_maker`, on loopback."""
+
+import time
+from typing import Any
+
+import trio
+
+from cambist.engine.conformance.auth import Credentials
+from cambist.engine.conformance.options import CheckOptions, read_place
+from cambist.engine.conformance.rules import Selection, Status
+from cambist.engine.conformance.run import RunReport, run_checks
+from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
+from support.faulty_serving import Server
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def options(port: int, **more: Any) -> CheckOptions:
+    """What a maker of the tests is judged with; `more` replaces settings."""
+    usual: dict[str, Any] = {
+        "base": read_place(f"http://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https")),
+        "credentials": Credentials(DOMAIN, ACCESS_KEY, SECRET.encode()),
+        "chain_id": CHAIN_ID,
+        "rfq_contract": CONTRACT,
+        "taker": TAKER,
+        "watch_s": 0.2,
+        "timeout_s": 5.0,
+        "quotes": 48,
+    }
+    return CheckOptions(**(usual | more))
+
+
+async def judge(maker: Maker, only: tuple[str, ...] = (), *, strict: bool = False, **more: Any) -> RunReport:
+    """Serve the maker, run the harness against it, stop."""
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(Server(maker).run)
+        selection = Selection(only=only, strict=strict)
+        report = await run_checks(options(port, selection=selection, **more), now_ms=now_ms)
+        nursery.cancel_scope.cancel()
+    return report
+
+
+def failed(report: RunReport) -> set[str]:
+    """Ids of the checks that failed."""
+    return {verdict.check.id for verdict in report.verdicts if verdict.status is Status.FAILED}
+
+
+def told(report: RunReport) -> str:
+    """Everything that did not pass, for the message of an assertion."""
+    return "\n".join(
+        f"{verdict.check.id}: {fault.where}: expected {fault.expected}, got {fault.got}"
+        for verdict in report.verdicts
+        for fault in verdict.faults
+    )

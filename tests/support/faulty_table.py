@@ -1,0 +1,513 @@
+"""The planted faults: what is wrong with the maker, and which checks must say so, no more and no fewer."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cambist.crypto.secp256k1 import CURVE_ORDER
+from support.faulty_maker import BLACKLISTED, USDC, WETH, Maker
+
+Apply = Callable[[Maker], None]
+
+
+class Planted(msgspec.Struct, frozen=True):
+    """One fault.
+
+    Attributes:
+        expects: ids of the checks that must fail, each of them and none besides.
+        apply: plants it.
+        only: what is run; the topics of `expects` unless said.
+        strict: run with --strict.
+        advised: ids that must be advised, among others.
+    """
+
+    expects: frozenset[str]
+    apply: Apply
+    only: tuple[str, ...] = ()
+    strict: bool = False
+    advised: frozenset[str] = frozenset()
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """For `Selection.only`."""
+        topics = {check.partition(".")[0] for check in self.expects | self.advised}
+        return self.only or tuple(sorted(f"{topic}.*" for topic in topics))
+
+
+def _plant(*expects: str, only: tuple[str, ...] = (), strict: bool = False) -> Callable[[Apply], Planted]:
+    return lambda apply: Planted(frozenset(expects), apply, only, strict)
+
+
+def _flags(*flags: str) -> Apply:
+    return lambda maker: maker.flags.update(flags)
+
+
+def flagged(flags: str, *expects: str, only: tuple[str, ...] = ()) -> Planted:
+    """A fault that is a lenience or a habit; several flags are joined by spaces."""
+    return Planted(frozenset(expects), _flags(*flags.split()), only)
+
+
+def entry(resource: str, key: str, changes: dict[str, Any], *expects: str, strict: bool = False) -> Planted:
+    """One entry of a resource with other members."""
+
+    def change(content: dict[str, Any]) -> dict[str, Any]:
+        return content | {key: content.get(key, {}) | changes}
+
+    def apply(maker: Maker) -> None:
+        maker.entries[resource] = change
+
+    return Planted(frozenset(expects), apply, (f"{resource}.*",), strict)
+
+
+def grid(changes: Any, *expects: str, strict: bool = False) -> Planted:
+    """The grid of WBTC/USDC, which no quote of `prices.*` needs."""
+
+    def apply(maker: Maker) -> None:
+        maker.entries["prices"] = lambda prices: prices | {"WBTC/USDC": changes}
+
+    return Planted(frozenset(expects), apply, ("prices.*",), strict)
+
+
+def body(resource: str, change: Callable[[bytes], bytes], *expects: str, strict: bool = False) -> Planted:
+    """A resource's body with other bytes."""
+
+    def apply(maker: Maker) -> None:
+        maker.raw[resource] = change
+
+    return Planted(frozenset(expects), apply, (f"{resource}.*", "resources.*"), strict)
+
+
+def terms(change: Callable[[Maker, dict[str, Any]], None], *expects: str) -> Planted:
+    """What is signed differs."""
+
+    def apply(maker: Maker) -> None:
+        maker.terms = lambda signed: change(maker, signed)
+
+    return Planted(frozenset(expects), apply, ("firm.*",))
+
+
+def order(change: Callable[[dict[str, Any]], None], *expects: str) -> Planted:
+    """What is sent differs from what was signed."""
+
+    def apply(maker: Maker) -> None:
+        maker.order = change
+
+    return Planted(frozenset(expects), apply, ("firm.*",))
+
+
+def domain(**changes: object) -> Planted:
+    """Signed for another domain."""
+
+    def apply(maker: Maker) -> None:
+        maker.domain |= changes
+
+    return Planted(frozenset({"firm.signature"}), apply, ("firm.*",))
+
+
+def first(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
+    """Another first message."""
+
+    def apply(maker: Maker) -> None:
+        maker.first = change
+
+    return Planted(frozenset(expects), apply, ("stream.*",))
+
+
+def update(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
+    """Other updates."""
+
+    def apply(maker: Maker) -> None:
+        maker.updates = change
+
+    return Planted(frozenset(expects), apply, ("stream.*",))
+
+
+def _set(name: str, value: object) -> Callable[[Maker, dict[str, Any]], None]:
+    def change(maker: Maker, signed: dict[str, Any]) -> None:
+        del maker
+        signed[name] = value
+
+    return change
+
+
+def _scale(key: str, factor: float) -> Callable[[Maker, dict[str, Any]], None]:
+    def change(maker: Maker, signed: dict[str, Any]) -> None:
+        del maker
+        signed[key] = int(signed[key] * factor)
+
+    return change
+
+
+def _swap_layout(maker: Maker, signed: dict[str, Any]) -> None:
+    del maker
+    signed["nonce_and_meta"] = signed["user"] << 96 | signed["random"]
+
+
+def _count(maker: Maker, signed: dict[str, Any]) -> None:
+    signed["nonce_and_meta"] = maker.counter << 160 | signed["user"]
+
+
+def _stride(maker: Maker, signed: dict[str, Any]) -> None:
+    signed["nonce_and_meta"] = (maker.nonce + (maker.counter << 72)) % (1 << 96) << 160 | signed["user"]
+
+
+def _clock(maker: Maker, signed: dict[str, Any]) -> None:
+    signed["nonce_and_meta"] = (maker.now_ms() * 1000 + maker.counter) << 190 & (1 << 256) - 1 | signed[
+        "user"
+    ]
+
+
+def _repeat(maker: Maker, signed: dict[str, Any]) -> None:
+    if maker.counter % 5 == 0:
+        signed["random"] = maker.nonce
+    signed["nonce_and_meta"] = signed["random"] << 160 | signed["user"]
+
+
+def _swap_assets(maker: Maker, signed: dict[str, Any]) -> None:
+    del maker
+    signed["maker_asset"], signed["taker_asset"] = signed["taker_asset"], signed["maker_asset"]
+
+
+def _late(ahead_s: int) -> Callable[[Maker, dict[str, Any]], None]:
+    def change(maker: Maker, signed: dict[str, Any]) -> None:
+        signed["expiry"] = maker.now_ms() // 1000 + ahead_s
+
+    return change
+
+
+def _high_s(wire: dict[str, Any]) -> None:
+    raw = bytes.fromhex(wire["signature"][2:])
+    s = CURVE_ORDER - int.from_bytes(raw[32:64], "big")
+    wire["signature"] = "0x" + (raw[:32] + s.to_bytes(32, "big") + bytes([55 - raw[64]])).hex()
+
+
+def _other_v(wire: dict[str, Any]) -> None:
+    wire["signature"] = wire["signature"][:-2] + ("00" if wire["signature"].endswith("1b") else "01")
+
+
+def _upper(wire: dict[str, Any]) -> None:
+    wire["signature"] = "0x" + wire["signature"][2:].upper()
+
+
+def _cut(wire: dict[str, Any]) -> None:
+    wire["signature"] = wire["signature"][:-4]
+
+
+def _numbers(wire: dict[str, Any]) -> None:
+    wire["makerAmount"] = int(wire["makerAmount"])
+
+
+def _no_expiry(wire: dict[str, Any]) -> None:
+    del wire["expiry"]
+
+
+def _other_maker(wire: dict[str, Any]) -> None:
+    wire["maker"] = WETH
+
+
+def _statuses(status: int) -> Apply:
+    def apply(maker: Maker) -> None:
+        maker.error_status = status
+
+    return apply
+
+
+def _label(maker: Maker) -> None:
+    maker.content_type = b"text/html"
+
+
+def _no_order(maker: Maker) -> None:
+    maker.firm_body = lambda answer: {"message": "try again"}
+
+
+def _null_order(maker: Maker) -> None:
+    maker.firm_body = lambda answer: answer | {"order": None}
+
+
+def _retire(maker: Maker) -> None:
+    maker.entries["pairs"] = lambda pairs: (
+        pairs if maker.requests < 5 else {key: pair for key, pair in pairs.items() if key != "WBTC/USDC"}
+    )
+
+
+def _retire_well(maker: Maker) -> None:
+    maker.entries["pairs"] = lambda pairs: (
+        pairs if maker.requests < 5 else {key: pair for key, pair in pairs.items() if key != "DAI/USDC"}
+    )
+
+
+def _incomplete_later(maker: Maker) -> None:
+    start = maker.counter
+    maker.first = lambda message: message if maker.counter == start + 1 else {"prices": message["prices"]}
+
+
+def _uneven(maker: Maker) -> None:
+    maker.firm_body = lambda answer: answer if maker.counter % 40 else {"message": "later"}
+
+
+def _twin(name: str) -> Callable[[bytes], bytes]:
+    def change(raw: bytes) -> bytes:
+        content = json.loads(raw)[name]
+        key, value = next(iter(content.items()))
+        twin = json.dumps({key: value})[1:-1].encode()
+        return raw.replace(b'": {"', b'": {' + twin + b', "', 1)
+
+    return change
+
+
+_ADDRESS = "0x" + "Ab" * 20
+_ENTRIES: dict[str, Planted] = {
+    "token id twice": body("tokens", _twin("tokens"), "tokens.unique-ids"),
+    "pair id twice": body("pairs", _twin("pairs"), "pairs.unique-ids"),
+    "grid twice": body("prices", _twin("prices"), "prices.unique-ids"),
+    "token address cut": entry("tokens", "DAI", {"address": "0x4444"}, "tokens.address"),
+    "decimals as text": entry("tokens", "DAI", {"decimals": "18"}, "tokens.decimals"),
+    "decimals 77": entry("tokens", "DAI", {"decimals": 77}, "tokens.decimals"),
+    "decimals true": entry("tokens", "DAI", {"decimals": True}, "tokens.decimals"),
+    "type NATIVE": entry("tokens", "DAI", {"type": "NATIVE"}, "tokens.type"),
+    "symbol a number": entry("tokens", "DAI", {"symbol": 4}, "tokens.texts"),
+    "base unknown": entry("pairs", "DAI/USDC", {"base": "GONE"}, "pairs.known-tokens"),
+    "base is quote": entry("pairs", "DAI/USDC", {"base": "USDC"}, "pairs.two-tokens"),
+    "liquidity as text": entry("pairs", "DAI/USDC", {"liquidityUSD": "5"}, "pairs.liquidity"),
+    "liquidity negative": entry("pairs", "DAI/USDC", {"liquidityUSD": -5}, "pairs.liquidity"),
+    "both directions": entry(
+        "pairs", "USDC/WETH", {"base": "USDC", "quote": "WETH", "liquidityUSD": 1}, "pairs.one-direction"
+    ),
+    "prices of no pair": entry("prices", "GONE/USDC", {}, "prices.known-pairs"),
+    "crossed": grid({"bids": [["61000", "1"]], "asks": [["60100", "1"]]}, "prices.uncrossed"),
+    "locked": grid({"bids": [["60100", "1"]], "asks": [["60100.0", "1"]]}, "prices.uncrossed"),
+    "bids rise": grid({"bids": [["59900", "1"], ["60000", "1"]], "asks": []}, "prices.sorted"),
+    "asks fall": grid({"bids": [], "asks": [["60200", "1"], ["60100", "1"]]}, "prices.sorted"),
+    "levels of numbers": grid({"bids": [[60000, 1]], "asks": []}, "prices.strings"),
+    "level of three": grid({"bids": [["60000", "1", "2"]], "asks": []}, "prices.level-form"),
+    "levels as objects": grid({"bids": [{"price": "60000", "amount": "1"}]}, "prices.level-form"),
+    "exponent": grid({"bids": [["6e4", "1"]], "asks": []}, "prices.decimals"),
+    "signed price": grid({"bids": [["+60000", "1"]], "asks": []}, "prices.decimals"),
+    "amount zero": grid({"bids": [["60000", "0.0"]], "asks": []}, "prices.positive"),
+    "bids null": grid({"bids": None, "asks": []}, "prices.side-form"),
+    "grid null": grid(None, "prices.grid-form"),
+    "strict: a side missing": grid({"bids": [["60000", "1"]]}, "prices.both-sides", strict=True),
+    "strict: key in a grid": grid({"bids": [], "asks": [], "t": 1}, "prices.unknown-keys", strict=True),
+    "strict: key in a token": entry("tokens", "DAI", {"logo": "x"}, "tokens.unknown-keys", strict=True),
+    "strict: decimals 0": entry("tokens", "DAI", {"decimals": 0}, "tokens.decimals-zero", strict=True),
+    "strict: no description": entry("tokens", "DAI", {"description": ""}, "tokens.description", strict=True),
+    "strict: key in a pair": entry("pairs", "DAI/USDC", {"fee": 1}, "pairs.unknown-keys", strict=True),
+    "strict: message": body(
+        "prices", lambda raw: raw[:-1] + b', "message": "hi"}', "resources.one-key", strict=True
+    ),
+    "message an object": body("tokens", lambda raw: raw[:-1] + b', "message": {}}', "resources.message"),
+    "prices unwrapped": body(
+        "prices", lambda raw: json.dumps(json.loads(raw)["prices"]).encode(), "prices.shape"
+    ),
+    "prices no JSON": body("prices", lambda raw: raw.replace(b'"', b"'"), "prices.json"),
+    "prices not a number": body("prices", lambda raw: raw.replace(b'"0.5"', b"NaN"), "prices.json"),
+    "tokens an array": body("tokens", lambda raw: b'{"tokens": []}', "tokens.shape"),
+}
+
+
+def _listed(addresses: list[str], *expects: str) -> Planted:
+    def apply(maker: Maker) -> None:
+        maker.entries["blacklist"] = lambda blacklist: [*blacklist, *addresses]
+
+    return Planted(frozenset(expects), apply, ("blacklist.*",))
+
+
+_WHOLE: dict[str, Planted] = {
+    "blacklisted twice": _listed([BLACKLISTED], "blacklist.unique"),
+    "blacklisted twice, in two cases": _listed([_ADDRESS, _ADDRESS.lower()], "blacklist.unique"),
+    "blacklisted nobody": _listed(["0x123"], "blacklist.addresses"),
+    "prices down": flagged("prices-500", "prices.status", only=("prices.*",)),
+    "prices hang": flagged("hang-prices", "prices.status", only=("prices.status",)),
+    "labelled HTML": _plant("tokens.content-type", only=("tokens.*",))(_label),
+    "errors are HTML": flagged("errors-html", "errors.json"),
+    "errors without text": flagged("errors-detail", "errors.text"),
+    "errors with status 200": Planted(
+        frozenset({"errors.unknown-path", "errors.wrong-method", "refuse.both-amounts"}),
+        _statuses(200),
+        ("errors.*", "refuse.both-amounts"),
+    ),
+    "any path": flagged("unknown-path", "errors.unknown-path"),
+    "any method": flagged("any-method", "errors.wrong-method"),
+    "a pair removed while quoted": _plant("life.retired")(_retire),
+}
+
+_FIRM: dict[str, Planted] = {
+    "domain of another chain": domain(chain_id=1),
+    "domain of another name": domain(name="AUGUSTUS RFQ"),
+    "domain of another contract": domain(contract=bytes(20)),
+    "signature in upper case": order(_upper, "firm.signature-form"),
+    "signature with high s": order(_high_s, "firm.signature-low-s"),
+    "signature with v 0": order(_other_v, "firm.signature-v"),
+    "signature cut": order(_cut, "firm.signature-length"),
+    "maker is somebody else": order(_other_maker, "firm.signature"),
+    "amount a number": order(_numbers, "firm.order-form"),
+    "no expiry": order(_no_expiry, "firm.order-form"),
+    "nonce layout swapped": terms(_swap_layout, "firm.user"),
+    "nonce zero": terms(
+        lambda maker, signed: signed.update(nonce_and_meta=signed["user"]),
+        "firm.nonce-set",
+        "firm.nonce-distinct",
+        "firm.nonce-unforeseeable",
+    ),
+    "nonce a counter": terms(_count, "firm.nonce-unforeseeable"),
+    "nonce in even steps": terms(_stride, "firm.nonce-unforeseeable"),
+    "nonce a clock": terms(_clock, "firm.nonce-unforeseeable"),
+    "nonce repeated": terms(_repeat, "firm.nonce-distinct"),
+    "expiry in a minute": terms(_late(60), "firm.expiry-life"),
+    "expiry in milliseconds": terms(_late(1_000_000_000_000_000), "firm.expiry-unit"),
+    "expiry never": terms(_set("expiry", 0), "firm.expiry-life"),
+    "taker not echoed": terms(_set("taker", bytes(20)), "firm.echo-taker"),
+    "assets swapped": terms(_swap_assets, "firm.echo-assets"),
+    "makerAmount shrunk by 1 %": terms(
+        _scale("maker_amount", 0.99),
+        "firm.echo-amount",
+        "firm.price-sell-base",
+        "firm.price-sell-quote",
+    ),
+    "takerAmount raised by 1 %": terms(
+        _scale("taker_amount", 1.01),
+        "firm.echo-amount",
+        "firm.price-buy-base",
+        "firm.price-buy-quote",
+    ),
+    "best price for any size": flagged(
+        "top-only",
+        "firm.price-sell-base",
+        "firm.price-buy-base",
+        "firm.price-sell-quote",
+        "firm.price-buy-quote",
+        only=("firm.*",),
+    ),
+    "inverted wrongly": flagged(
+        "uninverted", "firm.price-sell-quote", "firm.price-buy-quote", only=("firm.*",)
+    ),
+    "addresses in one case": flagged("case-sensitive", "firm.address-case", only=("firm.*",)),
+    "keys of the request refused": flagged("known-keys", "firm.unknown-keys", only=("firm.*",)),
+    "never an order": _plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_no_order),
+    "order null": _plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_null_order),
+    "refuses all": flagged("firm-500", "firm.quotes", only=("firm.quotes",)),
+    "blacklisted user an error": flagged("blacklist-error", "firm.blacklisted", only=("firm.*",)),
+    "quotes one of forty badly": _plant("load.answers")(_uneven),
+    "nonce repeated under load": Planted(
+        frozenset({"load.distinct-nonces"}),
+        lambda maker: setattr(maker, "terms", lambda signed: _repeat(maker, signed)),
+    ),
+}
+
+_REFUSE: dict[str, Planted] = {
+    "both amounts taken": flagged("both-amounts", "refuse.both-amounts"),
+    "any depth signed": flagged("over-depth", "refuse.over-depth"),
+    "zero signed": flagged("zero", "refuse.zero-amount"),
+    "a loose parser": flagged(
+        "loose-amounts zero",
+        "refuse.zero-amount",
+        "refuse.fraction",
+        "refuse.exponent",
+        "refuse.loose-amount",
+    ),
+    "any taker": flagged("any-taker", "refuse.malformed-taker", "refuse.missing-taker", "refuse.wrong-taker"),
+    "any user": flagged("any-user", "refuse.malformed-user", "refuse.missing-user", "refuse.wrong-type"),
+    "any pair": flagged("any-pair", "refuse.unlisted-pair", "refuse.same-token"),
+    "disabled pairs signed": flagged("any-side", "refuse.disabled-pair", "refuse.silent-side"),
+    "broken JSON mended": flagged("any-json", "refuse.malformed-json", "refuse.not-an-object"),
+    "quotes on 500": Planted(
+        frozenset({"errors.text"}), _flags("errors-detail"), ("refuse.*", "errors.text")
+    ),
+}
+
+_AUTH: dict[str, Planted] = {
+    "stale taken": flagged("stale", "auth.stale", "auth.timestamp-unit"),
+    "future taken": flagged("future", "auth.future"),
+    "25 s refused": flagged("impatient", "auth.within-tolerance"),
+    "seconds taken": flagged("seconds", "auth.timestamp-unit"),
+    "body not signed": flagged("unsigned-body", "auth.body-swapped"),
+    "timestamp not signed": flagged("unsigned-time", "auth.timestamp-unsigned"),
+    "query not signed": flagged("any-query", "auth.query-added", "auth.query-dropped"),
+    "query left out of what is signed": flagged("path-only", "auth.query-signed", "auth.query-added"),
+    "path not signed": flagged("any-path", "auth.path-altered"),
+    "prefix not signed": flagged("no-prefix", "auth.prefix-stripped"),
+    "method not signed": flagged("any-signed-method", "auth.method-confused"),
+    "any access key": flagged("any-access-key", "auth.wrong-access-key"),
+    "any domain": flagged("any-domain", "auth.wrong-domain"),
+    "domain optional": flagged("optional-DOMAIN", "auth.missing-header"),
+    "signature optional": flagged("optional-SIGNATURE", "auth.missing-header"),
+    "signature never compared": flagged(
+        "any-signature",
+        "auth.wrong-secret",
+        "auth.timestamp-unsigned",
+        "auth.path-altered",
+        "auth.prefix-stripped",
+        "auth.query-added",
+        "auth.query-dropped",
+        "auth.method-confused",
+        "auth.body-swapped",
+    ),
+    "blacklist without a signature": flagged("open-blacklist", "auth.unsigned"),
+    "the right signature told": flagged("leak", "auth.no-leak"),
+    "authentication answers 500": Planted(
+        frozenset({"auth.missing-header", "auth.stale"}),
+        _statuses(500),
+        ("auth.missing-header", "auth.stale"),
+    ),
+}
+
+
+def _drop_blacklist(message: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if key != "blacklist"}
+
+
+def _cross(message: dict[str, Any]) -> dict[str, Any]:
+    return message | {"prices": {"WETH/USDC": {"bids": [["3001", "1"]], "asks": [["3000.5", "1"]]}}}
+
+
+_STREAM: dict[str, Planted] = {
+    "first message incomplete": first(_drop_blacklist, "stream.first-complete", "stream.reconnect"),
+    "first message only once": _plant("stream.reconnect", only=("stream.*",))(_incomplete_later),
+    "first message of another book": first(
+        lambda message: message | {"pairs": {}, "prices": {}}, "stream.first-agrees", "stream.agrees"
+    ),
+    "an order in the updates": update(lambda message: message | {"order": {}}, "stream.no-order"),
+    "another key in the updates": update(lambda message: message | {"type": "update"}, "stream.keys"),
+    "updates are arrays": update(lambda message: [message], "stream.object"),
+    "updates are no JSON": update(lambda message: "tick", "stream.object"),
+    "updates cross": update(_cross, "stream.grids"),
+    "a token of the updates cut": update(
+        lambda message: message | {"tokens": {"DAI": {"address": USDC}}}, "stream.entries"
+    ),
+    "the blacklist again": update(
+        lambda message: message | {"blacklist": [BLACKLISTED]}, "stream.blacklist-new"
+    ),
+    "the socket disables what HTTP quotes": update(
+        lambda message: message | {"prices": {"WBTC/USDC": {}}}, "stream.agrees"
+    ),
+    "the socket open to all": flagged("open-socket", "stream.unsigned", "stream.wrong-signature"),
+    "nothing on the socket": flagged("silent-socket", "stream.first-complete", "stream.reconnect"),
+    "no pong": flagged("deaf-socket", "stream.ping", only=("stream.ping", "stream.handshake")),
+    "dies of a client's message": flagged(
+        "dies-on-chatter", "stream.one-way", only=("stream.one-way", "stream.handshake")
+    ),
+}
+
+_HOSTILE: dict[str, Planted] = {
+    "dies of noise": flagged("dies", "hostile.survives", only=("hostile.*",)),
+    "no answer to noise": flagged("sulks", "hostile.garbage", only=("hostile.garbage",)),
+    "answers out of order": flagged("shuffles", "hostile.pipelined", only=("hostile.pipelined",)),
+    "one connection at a time": flagged(
+        "one-at-a-time",
+        "hostile.half-request",
+        "hostile.survives",
+        only=("hostile.half-request", "hostile.survives"),
+    ),
+    "expects a head in one piece": flagged(
+        "one-read", "hostile.split-request", only=("hostile.split-request",)
+    ),
+    "forgives lengths": flagged(
+        "forgives-lengths", "hostile.two-lengths", "hostile.length-and-chunked", only=("hostile.*",)
+    ),
+}
+
+PLANTED: dict[str, Planted] = _ENTRIES | _WHOLE | _FIRM | _REFUSE | _AUTH | _STREAM | _HOSTILE
+
+RETIRED_WELL = _plant(only=("life.*",))(_retire_well)

@@ -1,0 +1,60 @@
+"""A program for tests of several processes: `parent` listens and keeps children; without it, a child."""
+
+import os
+import signal
+import sys
+
+import trio
+
+from cambist.config.server import ServerSettings
+from cambist.engine.server import Call, Reply, Router, Server, Surface
+from cambist.engine.server.processes import inherited_listener, parent_ended, process_place, run_processes
+from cambist.feeds.net.streams import listen
+
+SETTINGS = ServerSettings(processes=2, drain_s=5)
+
+
+def who(call: Call) -> Reply:
+    place = process_place()
+    return Reply(200, b"%d %d %d" % (os.getpid(), place.index, place.count))
+
+
+async def serve() -> None:
+    surface = Surface(lambda error, request_id: b"{}")
+    surface.plain("GET", "/", who)
+    router = Router(surface.encode_error)
+    router.mount(surface)
+    server = Server(router, SETTINGS, wall_ms=lambda: 0)
+    listener = inherited_listener()
+    assert listener is not None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(drain_when_told, server)
+        nursery.start_soon(drain_when_alone, server)
+        await server.serve(listener)
+        nursery.cancel_scope.cancel()
+
+
+async def drain_when_told(server: Server) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            server.drain()
+
+
+async def drain_when_alone(server: Server) -> None:
+    await parent_ended()
+    server.drain()
+
+
+def main() -> None:
+    if sys.argv[1:] != ["parent"]:
+        trio.run(serve)
+        return
+    with listen("127.0.0.1", 0) as listener:
+        sys.stdout.write(f"{listener.getsockname()[1]}\n")
+        sys.stdout.flush()
+        command = [sys.executable, __file__]
+        sys.exit(trio.run(run_processes, SETTINGS, command, listener))
+
+
+if __name__ == "__main__":
+    main()

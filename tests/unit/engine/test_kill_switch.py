@@ -1,0 +1,145 @@
+"""The kill switch: what its file may say, who may write it, what happens when it cannot be understood."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cambist.engine.safety.halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
+from cambist.engine.safety.kill_switch import WATCH_EVERY_S, KillSwitch
+
+SCOPES = st.one_of(
+    st.just("all"),
+    st.integers(1, 10**9).map("chain {}".format),
+    st.builds("pair {} {}".format, st.integers(1, 10**9), st.sampled_from(["WETH/USDC", "a b", "ß"])),
+)
+
+
+@given(scopes=st.lists(SCOPES, min_size=1, max_size=6))
+def test_what_is_written_is_read_back(scopes: list[str]) -> None:
+    halts = NOTHING_HALTED
+    for scope in scopes:
+        halts = halts.with_scope(scope)
+    assert parse_halts(halts.text()) == halts
+    for scope in scopes:
+        halts = halts.without_scope(scope)
+    assert halts == NOTHING_HALTED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "everything",
+        "chain",
+        "chain x",
+        "pair 1",
+        "chain 1\nstop",
+        "# only a remark",
+        "chain 0",
+        "ALL",
+    ],
+)
+def test_what_names_nothing_or_is_not_understood_stops_everything(text: str) -> None:
+    halts = parse_halts(text)
+    assert halts.everything
+    assert halts.reason
+
+
+def test_scopes() -> None:
+    halts = parse_halts("# maintenance\nchain 137\npair 1 WETH/USDC\n")
+    assert halts.stops_chain(137)
+    assert not halts.stops_chain(1)
+    assert halts.pairs == {(1, "WETH/USDC")}
+    assert halts.with_scope("all").without_scope("all") == NOTHING_HALTED
+
+
+class Recorder:
+    def __init__(self) -> None:
+        self.seen: list[Halts] = []
+
+    def __call__(self, halts: Halts) -> None:
+        self.seen.append(halts)
+
+
+def test_a_file_that_is_there_at_the_start_counts(tmp_path: Path) -> None:
+    path = tmp_path / "halt"
+    path.touch()
+    assert KillSwitch(path, Recorder()).halts.everything
+
+
+def test_stop_and_resume_write_the_file_that_others_follow(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "halt"
+    changes = Recorder()
+    mine, other = KillSwitch(path, changes), KillSwitch(path, Recorder())
+    mine.stop("chain 137")
+    assert path.read_text() == "chain 137\n"
+    mine.stop("pair 1 WETH/USDC")
+    other.look()
+    assert other.halts == mine.halts == parse_halts("chain 137\npair 1 WETH/USDC")
+    mine.resume("chain 137")
+    mine.resume("pair 1 WETH/USDC")
+    assert not path.exists()
+    other.look()
+    assert other.halts == NOTHING_HALTED
+    assert len(changes.seen) == 4
+    assert [entry.name for entry in path.parent.iterdir()] == []
+
+
+def test_a_scope_that_is_none_changes_nothing(tmp_path: Path) -> None:
+    switch = KillSwitch(tmp_path / "halt", Recorder())
+    with pytest.raises(ValueError, match="not `all`"):
+        switch.stop("chain\nall")
+    assert switch.halts == NOTHING_HALTED
+
+
+def test_a_file_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:
+    (tmp_path / "halt").mkdir()
+    halts = KillSwitch(tmp_path / "halt", Recorder()).halts
+    assert halts.everything
+    assert "cannot be read" in halts.reason
+    large = tmp_path / "large"
+    large.write_text("chain 1\n" * (HALT_FILE_BYTES_MAX // 8 + 1))
+    assert "larger" in KillSwitch(large, Recorder()).halts.reason
+
+
+def test_stopping_works_in_this_process_where_the_file_cannot_be_written(tmp_path: Path) -> None:
+    folder, changes = tmp_path / "state", Recorder()
+    switch = KillSwitch(folder / "halt", changes)
+    folder.write_text("a file where the folder should be")
+    with pytest.raises(OSError, match="state"):
+        switch.stop("all")
+    assert switch.halts.everything
+    assert [halts.everything for halts in changes.seen] == [True]
+
+
+async def test_signals_and_the_file_are_followed_within_a_tenth_of_a_second(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    path = tmp_path / "halt"
+    switch = KillSwitch(path, Recorder())
+    assert WATCH_EVERY_S < 0.05
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(switch.watch)
+        nursery.start_soon(switch.heed_signals)
+        await trio.testing.wait_all_tasks_blocked()
+        seen = []
+        path.touch()
+        await trio.sleep(0.05)
+        seen.append(switch.halts.everything)
+        path.unlink()
+        await trio.sleep(0.05)
+        seen.append(switch.halts.everything)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(os.getpid(), number)
+            await trio.testing.wait_all_tasks_blocked()
+            seen.append(switch.halts.everything)
+            seen.append(path.exists() and path.read_text() == "all\n")
+        assert seen == [True, False, True, True, False, False]
+        nursery.cancel_scope.cancel()
