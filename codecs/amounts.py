@@ -7,14 +7,15 @@
   exponent, no NaN.
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
 
-A column of decimals (the prices of a book's side, or its amounts) is read as a whole: one pass of C over the
-joined texts for what one by one takes a call each, and the last columns seen are remembered. What that pass
-does not take is read one by one, so that nothing is taken or refused differently, and the refusal has a name.
+A column of decimals (the prices of a book's side, or its amounts) is read as a whole: a pass of C over the
+joined texts instead of a call for each. What that does not take is read one by one, so that nothing is taken
+or refused differently, and a refusal has a name.
 
 Source: document 1, "Resources" (raw units); document 3, price grid; design, "Amounts".
 """
 
 from collections.abc import Callable, Sequence
+from operator import mul
 
 import msgspec
 
@@ -26,7 +27,6 @@ POWERS_OF_TEN: tuple[int, ...] = tuple(
 )
 
 _DECIMAL_CHARS_MAX = limits.DECIMAL_WHOLE_DIGITS_MAX + 1 + limits.DECIMAL_FRACTION_DIGITS_MAX
-_COLUMN_BYTES = b"0123456789.,"
 _SHORT_CHARS_MAX = min(limits.DECIMAL_WHOLE_DIGITS_MAX, limits.DECIMAL_FRACTION_DIGITS_MAX)
 _decode_integers = msgspec.json.Decoder(list[int]).decode
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
@@ -105,11 +105,15 @@ def _parse_column(texts: Sequence[str]) -> tuple[list[int], int]:
         ValueError, TypeError: they have to be read one by one.
     """
     joined = ",".join(texts)
+    shape = joined.encode().translate(None, b"0123456789")
+    commas, points = shape.count(b","), shape.count(b".")
     if (
-        joined.encode().translate(None, _COLUMN_BYTES)  # something else than digits, points and commas
-        or max(map(len, texts)) > _SHORT_CHARS_MAX
+        commas != len(texts) - 1  # one inside a text
+        or commas + points != len(shape)  # something that is no digit
+        or not joined
         or ",." in joined
         or joined.startswith(".")
+        or max(map(len, texts)) > _SHORT_CHARS_MAX
     ):
         raise ValueError
     digits = joined.replace(".", "")
@@ -117,22 +121,29 @@ def _parse_column(texts: Sequence[str]) -> tuple[list[int], int]:
         mantissas = [*map(int, digits.split(","))]
     else:
         mantissas = _decode_integers(f"[{digits}]")
-    if len(mantissas) != len(texts):  # a comma inside a text
-        raise ValueError
+    if points == len(texts):
+        first = texts[0]
+        point = first.find(".") - len(first)  # counted from the end
+        if point < -1 and _all_have(".", point, texts):  # as many decimals in each: the usual feed
+            return mantissas, -1 - point
     scales = [len(text.partition(".")[2]) for text in texts]
-    if len(joined) - len(digits) != len(texts) - scales.count(
-        0
-    ):  # two points in one text, or nothing after one
+    if points != len(texts) - scales.count(0):  # two points in one text, or nothing after one
         raise ValueError
     return _at_finest(mantissas, scales)
+
+
+def _all_have(char: str, place: int, texts: Sequence[str]) -> bool:
+    try:
+        return [text[place] for text in texts].count(char) == len(texts)
+    except IndexError:  # a shorter text
+        return False
 
 
 def _at_finest(mantissas: list[int], scales: list[int]) -> tuple[list[int], int]:
     """All at the largest of their scales, and that scale."""
     finest = max(scales)
-    if scales.count(finest) == len(scales):
-        return mantissas, finest
-    return [m * POWERS_OF_TEN[finest - s] for m, s in zip(mantissas, scales, strict=True)], finest
+    factors = POWERS_OF_TEN[finest::-1]
+    return [*map(mul, mantissas, map(factors.__getitem__, scales))], finest
 
 
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:

@@ -115,7 +115,10 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """Document 3, POST /firm request: exactly one of the two amounts is given, the other is None."""
+    """Document 3, POST /firm request: exactly one of the two amounts is given, the other is None.
+
+    Not guaranteed: that it is exactly one; who answers the request sees which it is, or that it is not.
+    """
 
     maker_asset: str
     taker_asset: str
@@ -123,11 +126,6 @@ class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
     taker_amount: str | None = None
     user_address: str
     taker_address: str
-
-    def __post_init__(self) -> None:
-        if (self.maker_amount is None) is (self.taker_amount is None):
-            got = "neither" if self.maker_amount is None else "both"
-            raise ValueError(f"Expected exactly one of makerAmount and takerAmount, got {got}")
 
 
 class FirmOrder(Struct, frozen=True, rename="camel"):
@@ -149,6 +147,28 @@ class FirmResponse(Struct, frozen=True, omit_defaults=True):
 
     order: FirmOrder | UnsetType = UNSET
     message: str | None = None
+
+
+def encode_firm_quote(
+    nonce_and_meta: int,
+    expiry_s: int,
+    maker_asset: str,
+    taker_asset: str,
+    maker: str,
+    taker: str,
+    maker_amount: str | int,
+    taker_amount: str | int,
+    signature: bytes,
+) -> bytes:
+    """As `encode(FirmResponse(FirmOrder(...)))`, in half the time.
+
+    Not guaranteed: JSON, unless the texts are validated addresses and digits.
+    """
+    return (
+        f'{{"order":{{"nonceAndMeta":"{nonce_and_meta}","expiry":{expiry_s},"makerAsset":"{maker_asset}",'
+        f'"takerAsset":"{taker_asset}","maker":"{maker}","taker":"{taker}","makerAmount":"{maker_amount}",'
+        f'"takerAmount":"{taker_amount}","signature":"0x{signature.hex()}"}}}}'
+    ).encode()
 
 
 class ErrorBody(Struct, frozen=True):

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..config.errors import InvalidInput
 from .eip712 import Members, Types, fixed_bytes, integer_bits, split_array
-from .keccak import KECCAK_EMPTY, keccak256
+from .keccak import KECCAK_EMPTY, keccak256, typed_digest
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -55,26 +55,32 @@ class CompiledStruct:
             "join": b"".join,
         }
         for struct in structs:
-            source = _function_source(struct, structs, types.type_hash(struct))
+            source = _function_source(struct, structs[struct], types.type_hash(struct))
             exec(compile(source, f"<eip712 {struct}>", "exec"), scope)  # noqa: S102  the text is ours
         self._scope = scope
         self.hash_struct: Callable[[Any], bytes] = scope[f"hash_{name}"]
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
         """A function object -> digest32 for one domain, with its prefix made once."""
-        prefix34, hash_struct, keccak = b"\x19\x01" + domain_separator32, self.hash_struct, keccak256
-
-        def digest(value: Any) -> bytes:
-            return keccak(prefix34 + hash_struct(value))
-
-        return digest
+        return self._digest_function(domain_separator32, "digest", "value", "value.")
 
     def members_digest_for(self, domain_separator32: bytes) -> Callable[..., bytes]:
         """As `digest_for`, of the members' values in their order, for those who have no object yet."""
-        scope = {**self._scope, "prefix34": b"\x19\x01" + domain_separator32}
-        source = _members_source(self.name, self.structs[self.name], self.type_hash)
+        arguments = ", ".join(attribute_name(member) for member, _ in self.structs[self.name])
+        return self._digest_function(domain_separator32, "digest_of_members", arguments, "")
+
+    def _digest_function(
+        self, domain_separator32: bytes, name: str, arguments: str, path: str
+    ) -> Callable[..., bytes]:
+        members = self.structs[self.name]
+        source = (
+            f"def {name}({arguments}):\n"
+            f"{_encoding_source(self.name, members, self.type_hash, path)}"
+            f"    return typed_digest(encoded)\n"
+        )
+        scope = {**self._scope, "typed_digest": typed_digest(b"\x19\x01" + domain_separator32)}
         exec(compile(source, f"<eip712 {self.name}>", "exec"), scope)  # noqa: S102  the text is ours
-        digest: Callable[..., bytes] = scope["members_digest"]
+        digest: Callable[..., bytes] = scope[name]
         return digest
 
     def __repr__(self) -> str:
@@ -97,30 +103,18 @@ def _refused(struct: str, value: Any, error: Exception) -> InvalidInput:
     return InvalidInput(str(error), field=struct, expected="members of their types", got=type(value).__name__)
 
 
-def _function_source(struct: str, structs: Mapping[str, Members], type_hash: bytes) -> str:
+def _function_source(struct: str, members: Members, type_hash: bytes) -> str:
     """The text of `hash_<struct>(value)`."""
-    values = {member: f"value.{attribute_name(member)}" for member, _ in structs[struct]}
-    encoding = _encoding_source(struct, structs[struct], type_hash, values, "value")
+    encoding = _encoding_source(struct, members, type_hash, "value.")
     return f"def hash_{struct}(value):\n{encoding}    return keccak256(encoded)\n"
 
 
-def _members_source(struct: str, members: Members, type_hash: bytes) -> str:
-    """The text of `members_digest(member, ...)`."""
-    values = {member: attribute_name(member) for member, _ in members}
-    encoding = _encoding_source(struct, members, type_hash, values, "None")
-    arguments = ", ".join(values.values())
-    return (
-        f"def members_digest({arguments}):\n{encoding}    return keccak256(prefix34 + keccak256(encoded))\n"
-    )
-
-
-def _encoding_source(
-    struct: str, members: Members, type_hash: bytes, values: Mapping[str, str], blamed: str
-) -> str:
-    """The lines that make `encoded`: type hash and words of the members, whose values are expressions."""
+def _encoding_source(struct: str, members: Members, type_hash: bytes, path: str) -> str:
+    """The lines that make `encoded`: type hash and words of the members, attributes of `path` or names."""
+    blamed = path.rstrip(".") or "None"
     pieces: list[str | bytes] = [type_hash]
     for member, type_name in members:
-        for piece in _pieces(type_name, values[member]):
+        for piece in _pieces(type_name, f"{path}{attribute_name(member)}"):
             if isinstance(piece, bytes) and isinstance(pieces[-1], bytes):
                 pieces[-1] += piece
             else:

@@ -34,6 +34,7 @@ _BLOCK_BYTES = 64
 _INNER_PAD = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
 _TIMESTAMP_DIGITS_MAX = 16
+_TOLERANCE_MS = limits.AUTH_TOLERANCE_MS
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
 
@@ -227,7 +228,7 @@ class RequestVerifier:
                 TIMESTAMP_HEADER, f"expected milliseconds since the Unix epoch, got {_text(timestamp)}"
             )
         ahead_ms = int(timestamp) - now_ms
-        if not -limits.AUTH_TOLERANCE_MS <= ahead_ms <= limits.AUTH_TOLERANCE_MS:
+        if not -_TOLERANCE_MS <= ahead_ms <= _TOLERANCE_MS:
             raise _stale(ahead_ms)
         if self._strip_prefix:
             rest = target.removeprefix(self._strip_prefix)

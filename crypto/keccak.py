@@ -55,6 +55,15 @@ class _PerThread(threading.local):
         return self.state
 
 
+class _PerTypedDigest(_PerThread):
+    """What the calls of one thread and one prefix write to."""
+
+    def __init__(self, prefix34: bytes) -> None:
+        super().__init__()
+        self.whole = _raw_api.ffi.new("uint8_t[]", prefix34 + bytes(_DIGEST_BYTES))
+        self.inner32 = self.whole + len(prefix34)
+
+
 def _library(function: str) -> Any:
     """pycryptodome's C library if it is reached through cffi and has a function, else None."""
     library: Any = getattr(_keccak, "_raw_keccak_lib", None)
@@ -121,7 +130,33 @@ def _agrees(form: Callable[[bytes], bytes]) -> bool:
         return False
 
 
-keccak256: Callable[[bytes], bytes] = proven(one_shot(), reused_state())
+_one_shot = one_shot()
+keccak256: Callable[[bytes], bytes] = proven(_one_shot, reused_state())
 """keccak256(data: bytes) -> digest32. Safe from any thread. `data` is bytes, not a view or a bytearray."""
+
+
+def typed_digest(prefix34: bytes) -> Callable[[bytes], bytes]:
+    """A function encoded -> keccak256(prefix34 || keccak256(encoded)): the last two steps of EIP-712.
+
+    The inner digest is written straight behind the prefix, which saves its way through Python.
+    """
+    if keccak256 is not _one_shot:
+        return lambda encoded: keccak256(prefix34 + keccak256(encoded))
+    digest, mine = _library("keccak_oneshot").keccak_oneshot, _PerTypedDigest(prefix34)
+    whole_bytes = len(prefix34) + _DIGEST_BYTES
+
+    def typed(encoded: bytes) -> bytes:
+        here = mine
+        if digest(
+            encoded, len(encoded), here.inner32, _DIGEST_BYTES, _CAPACITY_BYTES, _ROUNDS, _KECCAK_PADDING
+        ) or digest(
+            here.whole, whole_bytes, here.digest32, _DIGEST_BYTES, _CAPACITY_BYTES, _ROUNDS, _KECCAK_PADDING
+        ):
+            return keccak256_public(prefix34 + keccak256_public(encoded))
+        digest32: bytes = here.view[:]
+        return digest32
+
+    return typed
+
 
 KECCAK_EMPTY = keccak256(b"")

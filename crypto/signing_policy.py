@@ -28,7 +28,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
     expiry_max_s: int
 
     def check(
-        self, *, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
+        self, chain_id: int, contract: bytes, token: bytes, amount: int, expiry_s: int, now_s: int
     ) -> None:
         """Pass, or raise PolicyError that says which bound was hit.
 
@@ -65,10 +65,11 @@ class PolicedKey:
         policy: its policy.
     """
 
-    __slots__ = ("_key", "address", "policy")
+    __slots__ = ("_check", "_sign", "address", "policy")
 
     def __init__(self, key: SigningKey, policy: SigningPolicy) -> None:
-        self._key = key
+        self._sign = key.sign
+        self._check = policy.check
         self.policy = policy
         self.address = key.address
 
@@ -93,10 +94,8 @@ class PolicedKey:
 
         Not guaranteed: that the digest is of what the arguments say; the caller hashes the same values.
         """
-        self.policy.check(
-            chain_id=chain_id, contract=contract, token=token, amount=amount, expiry_s=expiry_s, now_s=now_s
-        )
-        return self._key.sign(digest32)
+        self._check(chain_id, contract, token, amount, expiry_s, now_s)
+        return self._sign(digest32)
 
     def __repr__(self) -> str:
         return f"PolicedKey({to_checksum(self.address)})"

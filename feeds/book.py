@@ -35,7 +35,7 @@ from ..codecs.amounts import POWERS_OF_TEN, parse_decimals
 from ..codecs.maker_messages import Level, PriceGrid
 from ..config.errors import InvalidInput
 
-COLUMNS_REMEMBERED = 4_096  # of prices, and as many of amounts: 20 MB in all at 20 levels
+COLUMNS_REMEMBERED = 2_048  # of prices, and as many of amounts: 12 MB at 20 levels
 COLUMN_REMEMBERED_MAX = 64  # levels; longer columns are not remembered
 
 

@@ -32,6 +32,7 @@ class Request(Struct, gc=False):
         path, query: the target split at its first `?`; query is None without one.
         http_minor: 0 or 1. An HTTP/1.0 client does not know chunks.
         headers: in order; names in lower case, values without the white space around them.
+        fields: the headers by name; the values of a repeated one joined by commas.
         keep_alive: False for the last request that is read from this connection: the answer says so.
         body: decoded; trailers are dropped.
     """
@@ -43,6 +44,7 @@ class Request(Struct, gc=False):
     http_minor: int
     headers: Headers
     keep_alive: bool
+    fields: dict[bytes, bytes]
     body: bytes = b""
 
 

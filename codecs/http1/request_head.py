@@ -20,9 +20,8 @@ from ...config.errors import (
     TargetTooLong,
     UnknownMethodOrCoding,
 )
-from .events import Headers
 from .fields import bare_line_feed
-from .framing import body_length, has_option, joined, persists
+from .framing import body_length, has_option, persists
 
 METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"PUT", b"PATCH", b"DELETE")
 
@@ -106,9 +105,9 @@ def parser_fault(reason: str, head: bytes, http_minor: int) -> HttpFault:
 
 
 def request_framing(
-    method: bytes, http_minor: int, headers: Headers, body_bytes_max: int
+    method: bytes, http_minor: int, fields: dict[bytes, bytes], body_bytes_max: int
 ) -> tuple[int, bool, bool, bool]:
-    """Decide host, body and persistence from the header section.
+    """Decide host, body and persistence from the header section, `joined`.
 
     An upgrade is a WebSocket handshake or nothing: GET, HTTP/1.1, no body, `Connection: upgrade` and
     exactly `Upgrade: websocket`. Every other offer (h2c, a list, a POST) is ignored, as RFC 9110 7.8
@@ -125,7 +124,6 @@ def request_framing(
         ExpectationFailed: an expectation but `100-continue`.
         BodyTooLarge: a length over `body_bytes_max`.
     """
-    fields = joined(headers)
     host = fields.get(b"host")
     if host is None:
         if http_minor == 1:

@@ -84,6 +84,7 @@ def encode_stream_head(
     keep_alive: bool = True,
     chunked: bool = True,
     date: bytes | None = None,
+    lines: bytes = b"",
 ) -> bytes:
     """The head of a response whose body comes piece by piece.
 
@@ -92,6 +93,7 @@ def encode_stream_head(
         chunked: the client spoke HTTP/1.1: the pieces go through `encode_chunk` and end in `LAST_CHUNK`.
             False for HTTP/1.0: the pieces are written as they are and the end is the connection's close,
             so `keep_alive` counts for nothing. After HEAD no piece is written at all.
+        lines: as `encode_response`.
 
     Raises:
         ValueError: as `encode_response`.
@@ -99,9 +101,10 @@ def encode_stream_head(
     if status in _WITHOUT_CONTENT:
         raise ValueError(f"a {status} has no body")
     start = _head_start(status, content_type, b"keep-alive" if keep_alive and chunked else b"close")
-    return b"%b%b%b%b\r\n" % (
+    return b"%b%b%b%b%b\r\n" % (
         start,
         _date_line(date),
+        lines,
         render_fields(extra_headers),
         b"transfer-encoding: chunked\r\n" if chunked else b"",
     )

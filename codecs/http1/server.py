@@ -21,7 +21,7 @@ from ...config.errors import HeadersTooLarge, HttpFault, TargetTooLong, Transiti
 from .chunked import ChunkedBody
 from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
 from .fields import FieldSink, check_unfinished
-from .framing import CHUNKED
+from .framing import CHUNKED, joined
 from .limits import Http1Limits
 from .request_head import (
     match_request_line,
@@ -171,13 +171,14 @@ class ServerConnection:
 
         http_minor = 1 if minor == b"1" else 0
         headers = self._parse_fields(buffer[start:end], http_minor)
+        fields = joined(headers)
         length, keep_alive, expects_continue, websocket = request_framing(
-            method, http_minor, headers, limits.body_bytes_max
+            method, http_minor, fields, limits.body_bytes_max
         )
         self.requests += 1
         if self.requests >= limits.requests_per_connection_max:
             keep_alive = False
-        request = Request(method, target, path, query, http_minor, headers, keep_alive)
+        request = Request(method, target, path, query, http_minor, headers, keep_alive, fields)
         if websocket:
             return self._upgrade(request)
         if 0 <= length <= len(buffer) - end:

@@ -1,15 +1,22 @@
 """`cambist demo`: what works today, run before your eyes."""
 
 import click
+import trio
 from rich.console import Console
 
 from ..demo.foundations import run_foundations
+from ..demo.market_maker import run_market_maker
+from ..telemetry.logs import configure_logs
 
 
 @click.command(short_help="See what works today, in one go.")
 def demo() -> None:
-    """Run what works today in one process: sign, verify and tamper with quotes and orders.
+    """Run what works today in one process: a market maker that is quoted, stopped and checked, then what it
+    stands on: signed requests and signed orders.
 
-    Keys are throw-away, nothing is written and nothing is sent anywhere.
+    Keys are throw-away; files are in a temporary folder; nothing leaves this machine.
     """
-    run_foundations(Console())
+    configure_logs()
+    console = Console()
+    trio.run(run_market_maker, console)
+    run_foundations(console)

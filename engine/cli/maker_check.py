@@ -42,6 +42,7 @@ class _Address(click.ParamType[bytes]):
 
 
 _ADDRESS = _Address()
+_FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
 @click.command("check", short_help="Judge any market maker against the document.")
@@ -104,6 +105,13 @@ _ADDRESS = _Address()
     "--timeout", type=click.FloatRange(0.05, 60), default=5.0, show_default=True, help="Seconds per answer."
 )
 @click.option(
+    "--pause",
+    type=click.FloatRange(0, 60),
+    default=0.0,
+    show_default=True,
+    help="Seconds before every request, for a maker that limits the rate.",
+)
+@click.option(
     "--run-timeout",
     type=click.FloatRange(1, 86_400),
     default=300.0,
@@ -112,12 +120,8 @@ _ADDRESS = _Address()
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is random.")
 @click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="PEM file of certificates to trust.")
-@click.option(
-    "--json", "json_file", type=click.File("wb", lazy=False), help="Write the report as JSON; - stdout."
-)
-@click.option(
-    "--junit", "junit_file", type=click.File("wb", lazy=False), help="Write the report as JUnit XML."
-)
+@click.option("--json", "json_path", type=_FILE, help="Write the report as JSON; - for standard output.")
+@click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -125,8 +129,8 @@ def check(
     *,
     url: str | None,
     list_only: bool,
-    json_file: IO[bytes] | None,
-    junit_file: IO[bytes] | None,
+    json_path: str | None,
+    junit_path: str | None,
     **settings: Any,
 ) -> None:
     """Judge the market maker at URL, its base URL for one chain, by sending what a service sends and worse.
@@ -145,22 +149,33 @@ def check(
         raise click.UsageError("missing the maker's URL", ctx)
     try:
         options = _options(url, settings)
-    except CambistError as error:
-        raise click.UsageError(error.detail, ctx) from None
-    try:
+        json_file, junit_file = _opened(json_path), _opened(junit_path)  # before a run that would be lost
         report = _run(options)
     except Unreachable as error:
         click.echo(f"Error: the maker cannot be reached: {error.detail}", err=True)
         ctx.exit(UNREACHABLE)
-    except ConfigError as error:
+    except CambistError as error:
         raise click.UsageError(error.detail, ctx) from None
-    if json_file is not None:
-        json_file.write(to_json(report))
-    if junit_file is not None:
-        junit_file.write(to_junit(report))
-    to_stdout = json_file is not None and json_file.name == "<stdout>"
-    print_report(report, _console(sys.stderr if to_stdout else sys.stdout))
+    for file, written in ((json_file, to_json), (junit_file, to_junit)):
+        if file is not None:
+            with file:
+                file.write(written(report))
+    print_report(report, _console(sys.stderr if json_path == "-" else sys.stdout))
     ctx.exit(0 if report.conforms else FAULTS_FOUND)
+
+
+def _opened(path: str | None) -> IO[bytes] | None:
+    """The file to write to.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    if path is None:
+        return None
+    try:
+        return click.open_file(path, "wb")
+    except OSError as error:
+        raise ConfigError(path, f"cannot be written: {error.strerror}") from None
 
 
 def _console(file: IO[str]) -> Console:
@@ -201,6 +216,7 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
         connections=settings["connections"],
         watch_s=settings["watch"],
         timeout_s=settings["timeout"],
+        pause_s=settings["pause"],
         run_timeout_s=settings["run_timeout"],
         seed=settings["seed"],
         authorities=settings["ca"],

@@ -16,6 +16,7 @@ from ...crypto.hmac_auth import (
     DOMAIN_HEADER,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
+    HmacKey,
     RequestSigner,
 )
 from .exchange import Exchange, error_text, judge_refusal
@@ -151,7 +152,10 @@ def _wrong_times(credentials: Credentials, prices: Plain, now_ms: int) -> Iterat
         yield Tampering(f"auth.{check}", what, prices, headers, accepted, TIMESTAMP_HEADER)
     seconds = sign(credentials, prices, now_ms // 1000)
     yield Tampering("auth.timestamp-unit", "seconds, not ms", prices, seconds, names=TIMESTAMP_HEADER)
-    words = sign(credentials, prices, now_ms) | {TIMESTAMP_HEADER: "now"}
+    words = sign(credentials, prices, now_ms) | {
+        TIMESTAMP_HEADER: "now",
+        SIGNATURE_HEADER: HmacKey(credentials.secret).hex_digest(f"nowGET{prices.target}".encode()),
+    }
     yield Tampering("auth.timestamp-text", "no number", prices, words, names=TIMESTAMP_HEADER)
     moved = sign(credentials, prices, now_ms) | {TIMESTAMP_HEADER: str(now_ms + 1)}
     yield Tampering("auth.timestamp-unsigned", "not the one signed", prices, moved, names=SIGNATURE_HEADER)

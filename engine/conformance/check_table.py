@@ -144,7 +144,8 @@ _FIRM = _group("firm", HTTP, "document 3, Firm order",
      "document 3, POST /firm: slightly larger; interop.md 4"),
     ("over-asked-buy", "1 bp more than needed is quoted on a buy", "quote the amount as asked",
      "document 3, POST /firm: slightly larger; interop.md 4"),
-    ("user", "the user is in the lower 160 bits of nonceAndMeta", "pack random << 160 | user",
+    ("user", "the user is in the lower 160 bits of nonceAndMeta",
+     "random number shifted left by 160, plus the address",
      "document 3, nonceAndMeta"),
     ("nonce-set", "the upper 96 bits of nonceAndMeta are not zero", "put a random number there",
      "document 3, nonceAndMeta"),
@@ -165,7 +166,9 @@ _FIRM = _group("firm", HTTP, "document 3, Firm order",
      "document 3, Firm order; document 2, domain"),
     ("blacklisted", "a blacklisted user gets a success without `order`", "answer 200 {}",
      "document 3, POST /firm: blacklisted"),
-    ("one-key", "no key beside `order`, and none inside beside its own", "drop the others", STRICT),
+    ("one-key", "no key beside the documented ones, in the answer and in the order",
+     "drop the others", ADVICE,
+     "document 3, POST /firm"),
 )
 
 _CHAIN = _group("chain", NODE, "document 3, Firm order: maker",
@@ -208,6 +211,10 @@ _REFUSE = tuple(_group("refuse", HTTP, _FAILURES, *((*row, NEGATIVE) for row in 
     ("bad-utf8", "invalid UTF-8 is refused", "answer 400"),
     ("form-body", "a web form's body is refused", "the body is JSON"),
 ))))
+
+_REFUSE_POSITIVE = _group("refuse", HTTP, "document 3, POST /firm",
+    ("recovers", "after all these a good request is quoted as before", "hold no grudge against a venue"),
+)
 
 _AUTH = _group("auth", HTTP, "document 3, Authentication",
     ("signed", "a right signature is taken on every endpoint", "see `cambist hmac sign --explain`"),
@@ -319,7 +326,7 @@ CHECKS: dict[str, Check] = {
     check.id: check
     for group in (
         _ENDPOINTS, _RESOURCES, _TOKENS, _PAIRS, _PRICES, _BLACKLIST, _LIFE, _ERRORS, _FIRM, _CHAIN, _REFUSE,
-        _AUTH, _STREAM, _HOSTILE, _HOSTILE_POSITIVE, _LOAD, _RUN,
+        _REFUSE_POSITIVE, _AUTH, _STREAM, _HOSTILE, _HOSTILE_POSITIVE, _LOAD, _RUN,
     )
     for check in group
 }  # fmt: skip

@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from .rules import Result, Said, fault, judged, passed
+from .rules import Result, Said, fault, judged, passed, skipped
 
 _JSON_TYPES = ("application/json", "application/problem+json", "text/json")
 _INTEGER_DIGITS_MAX = 400
+_TOO_MANY = 429
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -137,6 +138,9 @@ def judge_refusal(
         client_error: only 4xx will do.
     """
     where = f"{exchange.where} ({what})"
+    if exchange.status == _TOO_MANY:
+        yield skipped(check, "the maker limits the rate of requests: see --pause")
+        return
     held = is_refused(exchange) and not (client_error and exchange.status >= 500)
     expected = "4xx" if client_error else "4xx or 5xx"
     yield judged(check, held, where, f"{expected} and JSON with an `error` string", exchange.said)

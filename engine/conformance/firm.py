@@ -116,8 +116,12 @@ def tiny_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
 
 
 def _part(leg: Leg, ladder: Ladder, rng: random.Random, parts: int) -> int:
-    most = min(leg.first_level(ladder), leg.depth(ladder) // parts)
-    return rng.randint(max(most // 10, 1), max(most, 1))
+    most = _most(leg, ladder, parts)
+    return rng.randint(max(most // 10, 1), most)
+
+
+def _most(leg: Leg, ladder: Ladder, parts: int) -> int:
+    return max(min(leg.first_level(ladder), leg.depth(ladder) // parts), 1)
 
 
 def deep_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
@@ -165,7 +169,7 @@ def _variations(
         change(asking.body)
         yield asking
     for pair_id, leg, ladder in legs:
-        amount = small_amount(leg, ladder, rng)
+        amount = _most(leg, ladder, _SMALL_PARTS)
         if leg.given == "takerAmount":
             over, check = amount * 10_100 // limits.BPS_ONE, "firm.over-asked-sell"
         else:
@@ -229,10 +233,8 @@ def judge_answer(
     order = document.value.get("order") if isinstance(document.value, dict) else None
     if not isinstance(order, dict):
         return
-    extra = sorted(document.value.keys() - {"order"}) + sorted(order.keys() - FIRM_KEYS)
-    yield judged(
-        "firm.one-key", not extra, where, "`order` alone, with its documented keys", Said(", ".join(extra))
-    )
+    extra = sorted(document.value.keys() - {"order", "message"}) + sorted(order.keys() - FIRM_KEYS)
+    yield judged("firm.one-key", not extra, where, "documented keys only", Said(", ".join(extra)))
     bad = _bad_member(order)
     expected = "nine members: amounts as strings of digits, expiry a number, addresses 0x"
     yield judged("firm.order-form", not bad, where, expected, Said(bad))

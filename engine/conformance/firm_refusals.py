@@ -113,7 +113,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
     yield Spoiled("refuse.empty-body", "no body", b"")
     yield Spoiled("refuse.not-an-object", "an array", b"[" + raw + b"]")
     yield Spoiled("refuse.not-an-object", "null", b"null")
-    yield Spoiled("refuse.bad-utf8", "invalid UTF-8", raw.replace(b'"userAddress"', b'"user\xff"'))
+    yield Spoiled("refuse.bad-utf8", "invalid UTF-8", raw[:-1] + b',"note":"\xff"}')
     form = urlencode(good.body).encode()
     yield Spoiled("refuse.form-body", "a web form's body", form, "application/x-www-form-urlencoded")
 

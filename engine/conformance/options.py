@@ -83,6 +83,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         quotes, connections: of the load; 0 quotes leave it out.
         watch_s: how long updates of the socket are watched.
         timeout_s: for one answer.
+        pause_s: before every request, for makers that limit the rate.
         run_timeout_s: for everything.
         authorities: PEM file of certificates to trust.
     """
@@ -105,6 +106,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     connections: int = 4
     watch_s: float = 5.0
     timeout_s: float = 5.0
+    pause_s: float = 0.0
     run_timeout_s: float = 300.0
     seed: int = 1
     authorities: str | None = None

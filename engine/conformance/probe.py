@@ -64,6 +64,8 @@ class Line:
             headers: instead of the signed ones.
         """
         probe = self._probe
+        if probe.pause_s:
+            await trio.sleep(probe.pause_s)
         sent_ms, started = probe.now_ms(), trio.current_time()
         fields = dict(_JSON) | dict(probe.signed(method, target, body) if headers is None else headers)
         if body or method == "POST":
@@ -146,6 +148,7 @@ class Probe:
         now_ms: wall clock.
         signer: signs what is sent; None sends it unsigned.
         authorities: PEM file of certificates to trust.
+        pause_s: before every request.
 
     Attributes:
         requests: how many were sent.
@@ -159,8 +162,10 @@ class Probe:
         now_ms: Callable[[], int],
         signer: RequestSigner | None = None,
         authorities: str | None = None,
+        pause_s: float = 0.0,
     ) -> None:
         self.place = place
+        self.pause_s = pause_s
         self.timeout_s = timeout_s
         self.now_ms = now_ms
         self.requests = 0

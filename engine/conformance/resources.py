@@ -113,13 +113,13 @@ def judge_pairs(where: str, pairs: Mapping[str, object], tokens: Mapping[str, ob
     for pair_id, pair in pairs.items():
         yield from judge_pair(f"{where} {pair_id}", pair_id, pair, tokens)
         if isinstance(pair, dict):
-            market = (str(pair.get("base")), str(pair.get("quote")))
-            other = markets.get(market[::-1]) or markets.get(market)
+            base, quote = str(pair.get("base")), str(pair.get("quote"))
+            other = markets.get((quote, base)) or markets.get((base, quote))
             expected = "each pair in one direction, once"
             yield judged(
                 "pairs.one-direction", not other, f"{where} {pair_id}", expected, Said(f"{other} too")
             )
-            markets[market] = pair_id
+            markets[base, quote] = pair_id
 
 
 def judge_pair(where: str, pair_id: str, pair: object, tokens: Mapping[str, object]) -> Iterator[Result]:

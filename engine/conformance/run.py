@@ -113,6 +113,7 @@ def _probe(options: CheckOptions, now_ms: Callable[[], int]) -> Probe:
         now_ms=now_ms,
         signer=signer,
         authorities=options.authorities,
+        pause_s=options.pause_s,
     )
 
 

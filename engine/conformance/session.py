@@ -134,10 +134,15 @@ class Session:
         return snapshot
 
     async def market(self) -> Market:
-        """The prices of now, with the tokens and pairs of the last snapshot; books of the first pairs alone."""
+        """Prices of now, tokens and pairs of the last snapshot; books of the first pairs alone."""
         prices = await self.probe.get("prices")
         self._sight(prices)
         return market_of(self._tokens, self._pairs, read_grids(prices), self.options.pairs_max)
+
+    def saw(self, *prices: Mapping[str, object]) -> None:
+        """Remember which pairs were disabled."""
+        disabled = {pair_id for grids in prices for pair_id, grid in grids.items() if is_disabled(grid)}
+        self.sightings.append(Sighting(disabled=frozenset(disabled)))
 
     def _sight(self, prices: Exchange, pairs: Exchange | None = None) -> None:
         grids = entries_of("prices", prices) or {}

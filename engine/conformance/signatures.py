@@ -25,7 +25,7 @@ from .firm import Quoted
 from .rules import Result, Said, fault, judged, passed, skipped
 
 NONCES_MIN = 8
-_NONCES_APART = 1 << 64
+_NONCES_APART = 1 << 40
 _VARYING_BITS_MIN = 40
 _is_form = re.compile(r"0x(?:[0-9a-f]{2})+").fullmatch
 _is_any_case = re.compile(r"0[xX](?:[0-9a-fA-F]{2})+").fullmatch

@@ -49,10 +49,10 @@ async def check_authentication(session: Session) -> None:
         return
     await _check_signed(session)
     target = session.auth_target()
-    for case in unsigned(target):
+    cases = [*unsigned(target), *tamperings(credentials, target, session.probe.now_ms())]
+    for case in sorted(cases, key=lambda case: not case.accepted):
         await _try(session, credentials, case)
-    for case in tamperings(credentials, target, session.probe.now_ms()):
-        await _try(session, credentials, case)
+    session.add(judge_signed("after everything refused", await session.probe.get("prices")))
     if not target.prefix:
         session.skip_checks("the base URL has no path", "auth.prefix-stripped")
     if target.firm is None:

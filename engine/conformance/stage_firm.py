@@ -193,6 +193,9 @@ async def check_refusals(session: Session) -> None:
     for case in cases:
         if session.wants(case.check):
             await _try(session, case)
+    again = await session.send_firm(good)
+    where = f"{again.where} (after everything refused)"
+    session.add([judged("refuse.recovers", again.succeeded, where, "200 with an order", again.said)])
     session.add(not_there(market, taker_given=session.options.taker is not None))
     session.skip_checks("every two tokens are a pair", "refuse.unlisted-pair")
 

@@ -93,7 +93,7 @@ async def check_stream(session: Session) -> None:
             await _chatter(session, socket)
             await _close(session, door, socket)
     except MakerError as error:
-        if session.options.socket is None and isinstance(error, HandshakeRefused):
+        if session.options.socket is None and _is_absent(error):
             session.skip(f"no WebSocket at {door.place.url}: give --ws-url if there is one", "stream")
         else:
             got = Said(error.detail)
@@ -106,8 +106,13 @@ async def check_stream(session: Session) -> None:
         return
     await _come_back(session, door)
     await _ping(session, door)
-    await _break(session, door)
     await _tamper(session, door)
+    await _break(session, door)
+
+
+def _is_absent(error: MakerError) -> bool:
+    """Whether the refusal says that there is no socket, rather than that we may not use it."""
+    return isinstance(error, HandshakeRefused) and error.status not in (401, 403)
 
 
 async def _receive(session: Session, socket: WebSocket) -> Heard:
@@ -147,7 +152,9 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exch
     content = content_of(first)
     for number, update in enumerate(heard[1:], 2):
         session.add(judge_update(number, update, content))
-    session.add(judge_agreement(price_states(heard), samples, session.options.drift_bps))
+    states = price_states(heard)
+    session.add(judge_agreement(states, samples, session.options.drift_bps))
+    session.saw(*(state.grids for state in states))
 
 
 async def _sample(session: Session, samples: list[PriceSample], watch: trio.CancelScope) -> None:
@@ -193,6 +200,7 @@ async def _come_back(session: Session, door: Door) -> None:
         return
     where = f"{door.place.url}, second connection"
     expected = "a complete first message"
+    first: Heard | None = None
     try:
         with trio.CancelScope() as leaving:
             async with door.opened() as socket:

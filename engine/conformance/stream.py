@@ -85,10 +85,12 @@ def judge_first(heard: Heard, http: Sequence[Mapping[str, Exchange]]) -> Iterato
     yield judged("stream.first-complete", not lacking, where, "tokens, pairs, prices and blacklist", got)
     yield from judge_content(where, message)
     for name in RESOURCES:
+        if name in lacking:
+            continue
         bodies = [_comparable(name, entries_of(name, answers[name])) for answers in http]
         known = [body for body in bodies if body is not None]
         ours = _comparable(name, message.get(name))
-        if name in lacking or ours is None or not known:
+        if ours is None or not known:
             continue
         why = _difference(ours, known)
         yield judged("stream.first-agrees", not why, f"{where} {name}", f"what GET /{name} says", Said(why))
@@ -233,8 +235,10 @@ def _near(one: Any, other: Any, drift_bps: int) -> bool:
 def _best(grid: Any) -> str:
     if is_disabled(grid):
         return "disabled"
-    best = [f"{side} {grid[side][0]}" for side in SIDES if isinstance(grid, dict) and grid.get(side)]
-    return ", ".join(best)[:100]
+    if not isinstance(grid, dict):
+        return "no grid"
+    sides = {side: grid[side] for side in SIDES if isinstance(grid.get(side), list) and grid[side]}
+    return ", ".join(f"{side} {levels[0]}" for side, levels in sides.items())[:100]
 
 
 def _comparable(name: str, content: Any) -> dict[str, Any] | None:

@@ -18,12 +18,14 @@ import httpx
 import structlog
 import trio
 
+from ...codecs.http1 import Http1Limits
 from ...config.errors import ConfigError
+from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import read_secret
 from ...config.settings import Settings
 from ...config.timeouts import HTTP_REQUEST_S
-
-# DIAL
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
 from ..chain.json_rpc import Node
 from ..credentials import check_addresses, policed_key, request_verifier
 from ..safety.halts import Halts
@@ -39,6 +41,8 @@ from .surface import ChainSurface, Gate, encode_maker_error
 from .takers import follow_takers
 
 STOPPED = "trading is stopped"
+_CONNECTIONS_MAX = 4
+_ANSWER_LIMITS = Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX)
 
 _log = structlog.get_logger("cambist.maker")
 
@@ -127,7 +131,8 @@ class MakerApp:
             listener: of the surfaces; closed in the end.
             admin_listener: of the admin surface, where one is configured.
         """
-        http = httpx.AsyncClient(timeout=HTTP_REQUEST_S)
+        transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
+        http = httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S)
         async with http as client, trio.open_nursery() as nursery:
             for chain_id, role in self.chains.items():
                 feed = self.feeds[chain_id]

@@ -13,28 +13,26 @@ class Blacklist:
     """Addresses of 20 bytes; membership is a set lookup.
 
     Attributes:
+        users: the members, to be read only.
         version: changes with every change of the members.
     """
 
-    __slots__ = ("_added", "_members", "_until", "version")
+    __slots__ = ("_added", "_until", "users", "version")
 
     def __init__(self, fixed: Iterable[bytes]) -> None:
-        self._members = set(fixed)
+        self.users = set(fixed)
         self._added: list[bytes] = []
         self._until: list[tuple[int, bytes]] = []
         self.version = 0
 
-    def __contains__(self, user: bytes) -> bool:
-        return user in self._members
-
     def __len__(self) -> int:
-        return len(self._members)
+        return len(self.users)
 
     def add(self, user: bytes, until_s: int) -> bool:
         """Take a user in until a time (Unix seconds); False if it is there already, or no more fit."""
-        if user in self._members or len(self._members) >= limits.MAKER_BLACKLIST_MAX:
+        if user in self.users or len(self.users) >= limits.MAKER_BLACKLIST_MAX:
             return False
-        self._members.add(user)
+        self.users.add(user)
         heappush(self._until, (until_s, user))
         self._added.append(user)
         self.version += 1
@@ -43,7 +41,7 @@ class Blacklist:
     def release_expired(self, now_s: int) -> None:
         """Let go of those whose time is over."""
         while self._until and self._until[0][0] <= now_s:
-            self._members.discard(heappop(self._until)[1])
+            self.users.discard(heappop(self._until)[1])
             self.version += 1
 
     def take_added(self) -> list[bytes]:
@@ -53,4 +51,4 @@ class Blacklist:
 
     def members(self) -> list[bytes]:
         """All of them, in order of their bytes."""
-        return sorted(self._members)
+        return sorted(self.users)

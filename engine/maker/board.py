@@ -78,6 +78,7 @@ class Board:
 
     Attributes:
         tokens_body, pairs_body: as GET answers them.
+        price_life_ms: an older price is neither shown nor signed.
         pairs: by id, in the order of the settings.
         dirty: pairs whose shown price changed and has not been published.
     """
@@ -93,7 +94,7 @@ class Board:
     ) -> None:
         self.pairs = {state.pair_id: state for state in states}
         self.dirty: dict[str, PairState] = {}
-        self._life_ms = price_life_ms
+        self.price_life_ms = price_life_ms
         self._tokens, self._pairs = encode(tokens), encode(pairs)
         self._tail = b',"message":%b}' % encode(message) if message else b"}"
         self.tokens_body = b'{"tokens":%b%b' % (self._tokens, self._tail)
@@ -165,7 +166,7 @@ class Board:
 
     def is_stale(self, state: PairState, now_ms: int) -> bool:
         """Whether the pair's price is too old to be signed."""
-        return now_ms - state.updated_ms > self._life_ms
+        return now_ms - state.updated_ms > self.price_life_ms
 
     def _joined(self, states: Iterable[PairState]) -> bytes:
         return b",".join([state.key + state.fragment for state in states])

@@ -98,9 +98,12 @@ class Ledger:
         """How many promises are live."""
         return len(self._live)
 
-    def is_spent(self, user: bytes) -> bool:
-        """Whether `user` has as many unused quotes as one may have."""
-        return bool(self._unused_max) and self._unused_by_user.get(user, 0) >= self._unused_max
+    def admits(self, user: bytes, now_s: int) -> bool:
+        """Whether `user` has fewer unused quotes than one may have, now that what expired is released."""
+        queue, unused = self._queue, self._unused
+        if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
+            self.release_expired(now_s)
+        return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
     def check(self, holding: Holding, amount: int, exposure: Exposure, notional: int) -> None:
         """Pass if one more promise of `amount` and `notional` can be kept.

@@ -19,9 +19,14 @@ import msgspec
 from ...codecs.amounts import parse_amount
 from ...codecs.eip712_orders.nonce_and_meta import pack_firm
 from ...codecs.eip712_orders.rfq import RFQ_ORDER
-from ...codecs.maker_messages import FirmOrder, FirmRequest, FirmResponse, decode_firm_request
+from ...codecs.maker_messages import (
+    FirmRequest,
+    FirmResponse,
+    decode_firm_request,
+    encode_firm_quote,
+)
 from ...codecs.wire import encode
-from ...config.errors import FirmRefused, PolicyError, ServiceUnavailable, TradingStopped
+from ...config.errors import FirmRefused, InvalidInput, PolicyError, ServiceUnavailable, TradingStopped
 from ...crypto.addresses import parse_address
 from ...crypto.signatures import to_65
 from ...crypto.signing_policy import PolicedKey
@@ -77,12 +82,15 @@ class Desk:
 
     __slots__ = (
         "_blacklisted_body",
+        "_blacklisted_users",
         "_digest_of",
         "_expiry_s",
+        "_maker",
         "_maker_text",
-        "_message",
+        "_price_life_ms",
         "_random96",
         "_signer",
+        "_tail",
         "_unused_blacklist_s",
         "blacklist",
         "blacklisted",
@@ -127,7 +135,10 @@ class Desk:
         self._expiry_s = expiry_s
         self._unused_blacklist_s = unused_blacklist_s
         self._random96 = random96
-        self._message = message or None
+        self._maker = signer.maker
+        self._price_life_ms = board.price_life_ms
+        self._blacklisted_users = blacklist.users
+        self._tail = b',"message":%b}' % encode(message) if message else b"}"
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
     def answer(self, raw: bytes, now_ms: int) -> bytes:
@@ -150,27 +161,26 @@ class Desk:
     def _answer(self, request: FirmRequest, now_ms: int) -> bytes:
         now_s = now_ms // 1000
         user = parse_address(request.user_address, "userAddress")
-        if user in self.blacklist:
-            self.blacklisted += 1
-            return self._blacklisted_body
-        market = self.markets.get((request.maker_asset.lower(), request.taker_asset.lower()))
+        if user in self._blacklisted_users:
+            return self._no_order()
+        market = self.markets.get((request.maker_asset, request.taker_asset)) or self.markets.get(
+            (request.maker_asset.lower(), request.taker_asset.lower())
+        )
         if market is None:
             raise self._no_market(request)
         taker = self.takers.get(request.taker_address.lower())
         if taker is None:
             raise self._no_taker(request)
         book = self._open_book(market.state, now_ms)
-        maker_amount, taker_amount = _amounts(request, book, gives_base=market.gives_base)
+        gives_base = market.gives_base
+        maker_amount, taker_amount = _amounts(request, book, gives_base=gives_base)
         ledger, holding, exposure = self.ledger, market.holding, market.state.exposure
-        ledger.release_expired(now_s)
-        if ledger.is_spent(user):
+        if not ledger.admits(user, now_s):
             self.blacklist.add(user, now_s + self._unused_blacklist_s)
-            self.blacklisted += 1
-            return self._blacklisted_body
-        notional = taker_amount if market.gives_base else maker_amount
+            return self._no_order()
+        notional = taker_amount if gives_base else maker_amount
         ledger.check(holding, maker_amount, exposure, notional)
 
-        signer = self._signer
         expiry_s = now_s + self._expiry_s
         nonce_and_meta = pack_firm(user, self._random96())
         order_hash = self._digest_of(
@@ -178,46 +188,55 @@ class Desk:
             expiry_s,
             holding.token,
             market.takes,
-            signer.maker,
+            self._maker,
             taker,
             maker_amount,
             taker_amount,
         )
-        try:
-            rs64, recovery_id = signer.key.sign(
-                order_hash,
-                chain_id=signer.chain_id,
-                contract=signer.contract,
-                token=holding.token,
-                amount=maker_amount,
-                expiry_s=expiry_s,
-                now_s=now_s,
-            )
-        except PolicyError:
-            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
-        base_sold = maker_amount if market.gives_base else -taker_amount
+        signature = self._sign(order_hash, holding.token, maker_amount, expiry_s, now_s)
+        base_sold = maker_amount if gives_base else -taker_amount
         ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
         self.signed += 1
-        order = FirmOrder(
-            str(nonce_and_meta),
+        answer = encode_firm_quote(
+            nonce_and_meta,
             expiry_s,
             request.maker_asset,
             request.taker_asset,
             self._maker_text,
             request.taker_address,
-            request.maker_amount or str(maker_amount),
-            request.taker_amount or str(taker_amount),
-            "0x" + to_65(rs64, recovery_id).hex(),
+            request.maker_amount or maker_amount,
+            request.taker_amount or taker_amount,
+            signature,
         )
-        return encode(FirmResponse(order, self._message))
+        return answer[:-1] + self._tail
+
+    def _sign(self, order_hash: bytes, token: bytes, amount: int, expiry_s: int, now_s: int) -> bytes:
+        signer = self._signer
+        try:
+            rs64, recovery_id = signer.key.sign(
+                order_hash,
+                chain_id=signer.chain_id,
+                contract=signer.contract,
+                token=token,
+                amount=amount,
+                expiry_s=expiry_s,
+                now_s=now_s,
+            )
+        except PolicyError:
+            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
+        return to_65(rs64, recovery_id)
+
+    def _no_order(self) -> bytes:
+        self.blacklisted += 1
+        return self._blacklisted_body
 
     def _open_book(self, state: PairState, now_ms: int) -> Book:
         book = state.book
         if self.halted:
             raise TradingStopped
-        if state.halted or state.retired or book is None:
+        if book is None or state.halted or state.retired:
             raise FirmRefused(message="Pair not quoted", got=state.pair_id)
-        if self.board.is_stale(state, now_ms):
+        if now_ms - state.updated_ms > self._price_life_ms:
             raise FirmRefused(message="Price is stale", got=state.pair_id)
         if not self.funds_known:
             raise ServiceUnavailable("the maker's funds cannot be read from its node")
@@ -247,34 +266,28 @@ class Desk:
 
 def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int, int]:
     """(maker amount, taker amount): the given one, and the other from the book."""
-    if request.taker_amount is not None:
-        taker_amount = _positive(request.taker_amount, "takerAmount")
-        maker_amount = (
-            base_received(book.asks, taker_amount) if gives_base else quote_received(book.bids, taker_amount)
+    text = request.taker_amount
+    if text is not None and request.maker_amount is None:
+        given = parse_amount(text, "takerAmount")
+        other = base_received(book.asks, given) if gives_base else quote_received(book.bids, given)
+        if given and other:
+            return other, given
+        raise _no_amount("takerAmount", text, other)
+    text = request.maker_amount
+    if text is None or request.taker_amount is not None:
+        raise InvalidInput(
+            expected="exactly one of makerAmount and takerAmount", got="both" if text else "neither"
         )
-        if maker_amount is None:
-            raise FirmRefused(message="Beyond depth", field="takerAmount", got=request.taker_amount)
-        if maker_amount == 0:
-            raise _too_small("takerAmount", request.taker_amount)
-        return maker_amount, taker_amount
-    maker_amount = _positive(request.maker_amount, "makerAmount")
-    paid = quote_paid(book.asks, maker_amount) if gives_base else base_paid(book.bids, maker_amount)
-    if paid is None:
-        raise FirmRefused(message="Beyond depth", field="makerAmount", got=request.maker_amount)
-    return maker_amount, paid
+    given = parse_amount(text, "makerAmount")
+    other = quote_paid(book.asks, given) if gives_base else base_paid(book.bids, given)
+    if given and other:
+        return given, other
+    raise _no_amount("makerAmount", text, other)
 
 
-def _positive(text: str | None, field: str) -> int:
-    amount = parse_amount(text, field)
-    if amount == 0:
-        raise FirmRefused(message="Amount out of range", field=field, expected="above zero", got=text)
-    return amount
-
-
-def _too_small(field: str, text: str) -> FirmRefused:
+def _no_amount(field: str, text: str | None, other: int | None) -> FirmRefused:
+    if other is None:
+        return FirmRefused(message="Beyond depth", field=field, got=text)
     return FirmRefused(
-        message="Amount out of range",
-        field=field,
-        expected="enough for one unit of the other token",
-        got=text,
+        message="Amount out of range", field=field, expected="more: at least a unit of both tokens", got=text
     )

@@ -60,7 +60,7 @@ class Gate:
         """
         if self._mode == "off":
             return None
-        fields = dict(request.headers)
+        fields = request.fields
         domain, access_key = fields.get(_DOMAIN), fields.get(_ACCESS_KEY)
         timestamp, signature = fields.get(_TIMESTAMP), fields.get(_SIGNATURE)
         if self._mode == "optional" and domain is access_key is timestamp is signature is None:
@@ -131,8 +131,10 @@ class ChainSurface:
 
     def firm(self, call: Call) -> Reply:
         """POST /firm: verified and signed without an await."""
-        self._admit(call)
-        return Reply(200, self._desk.answer(call.request.body, call.now_ms))
+        request, now_ms = call.request, call.now_ms
+        self._gate.admit(request, request.target, now_ms)
+        self.requests += 1
+        return Reply(200, self._desk.answer(request.body, now_ms))
 
     def check_handshake(self, call: Call) -> None:
         """Refuse a WebSocket that is not signed, or any while trading is stopped."""

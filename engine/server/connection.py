@@ -44,6 +44,7 @@ from .streaming import Pump, close_pieces
 READ_BYTES = 16_384
 _JOINED_BYTES_MAX = 65_536  # answers are sent once so much of them has come together
 _LINGER_BYTES_MAX = 16 << 20
+_LINGER_READ_BYTES = 65_536
 _SOCKET_SEND_BYTES_MAX = 1 << 20  # what may wait for a slow reader of a WebSocket
 
 _log = structlog.get_logger("cambist.server")
@@ -114,6 +115,7 @@ class Connection:
         self._deadline = 0.0
         self._draining = False
         self._closing = False  # nothing more is read for an answer
+        self._refused = False  # what came was no request; more of it may be on its way
         self._ended = False  # the other side's input has ended
         self._idle_scope: trio.CancelScope | None = None
         self._cut_scope: trio.CancelScope | None = None  # what a drain ends: a subscription, a WebSocket
@@ -123,7 +125,8 @@ class Connection:
         await self._guarded(self._serve)
 
     async def close(self) -> None:
-        """Send what was given as output, then close."""
+        """Send what was given as output, a refusal, then close."""
+        self._refused = True
         await self._guarded(trio.lowlevel.checkpoint)
 
     async def _guarded(self, serve: Callable[[], Awaitable[None]]) -> None:
@@ -162,8 +165,7 @@ class Connection:
             elif isinstance(event, Request):
                 await self._answer(event)
             elif isinstance(event, Fault):
-                self._closing = True
-                self._put(self._exchange.encode_fault(event.error, self._client))
+                self._refuse(event.error)
             elif isinstance(event, Upgrade):
                 await self._upgrade(event)
                 return
@@ -196,14 +198,18 @@ class Connection:
             if idle:
                 self._ended = True  # there is no answer that could be lost
             else:
-                self._put(self._exchange.encode_fault(RequestTimeout(), self._client))
-                await self._flush()
+                self._refuse(RequestTimeout())
             return False
         if data:
             http.receive_data(bytes(data))
         else:
             http.receive_eof()
         return True
+
+    def _refuse(self, error: HttpFault) -> None:
+        """Answer what is no request, and read no more of it."""
+        self._closing = self._refused = True
+        self._put(self._exchange.encode_fault(error, self._client))
 
     def _keep_alive(self, request: Request) -> bool:
         """Whether the connection lives on behind the answer to `request`, which is written next."""
@@ -238,20 +244,26 @@ class Connection:
     async def _finish(self) -> None:
         """Close so that the last answer arrives: the other side may still be sending.
 
-        Closing with unread bytes makes TCP reset the connection, and a reset can overtake the answer.
+        Closing with unread bytes makes TCP reset the connection, and a reset can overtake the answer. TLS
+        has no half-close: there the reading comes before the end is said, and only after a refusal.
         """
         await self._flush()
+        half_closes = isinstance(self._stream, trio.abc.HalfCloseableStream)
         with trio.move_on_after(self._waits.linger_s):
-            if not self._ended:
-                if isinstance(self._stream, trio.abc.HalfCloseableStream):
-                    await self._stream.send_eof()
-                left = _LINGER_BYTES_MAX
-                while left > 0:
-                    data = await self._stream.receive_some(65_536)
-                    if not data:
-                        break
-                    left -= len(data)
+            if not self._ended and (half_closes or self._refused):
+                await self._linger()
             await self._stream.aclose()
+
+    async def _linger(self) -> None:
+        """Read on until the other side ends too, or has sent too much."""
+        if isinstance(self._stream, trio.abc.HalfCloseableStream):
+            await self._stream.send_eof()
+        left = _LINGER_BYTES_MAX
+        while left > 0:
+            data = await self._stream.receive_some(_LINGER_READ_BYTES)
+            if not data:
+                return
+            left -= len(data)
 
     # --- Answering ----------------------------------------------------------------------------------
 

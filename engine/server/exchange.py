@@ -71,8 +71,8 @@ class Exchange:
         self._log_entry = access_log.add if access_log else None
         self._id_start = f"{token_hex(4)}-"
         self._ids = 0
-        self._date = b""
-        self._date_until_ms = 0
+        self._lines_start = ""
+        self._second_ms = -1_000
 
     def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> Call:
         """What a handler is given."""
@@ -106,30 +106,35 @@ class Exchange:
             started: `time.perf_counter()` when the request was complete.
             keep_alive: whether the connection lives on.
         """
+        request = call.request
+        head = request.method == b"HEAD"
+        lines = self._own_lines(call)
         try:
-            answer = self._encode(surface, call, reply, keep_alive=keep_alive)
+            answer = encode_response(
+                reply.status,
+                reply.body,
+                content_type=reply.content_type,
+                extra_headers=reply.headers + surface.cors_headers(request)
+                if surface.cors
+                else reply.headers,
+                keep_alive=keep_alive,
+                head=head,
+                lines=lines,
+            )
         except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
             reply = self.refusal(surface, error, call.request_id)
-            answer = self._encode(surface, call, reply, keep_alive=keep_alive)
+            answer = encode_response(
+                reply.status,
+                reply.body,
+                extra_headers=reply.headers,
+                keep_alive=keep_alive,
+                head=head,
+                lines=lines,
+            )
         self.counters.requests += 1
         if self._log_entry:
-            self.log(call, reply.status, 0 if call.request.method == b"HEAD" else len(reply.body), started)
+            self.log(call, reply.status, 0 if head else len(reply.body), started)
         return answer
-
-    def _encode(self, surface: Surface, call: Call, reply: Reply, *, keep_alive: bool) -> bytes:
-        headers = reply.headers
-        if surface.cors:
-            headers += surface.cors_headers(call.request)
-        return encode_response(
-            reply.status,
-            reply.body,
-            content_type=reply.content_type,
-            extra_headers=headers,
-            keep_alive=keep_alive,
-            head=call.request.method == b"HEAD",
-            date=self._date_at(call.now_ms),
-            lines=b"x-request-id: %b\r\n" % call.request_id.encode(),
-        )
 
     def encode_stream(self, surface: Surface, call: Call, reply: StreamReply, *, keep_alive: bool) -> bytes:
         """The head of a streamed answer; it is logged by who sends the rest."""
@@ -140,10 +145,10 @@ class Exchange:
         return encode_stream_head(
             reply.status,
             content_type=reply.content_type,
-            extra_headers=(*headers, (b"x-request-id", call.request_id.encode())),
+            extra_headers=headers,
             keep_alive=keep_alive,
             chunked=call.request.http_minor == 1,
-            date=self._date_at(call.now_ms),
+            lines=self._own_lines(call),
         )
 
     def encode_fault(self, error: HttpFault | RequestError, client: str) -> bytes:
@@ -158,8 +163,7 @@ class Exchange:
             reply.body,
             extra_headers=reply.headers,
             keep_alive=False,
-            date=self._date_at(call.now_ms),
-            lines=b"x-request-id: %b\r\n" % call.request_id.encode(),
+            lines=self._own_lines(call),
         )
 
     def log(self, call: Call, status: int, body_bytes: int, started: float) -> None:
@@ -179,13 +183,13 @@ class Exchange:
                 )
             )
 
-    def _date_at(self, now_ms: int) -> bytes:
-        """The Date header's value, rendered once a second."""
-        if not self._date_until_ms - 1_000 <= now_ms < self._date_until_ms:
-            second = now_ms // 1_000
-            self._date = formatdate(second, usegmt=True).encode()
-            self._date_until_ms = (second + 1) * 1_000
-        return self._date
+    def _own_lines(self, call: Call) -> bytes:
+        """The headers that every answer has; the date is rendered once a second."""
+        if not self._second_ms <= call.now_ms < self._second_ms + 1_000:
+            second = call.now_ms // 1_000
+            self._second_ms = second * 1_000
+            self._lines_start = f"date: {formatdate(second, usegmt=True)}\r\nx-request-id: "
+        return f"{self._lines_start}{call.request_id}\r\n".encode()
 
 
-_NO_REQUEST = Request(b"-", b"-", b"-", None, 1, [], keep_alive=False)
+_NO_REQUEST = Request(b"-", b"-", b"-", None, 1, [], keep_alive=False, fields={})

@@ -28,7 +28,7 @@ from ...codecs.http1 import Event, Http1Limits, ServerConnection
 from ...config.errors import ServiceUnavailable
 from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, TLS_HANDSHAKE_S
-from ...feeds.net.streams import server_tls, socket_stream
+from ...feeds.net.streams import BACKLOG, server_tls, socket_stream
 from .access_log import AccessLog
 from .connection import Connection, Waits
 from .exchange import Counters, Exchange
@@ -144,11 +144,11 @@ class Server:
                 if not self._accept_queued(listener):
                     await trio.sleep(SERVER_ACCEPT_PAUSE_S)
         finally:
-            self._accept_queued(listener)
+            self._accept_queued(listener, BACKLOG)
 
-    def _accept_queued(self, listener: socket.socket) -> bool:
+    def _accept_queued(self, listener: socket.socket, count_max: int = _ACCEPTS_MAX) -> bool:
         """Take what waits, up to a bound. False when the system has no room for more."""
-        for _ in range(_ACCEPTS_MAX):
+        for _ in range(count_max):
             try:
                 connected, address = listener.accept()
             except BlockingIOError:

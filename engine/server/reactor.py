@@ -125,6 +125,7 @@ class Reactor:
         self._left_over: list[_Peer] = []
         self._served: list[_Peer] = []
         self._running = trio.CancelScope()
+        self._clock = 0.0  # when the last request was answered
         self._turn_end = self._now = 0.0
         self._now_ms = 0
 
@@ -173,8 +174,12 @@ class Reactor:
                     await trio.lowlevel.wait_readable(descriptor)
                     self._begin_turn()
                     continue
-            self._guarded(self._serve, ready.popleft())
-            over = perf_counter() >= self._turn_end
+            peer = ready.popleft()
+            try:
+                self._serve(peer)
+            except Exception as error:  # noqa: BLE001 - ends this connection and no other
+                self._lose(peer, error)
+            over = self._clock >= self._turn_end
             if over or not ready:
                 self._write()
             if over:
@@ -182,31 +187,34 @@ class Reactor:
                 self._begin_turn()
 
     def _begin_turn(self) -> None:
-        self._turn_end = perf_counter() + _TURN_S
+        self._clock = perf_counter()
+        self._turn_end = self._clock + _TURN_S
         self._now = trio.current_time()
         self._now_ms = self._exchange.wall_ms()
 
-    def _guarded(self, step: Callable[["_Peer"], None], peer: "_Peer") -> None:
-        """Whatever goes wrong with one connection ends that connection and no other."""
-        if peer.gone:
-            return
-        try:
-            step(peer)
-        except OSError:
+    def _lose(self, peer: _Peer, error: Exception) -> None:
+        """End a connection that broke, or that our bug has broken, which is logged."""
+        if isinstance(error, OSError):
             self._exchange.counters.broken += 1
-            self._drop(peer)
-        except Exception as error:  # noqa: BLE001 - our bug; logged
+        else:
             _log.error("a connection failed", client=peer.client, exc_info=error)
+        if not peer.gone:
             self._drop(peer)
 
     def _write(self) -> None:
         """Send the answers of all turns since the last writing."""
         for peer in self._served:
-            self._guarded(self._conclude, peer)
+            try:
+                self._conclude(peer)
+            except Exception as error:  # noqa: BLE001 - ends this connection and no other
+                self._lose(peer, error)
         self._served.clear()
+        self._clock = perf_counter()
 
     def _serve(self, peer: _Peer) -> None:
         """One turn of one connection."""
+        if peer.gone:
+            return
         http = peer.http
         if peer.left_over:
             peer.left_over = False
@@ -226,16 +234,16 @@ class Reactor:
             event = http.next_event()
             if type(event) is not Request:
                 break
-            started = perf_counter()
             route, parameters = exchange.router.resolve(event)
-            if route.plain is None:
+            surface, handler = route.surface, route.plain
+            if handler is None:
                 break
             call = exchange.call(event, peer.client, parameters, self._now_ms)
-            reply = exchange.plain(route.surface, route.plain, call)
-            keep_alive = event.keep_alive
-            output.append(exchange.encode(route.surface, call, reply, started, keep_alive=keep_alive))
+            reply = exchange.plain(surface, handler, call)
+            output.append(exchange.encode(surface, call, reply, self._clock, keep_alive=event.keep_alive))
             event = None
-            if perf_counter() >= self._turn_end:
+            self._clock = perf_counter()
+            if self._clock >= self._turn_end:
                 peer.left_over = True
                 break
         else:

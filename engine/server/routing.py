@@ -178,7 +178,7 @@ class Surface:
         """What answers a method that a path does not have."""
 
         def refuse(call: Call) -> Reply:
-            error = MethodNotAllowed(expected=allow.decode(), got=call.request.method)
+            error = MethodNotAllowed(expected=allow.decode(), got=call.request.method.decode())
             reply = self.refusal(error, call.request_id)
             reply.headers += ((b"allow", allow),)
             return reply

@@ -6,7 +6,7 @@
 A connection that saw anything but a whole, clean answer is never used again. A request is sent a second
 time, on a new connection, only if it went out on a reused one that died before a byte of the answer: then
 the server most likely closed it while it was idle. Everything within one deadline; every failure is a
-MakerError.
+MakerError that knows its stage.
 
 Source: design, "Firm client"; RFC 9110 9.2.2 (retries); RFC 9112 9.
 Choice: the wait for a turn is first come, first served.
@@ -16,6 +16,7 @@ Choice: one retry at most, so a request reaches the other side twice at the wors
 import math
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from enum import Enum
 from ssl import SSLContext
 from types import TracebackType
 from typing import Self
@@ -31,6 +32,30 @@ from .lean_stream import LeanStream
 from .streams import Dial, dial
 
 _READ_BYTES = 65_536
+
+
+class Stage(Enum):
+    """How far a request got."""
+
+    TURN = "no connection was free"
+    CONNECT = "not connected"
+    SEND = "the request is not sent"
+    WAIT = "no answer"
+    READ = "the answer is not complete"
+
+
+class HttpFailure(MakerError):
+    """There is no answer, or none that we take.
+
+    Attributes:
+        stage: in which it failed.
+        is_late: the deadline is over, and nothing else is known to be wrong.
+    """
+
+    def __init__(self, text: str, stage: Stage, *, is_late: bool) -> None:
+        super().__init__(text)
+        self.stage = stage
+        self.is_late = is_late
 
 
 class HttpClientStatistics(Struct, frozen=True):
@@ -85,7 +110,7 @@ class _Call(Struct):
     body: bytes
     deadline: float
     deadline_s: float
-    doing: str = "no connection was free"
+    stage: Stage = Stage.TURN
 
 
 class HttpClient:
@@ -189,7 +214,7 @@ class HttpClient:
             deadline_s: seconds from now, for everything: a turn, the connection, the answer.
 
         Raises:
-            MakerError: no connection, no answer in time, or no answer that we take.
+            HttpFailure: a MakerError: no connection, no answer in time, or no answer that we take.
             ValueError: an argument would break the framing: our bug.
             trio.ClosedResourceError: the client is closed: our bug.
         """
@@ -246,13 +271,13 @@ class HttpClient:
         return None
 
     async def _connect(self, call: _Call) -> _Connection:
-        call.doing = "not connected"
+        call.stage = Stage.CONNECT
         self._dialled += 1
         with trio.CancelScope(deadline=call.deadline):
             try:
                 stream = await self._dial(self._host, self._port, tls=self._tls)
             except OSError as error:
-                raise self._fault(f"no connection: {dial_fault(error)}") from None
+                raise self._fault(call, f"no connection: {dial_fault(error)}") from None
             return _Connection(stream, self._limits)
         raise self._late(call)
 
@@ -264,7 +289,7 @@ class HttpClient:
             await trio.aclose_forcefully(connection.stream)
             if connection.is_overdue:
                 raise self._late(call) from None
-            raise self._fault(f"the connection broke: {call.doing}") from None
+            raise self._fault(call, f"the connection broke: {call.stage.value}") from None
         except BaseException:
             await trio.aclose_forcefully(connection.stream)
             raise
@@ -278,26 +303,28 @@ class HttpClient:
     async def _converse(self, connection: _Connection, call: _Call) -> Response:
         stream, framing = connection.stream, connection.framing
         answer = None
-        call.doing = "the request is not sent"
+        call.stage = Stage.SEND
         request = framing.send_request(call.method, call.target, self._host_field, call.headers, call.body)
         await stream.send_all(request)
-        call.doing = "no answer"
+        call.stage = Stage.WAIT
         try:
             while answer is None:
                 data = await stream.receive_some(_READ_BYTES)
                 if data:
                     answer = framing.receive_data(bytes(data))
-                    call.doing = "the answer is not complete"
+                    call.stage = Stage.READ
                 else:
                     framing.receive_eof()
         except MakerError as error:
-            raise self._fault(error.detail) from None
+            raise self._fault(call, error.detail) from None
         return answer
 
     # --- Deadlines: one watchdog for all, since a cancel scope costs more than parsing an answer ------
 
     async def _in_time(self, connection: _Connection, call: _Call) -> Response:
         stream = connection.stream
+        if not self._is_open:  # closed meanwhile, and the watchdog is gone
+            raise self._fault(call, "the client was closed")
         if not isinstance(stream, LeanStream):
             with trio.CancelScope(deadline=call.deadline):
                 return await self._converse(connection, call)
@@ -326,8 +353,9 @@ class HttpClient:
                     connection.is_overdue = True
                     stream.close()
 
-    def _late(self, call: _Call) -> MakerError:
-        return self._fault(f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.doing}")
+    def _fault(self, call: _Call, text: str, *, is_late: bool = False) -> HttpFailure:
+        return HttpFailure(f"{self._host}:{self._port}: {text}", call.stage, is_late=is_late)
 
-    def _fault(self, text: str) -> MakerError:
-        return MakerError(f"{self._host}:{self._port}: {text}")
+    def _late(self, call: _Call) -> HttpFailure:
+        text = f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.stage.value}"
+        return self._fault(call, text, is_late=True)

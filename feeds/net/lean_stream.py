@@ -1,7 +1,7 @@
-"""A socket stream for request and answer: half the system calls and a third of the passes of trio's own.
+"""A socket stream for request and answer: fewer system calls and passes of the scheduler than trio's.
 
-trio's stream tries to read before it waits and passes the scheduler after every call that did not block.
-Where each request waits for an answer that is not there yet, both are wasted: here a send that does not
+trio's stream tries to read before it waits, and passes the scheduler after every call that did not block.
+Where each request waits for an answer that cannot be there yet, both are wasted: here a send that does not
 block is no checkpoint, and a receive waits first. One task at a time; nothing detects two.
 """
 

@@ -1,4 +1,4 @@
-"""The WebSocket driver, for both sides: websockets' Sans-I/O core on a trio stream.
+"""The WebSocket driver, for both sides: websockets' Sans-I/O core on a trio stream (see `websocket_reader`).
 
     OPEN --a close frame, a fault, a deadline--> CLOSING --closed by both, the end of input, 5 s--> ended
 
@@ -28,12 +28,12 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from ssl import SSLContext
-from typing import Self, cast
+from typing import Self
 
 import trio
 from msgspec import Struct
 from websockets.exceptions import ProtocolError
-from websockets.frames import Close, CloseCode, Frame, Opcode
+from websockets.frames import Close, CloseCode
 from websockets.protocol import CLOSED, OPEN, SERVER, Protocol
 
 from ...codecs.http1 import Upgrade
@@ -46,6 +46,7 @@ from ...config.timeouts import (
 )
 from .streams import Dial, dial
 from .websocket_handshake import SILENT, HandshakeRefused, accept_handshake, offer_handshake, shake_hands
+from .websocket_reader import MessageReader
 
 __all__ = [
     "SLOW_CONSUMER",
@@ -60,13 +61,11 @@ __all__ = [
 SLOW_CONSUMER = "slow consumer"
 
 _READ_BYTES = 65_536
-_PARSE_BYTES = 4_096  # between two looks at the scheduler: at worst two thousand empty frames
 _WRITE_BYTES = 65_536
 _INBOX_BYTES = 65_536
 _MESSAGES_PER_CHECKPOINT = 32
 _FRAMES_AHEAD_OF_PONG = 1_000
 _REASON_BYTES_MAX = 123
-_TEXT, _BINARY, _CONTINUATION, _PONG = Opcode.TEXT, Opcode.BINARY, Opcode.CONT, Opcode.PONG
 
 
 class WebSocketClosed(CambistError):
@@ -120,17 +119,14 @@ class WebSocket:
         self._stream = stream
         self._protocol = protocol
         # Reading.
-        self._data = first
-        self._parsed = 0  # bytes of `_data` that the core has seen
-        self._messages: deque[str | bytes] = deque()
+        self._reader = MessageReader(protocol, first)
+        self._messages = self._reader.messages
         self._inbox_bytes = len(first)  # read since the application last found nothing
-        self._partial = bytearray()
-        self._partial_is_text = False
         self._reading = False
         self._receiving = False
         self._arrived = trio.lowlevel.ParkingLot()
         self._until_checkpoint = _MESSAGES_PER_CHECKPOINT
-        self._messages_received = self._bytes_received = 0
+        self._bytes_received = 0
         # Writing.
         self._send_bytes_max = send_bytes_max
         self._frames = deque((answer,) if answer else ())
@@ -141,7 +137,6 @@ class WebSocket:
         self._room = trio.lowlevel.ParkingLot()
         self._messages_sent = 0
         # Life.
-        self._closing = False  # by us
         self._close_by = math.inf
         self._nap = trio.CancelScope()  # cancelled to wake the keeper
         self._ended = trio.Event()
@@ -163,7 +158,7 @@ class WebSocket:
     def statistics(self) -> WebSocketStatistics:
         """What happened so far, and what waits."""
         return WebSocketStatistics(
-            self._messages_received,
+            self._reader.received,
             self._messages_sent,
             self._bytes_received,
             len(self._messages),
@@ -278,7 +273,7 @@ class WebSocket:
         self._receiving = True
         try:
             while not self._messages:
-                if self._parsed < len(self._data):
+                if self._reader.is_due:
                     if self._parse() and not self._messages:
                         await trio.lowlevel.checkpoint()  # control frames and fragments cost time too
                 elif self._protocol.state is not OPEN:
@@ -299,8 +294,7 @@ class WebSocket:
         finally:
             self._reading = False
         if data:
-            self._data = data
-            self._parsed = 0
+            self._reader.feed(data)
             self._inbox_bytes += len(data)
             self._bytes_received += len(data)
         else:
@@ -308,47 +302,17 @@ class WebSocket:
             self._settle()
 
     def _parse(self) -> int:
-        """Show the core a piece of what was read; how many frames were in it."""
-        core = self._protocol
-        start = self._parsed
-        self._parsed = start + _PARSE_BYTES
-        core.receive_data(self._data[start : start + _PARSE_BYTES])
-        frames = cast("list[Frame]", core.events_received())
-        for frame in frames:
-            try:
-                self._take(frame)
-            except UnicodeDecodeError as error:
-                core.fail(CloseCode.INVALID_DATA, f"{error.reason} at position {error.start}")
-                break
+        """Parse a little of what was read; how many frames were in it."""
+        core, reader = self._protocol, self._reader
+        frames = reader.parse()
+        if reader.pong is not None:
+            self._take_pong(reader.pong)
+            reader.pong = None
         if core.state is OPEN and len(self._frames) > _FRAMES_AHEAD_OF_PONG:
             core.data_to_send()
         elif core.writes or core.state is not OPEN:
             self._settle()
-        return len(frames)
-
-    def _take(self, frame: Frame) -> None:
-        opcode = frame.opcode
-        message: str | bytes
-        if frame.fin and opcode is _TEXT:
-            message = str(frame.data, "utf-8")
-        elif frame.fin and opcode is _BINARY:
-            message = bytes(frame.data)
-        elif opcode is _PONG:
-            return self._take_pong(bytes(frame.data))
-        elif opcode is _TEXT or opcode is _BINARY or opcode is _CONTINUATION:
-            if opcode is not _CONTINUATION:
-                self._partial_is_text = opcode is _TEXT
-            self._partial += frame.data
-            if not frame.fin:
-                return None
-            whole, self._partial = self._partial, bytearray()
-            message = str(whole, "utf-8") if self._partial_is_text else bytes(whole)
-        else:
-            return None
-        if not self._closing:
-            self._messages_received += 1
-            self._messages.append(message)
-        return None
+        return frames
 
     def _take_pong(self, data: bytes) -> None:
         if self._pinged_at is not None and data == b"%d" % self._pings:
@@ -376,7 +340,7 @@ class WebSocket:
             self._protocol.send_close(code, kept)
         except ProtocolError:
             raise ValueError(f"not a close code that can be sent: {code}") from None
-        self._closing = True
+        self._reader.is_dropping = True
         self._settle()
 
     def _settle(self) -> None:
@@ -465,6 +429,7 @@ class WebSocket:
                 self._beat()
         finally:
             self._protocol.receive_eof()
+            self._reader.drop()
             self._wind_down()
             try:
                 await trio.aclose_forcefully(self._stream)
@@ -484,7 +449,7 @@ class WebSocket:
     async def _stand_in(self) -> None:
         """Read until the application is back, the inbox is full or nothing more can come."""
         while not (self._reading or self._protocol.state is CLOSED or self._is_full()):
-            if self._parsed < len(self._data):
+            if self._reader.is_due:
                 self._parse()
                 await trio.lowlevel.checkpoint()
             else:
@@ -505,7 +470,7 @@ class WebSocket:
             self._beat_due = now + WEBSOCKET_PONG_S
             self._protocol.send_ping(b"%d" % self._pings)
             self._settle()
-        elif self._is_full() or self._parsed < len(self._data):
+        elif self._is_full() or self._reader.is_due:
             self._beat_due = now + WEBSOCKET_STAND_IN_S
         else:
             self._start_close(CloseCode.INTERNAL_ERROR, f"no pong within {WEBSOCKET_PONG_S:g} s")

@@ -41,9 +41,11 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/server/streaming.py",
         "feeds/net/http_client.py",
         "feeds/net/httpx_transport.py",
+        "feeds/net/lean_stream.py",
         "feeds/net/streams.py",
         "feeds/net/websocket.py",
         "feeds/net/websocket_handshake.py",
+        "feeds/net/websocket_reader.py",
     }
 )
 """Files that may import trio, httpx, websockets or sockets. Closed: a new one is added here on purpose."""

@@ -289,12 +289,15 @@ async def test_a_stop_outlives_a_restart(tmp_path: Path) -> None:
 # --- Prices -------------------------------------------------------------------------------------------
 
 
-async def test_a_bad_pair_costs_only_itself_and_comes_back(tmp_path: Path) -> None:
-    async with running_maker(tmp_path) as (maker, venue):
+async def test_a_file_that_cannot_be_quoted_lets_its_prices_grow_old_until_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    async with running_maker(tmp_path, settings_of(price_life_ms=300)) as (maker, venue):
+        board = maker.chains[CHAIN_ID].board
         write_prices(tmp_path, **{"WETH/USDC": {"bids": [["2501", "1"]], "asks": [["2500", "1"]]}})
-        await until(lambda: maker.feeds[CHAIN_ID].refused > 0)
+        await until(lambda: board.pairs["WETH/USDC"].fragment == b"{}")
         assert (await venue.get("/prices"))["prices"] == {"WETH/USDC": {}}
         assert (await venue.ask("POST", "/firm", firm_request())).status == 400
         write_prices(tmp_path)
-        await until(lambda: maker.chains[CHAIN_ID].board.pairs["WETH/USDC"].book is not None)
+        await until(lambda: board.pairs["WETH/USDC"].fragment != b"{}")
         assert (await venue.ask("POST", "/firm", firm_request())).status == 200

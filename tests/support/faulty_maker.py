@@ -74,7 +74,8 @@ class Maker:
         firm_body: change of the whole successful answer.
         updates: change of each later message of the socket.
         first: change of the first message.
-        content_type: of every answer.
+        content_type, error_content_type: of every answer, and of errors.
+        error_status, error_text: of every error.
     """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
@@ -89,10 +90,11 @@ class Maker:
         self.first: Callable[[Entries], Any] = lambda message: message
         self.domain: dict[str, Any] = {"name": DOMAIN_NAME, "chain_id": CHAIN_ID, "contract": CONTRACT}
         self.key = KEY
-        self.content_type = b"application/json"
+        self.content_type = self.error_content_type = b"application/json"
         self.error_status: int | None = None
+        self.error_text = ""
         self.tick = 0
-        self.requests = 0
+        self.requests = self.refusals = 0
         self.connections = 0
         self.counter = 7
         self.nonce = secrets.randbits(96)
@@ -144,11 +146,14 @@ class Maker:
         try:
             return self._route(method, target, headers, body)
         except Refused as refused:
+            self.refusals += 1
+            if "nods" in self.flags:
+                return 200, b"{}"
             return self.refusal(refused.status, refused.text)
 
     def refusal(self, status: int, text: str) -> tuple[int, bytes]:
         """An error's status and body."""
-        status = self.error_status or status
+        status, text = self.error_status or status, self.error_text or text
         if "errors-html" in self.flags:
             return status, f"<html><h1>{text}</h1></html>".encode()
         if "errors-detail" in self.flags:
@@ -163,6 +168,8 @@ class Maker:
                 raise Refused(404, "no such path")
             name = "tokens"
         wanted = "POST" if name == "firm" else "GET"
+        if method in ("HEAD", "OPTIONS") and "no-head" in self.flags:
+            raise Refused(500, "what is that")
         if method != wanted and "any-method" not in self.flags:
             raise Refused(405, f"use {wanted}")
         if f"open-{name}" not in self.flags:
@@ -184,6 +191,8 @@ class Maker:
         flags = self.flags
         if "no-auth" in flags:
             return
+        if "deny" in flags or ("lockout" in flags and self.refusals > 15):
+            raise Refused(401, "X-AUTH-SIGNATURE: no")
         names = ("DOMAIN", "ACCESS-KEY", "TIMESTAMP", "SIGNATURE")
         four = [headers.get(f"x-auth-{name.lower()}") for name in names]
         for name, value in zip(names, four, strict=True):
@@ -246,9 +255,14 @@ class Maker:
     # --- firm quotes ------------------------------------------------------------------------------
 
     def _firm(self, raw: bytes) -> Entries:
-        if "firm-500" in self.flags:
+        if "firm-500" in self.flags or ("grudge" in self.flags and self.refusals > 15):
             raise Refused(500, "no")
-        request = self._read(raw)
+        try:
+            request = self._read(raw)
+        except Refused:
+            if "shrugs" not in self.flags:
+                raise
+            return {}
         given, amount = self._given(request)
         user = self._address(request, "userAddress", "any-user")
         taker = self._address(request, "takerAddress", "any-taker")
@@ -283,6 +297,8 @@ class Maker:
 
     def _given(self, request: Entries) -> tuple[str, int]:
         keys = [key for key in ("makerAmount", "takerAmount") if request.get(key) is not None]
+        if not keys and "guesses" in self.flags:
+            return "makerAmount", 1_000_000
         if len(keys) != 1 and not (len(keys) == 2 and "both-amounts" in self.flags):
             raise Refused(400, "exactly one amount")
         text = request[keys[0]]
@@ -296,6 +312,10 @@ class Maker:
             if amount < 0:
                 raise Refused(400, "amount: not negative")
             return keys[0], amount
+        if "absolute" in self.flags:
+            text = text.removeprefix("-")
+        if "wraps" in self.flags and text.isdigit():
+            text = str(int(text) % (1 << 256))
         if not (text.isdigit() and text.isascii()) or len(text) > 78 or int(text) >= 1 << 256:
             raise Refused(400, "amount: digits below 2^256")
         if int(text) == 0 and "zero" not in self.flags:
@@ -317,7 +337,9 @@ class Maker:
         raise Refused(400, f"{key}: an address")
 
     def _asset(self, request: Entries, key: str) -> str:
-        address = request.get(key)
+        address, usual = request.get(key), "USDC" if key == "makerAsset" else "WETH"
+        if address is None and "any-asset" in self.flags:
+            return usual
         if not isinstance(address, str):
             raise Refused(400, f"{key}: a string")
         if "case-sensitive" not in self.flags:
@@ -325,6 +347,8 @@ class Maker:
         for token_id, token in self._tokens().items():
             if token["address"] == address:
                 return token_id
+        if "any-token" in self.flags:
+            return usual
         raise Refused(400, f"{key}: unknown token")
 
     def _quote(self, maker_asset: str, taker_asset: str, given: str, amount: int) -> int:
@@ -346,12 +370,16 @@ class Maker:
         one_base, one_quote = 10 ** tokens[base]["decimals"], 10 ** tokens[quote]["decimals"]
         levels = [(Fraction(price) * one_quote / one_base, Fraction(size) * one_base) for price, size in side]
         if "top-only" in self.flags:
-            levels = [(levels[0][0], sum(size for _, size in levels))]
+            levels = [(levels[0][0], sum((size for _, size in levels), Fraction(0)))]
         in_base = (given == "takerAmount") is is_sell
         if not in_base:
             levels = [(1 / price, price * size) for price, size in levels]
             if "uninverted" in self.flags:
                 levels = [(1 / (2 * price), 2 * size) for price, size in levels]
+        if "cautious" in self.flags and amount > sum(size for _, size in levels) / 200:
+            raise Refused(400, "too much for me")
+        if "tired" in self.flags and amount < sum(size for _, size in levels) / 4_000:
+            raise Refused(429, "too many open quotes")
         other = self._walk(levels, Fraction(amount))
         receives = given == "takerAmount"
         if "round-wrong" in self.flags:

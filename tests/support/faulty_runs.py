@@ -9,6 +9,7 @@ from cambist.engine.conformance.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_place
 from cambist.engine.conformance.rules import Selection, Status
 from cambist.engine.conformance.run import RunReport, run_checks
+from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
 from support.faulty_serving import Server
 
@@ -32,10 +33,21 @@ def options(port: int, **more: Any) -> CheckOptions:
     return CheckOptions(**(usual | more))
 
 
-async def judge(maker: Maker, only: tuple[str, ...] = (), *, strict: bool = False, **more: Any) -> RunReport:
-    """Serve the maker, run the harness against it, stop."""
+async def judge(
+    maker: Maker,
+    only: tuple[str, ...] = (),
+    *,
+    strict: bool = False,
+    certificate: tuple[str, str] | None = None,
+    **more: Any,
+) -> RunReport:
+    """Serve the maker, over TLS if a certificate and its key are given; run the harness against it; stop."""
+    tls = server_tls(*certificate) if certificate else None
     async with trio.open_nursery() as nursery:
-        port = await nursery.start(Server(maker).run)
+        port = await nursery.start(Server(maker, tls).run)
+        if certificate:
+            more["authorities"] = certificate[0]
+            more["base"] = read_place(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
         selection = Selection(only=only, strict=strict)
         report = await run_checks(options(port, selection=selection, **more), now_ms=now_ms)
         nursery.cancel_scope.cancel()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import ssl
 from collections import deque
 from functools import partial
 
@@ -27,8 +28,9 @@ TICK_S = 0.02
 class Server:
     """Serves one maker until cancelled."""
 
-    def __init__(self, maker: Maker) -> None:
+    def __init__(self, maker: Maker, tls: ssl.SSLContext | None = None) -> None:
         self.maker = maker
+        self._tls = tls
         self.port = 0
         self._dead = trio.Event()
         self._alone = trio.Lock()
@@ -42,7 +44,10 @@ class Server:
             nursery.start_soon(self._tick)
             nursery.start_soon(self._die, nursery.cancel_scope)
             task_status.started(self.port)
-            await trio.serve_listeners(self._connection, [listener], handler_nursery=nursery)
+            served: trio.abc.Listener[trio.abc.Stream] = listener
+            if self._tls is not None:
+                served = trio.SSLListener(listener, self._tls, https_compatible=True)
+            await trio.serve_listeners(self._connection, [served], handler_nursery=nursery)
 
     async def _die(self, scope: trio.CancelScope) -> None:
         await self._dead.wait()
@@ -57,7 +62,7 @@ class Server:
                 self.maker.tick += 1
                 self._ticked.notify_all()
 
-    async def _connection(self, stream: trio.SocketStream) -> None:
+    async def _connection(self, stream: trio.abc.Stream) -> None:
         self.maker.connections += 1
         try:
             if "one-at-a-time" in self.maker.flags:
@@ -70,7 +75,7 @@ class Server:
         finally:
             await trio.aclose_forcefully(stream)
 
-    async def _serve(self, stream: trio.SocketStream) -> None:
+    async def _serve(self, stream: trio.abc.Stream) -> None:
         http, flags = ServerConnection(_LIMITS), self.maker.flags
         events: deque[Event | None] = deque()
         while True:
@@ -91,12 +96,12 @@ class Server:
             elif isinstance(event, Closed) or await self._read(stream, http, flags):
                 return None
 
-    async def _read(self, stream: trio.SocketStream, http: ServerConnection, flags: set[str]) -> bool:
+    async def _read(self, stream: trio.abc.Stream, http: ServerConnection, flags: set[str]) -> bool:
         """Whether nothing more is to be served."""
         due = http.take_continue()
         if due:
             await stream.send_all(due)
-        data = await stream.receive_some(65_536)
+        data = bytes(await stream.receive_some(65_536))
         if not data:
             http.receive_eof()
         if "one-read" in flags and b"\r\n\r\n" not in data:
@@ -107,7 +112,7 @@ class Server:
         http.receive_data(data)
         return False
 
-    async def _answer(self, stream: trio.SocketStream, request: Request) -> None:
+    async def _answer(self, stream: trio.abc.Stream, request: Request) -> None:
         maker = self.maker
         target, name = request.target.decode(), request.path.decode().rpartition("/")[2]
         if f"hang-{name}" in maker.flags:
@@ -118,28 +123,31 @@ class Server:
         raw = encode_response(
             status,
             body,
-            content_type=maker.content_type,
+            content_type=maker.content_type if status < 400 else maker.error_content_type,
             keep_alive=request.keep_alive,
             head=method == "HEAD",
         )
         await stream.send_all(raw)
 
-    async def _fault(self, stream: trio.SocketStream, fault: Fault) -> None:
+    async def _fault(self, stream: trio.abc.Stream, fault: Fault) -> None:
         if "dies" in self.maker.flags:
             self._dead.set()
             return
         if "sulks" in self.maker.flags:
             await trio.sleep_forever()
         status, body = self.maker.refusal(fault.error.status, fault.error.detail)
+        if "nods" in self.maker.flags:
+            status, body = 200, b"{}"
         await stream.send_all(encode_response(status, body, keep_alive=False))
         with trio.move_on_after(1):
-            await stream.send_eof()
+            if isinstance(stream, trio.abc.HalfCloseableStream):
+                await stream.send_eof()
             while await stream.receive_some(1 << 20):
                 pass
 
     # --- the socket -------------------------------------------------------------------------------
 
-    async def _upgrade(self, stream: trio.SocketStream, upgrade: Upgrade) -> None:
+    async def _upgrade(self, stream: trio.abc.Stream, upgrade: Upgrade) -> None:
         request, maker = upgrade.request, self.maker
         headers = {key.decode(): value.decode("latin-1") for key, value in request.headers}
         path = request.path.decode()
@@ -156,6 +164,8 @@ class Server:
             stream, upgrade, message_bytes_max=1 << 20, send_bytes_max=1 << 20
         ) as socket:
             await self._feed(socket)
+            if "dies-on-frames" in maker.flags and socket.close_code in (1002, 1007, 1009):
+                self._dead.set()
 
     async def _feed(self, socket: WebSocket) -> None:
         maker = self.maker
@@ -181,7 +191,7 @@ class Server:
             pass
         scope.cancel()
 
-    async def _deaf(self, stream: trio.SocketStream, upgrade: Upgrade) -> None:
+    async def _deaf(self, stream: trio.abc.Stream, upgrade: Upgrade) -> None:
         """A socket that sends and never reads: no pong, no close."""
         from websockets.datastructures import Headers
         from websockets.frames import Frame, Opcode

@@ -4,124 +4,23 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from cambist.crypto.secp256k1 import CURVE_ORDER
+from cambist.engine.conformance.resources import RESOURCES
 from support.faulty_maker import BLACKLISTED, USDC, WETH, Maker
-
-Apply = Callable[[Maker], None]
-
-
-class Planted(msgspec.Struct, frozen=True):
-    """One fault.
-
-    Attributes:
-        expects: ids of the checks that must fail, each of them and none besides.
-        apply: plants it.
-        only: what is run; the topics of `expects` unless said.
-        strict: run with --strict.
-        advised: ids that must be advised, among others.
-    """
-
-    expects: frozenset[str]
-    apply: Apply
-    only: tuple[str, ...] = ()
-    strict: bool = False
-    advised: frozenset[str] = frozenset()
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """For `Selection.only`."""
-        topics = {check.partition(".")[0] for check in self.expects | self.advised}
-        return self.only or tuple(sorted(f"{topic}.*" for topic in topics))
-
-
-def _plant(*expects: str, only: tuple[str, ...] = (), strict: bool = False) -> Callable[[Apply], Planted]:
-    return lambda apply: Planted(frozenset(expects), apply, only, strict)
-
-
-def _flags(*flags: str) -> Apply:
-    return lambda maker: maker.flags.update(flags)
-
-
-def flagged(flags: str, *expects: str, only: tuple[str, ...] = ()) -> Planted:
-    """A fault that is a lenience or a habit; several flags are joined by spaces."""
-    return Planted(frozenset(expects), _flags(*flags.split()), only)
-
-
-def entry(resource: str, key: str, changes: dict[str, Any], *expects: str, strict: bool = False) -> Planted:
-    """One entry of a resource with other members."""
-
-    def change(content: dict[str, Any]) -> dict[str, Any]:
-        return content | {key: content.get(key, {}) | changes}
-
-    def apply(maker: Maker) -> None:
-        maker.entries[resource] = change
-
-    return Planted(frozenset(expects), apply, (f"{resource}.*",), strict)
-
-
-def grid(changes: Any, *expects: str, strict: bool = False) -> Planted:
-    """The grid of WBTC/USDC, which no quote of `prices.*` needs."""
-
-    def apply(maker: Maker) -> None:
-        maker.entries["prices"] = lambda prices: prices | {"WBTC/USDC": changes}
-
-    return Planted(frozenset(expects), apply, ("prices.*",), strict)
-
-
-def body(resource: str, change: Callable[[bytes], bytes], *expects: str, strict: bool = False) -> Planted:
-    """A resource's body with other bytes."""
-
-    def apply(maker: Maker) -> None:
-        maker.raw[resource] = change
-
-    return Planted(frozenset(expects), apply, (f"{resource}.*", "resources.*"), strict)
-
-
-def terms(change: Callable[[Maker, dict[str, Any]], None], *expects: str) -> Planted:
-    """What is signed differs."""
-
-    def apply(maker: Maker) -> None:
-        maker.terms = lambda signed: change(maker, signed)
-
-    return Planted(frozenset(expects), apply, ("firm.*",))
-
-
-def order(change: Callable[[dict[str, Any]], None], *expects: str) -> Planted:
-    """What is sent differs from what was signed."""
-
-    def apply(maker: Maker) -> None:
-        maker.order = change
-
-    return Planted(frozenset(expects), apply, ("firm.*",))
-
-
-def domain(**changes: object) -> Planted:
-    """Signed for another domain."""
-
-    def apply(maker: Maker) -> None:
-        maker.domain |= changes
-
-    return Planted(frozenset({"firm.signature"}), apply, ("firm.*",))
-
-
-def first(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
-    """Another first message."""
-
-    def apply(maker: Maker) -> None:
-        maker.first = change
-
-    return Planted(frozenset(expects), apply, ("stream.*",))
-
-
-def update(change: Callable[[dict[str, Any]], Any], *expects: str) -> Planted:
-    """Other updates."""
-
-    def apply(maker: Maker) -> None:
-        maker.updates = change
-
-    return Planted(frozenset(expects), apply, ("stream.*",))
+from support.faulty_planting import (
+    Apply,
+    Planted,
+    body,
+    domain,
+    entry,
+    first,
+    flagged,
+    grid,
+    order,
+    plant,
+    terms,
+    update,
+)
 
 
 def _set(name: str, value: object) -> Callable[[Maker, dict[str, Any]], None]:
@@ -243,6 +142,50 @@ def _incomplete_later(maker: Maker) -> None:
     maker.first = lambda message: message if maker.counter == start + 1 else {"prices": message["prices"]}
 
 
+def _label_errors(maker: Maker) -> None:
+    maker.error_content_type = b"text/plain"
+
+
+def _more_keys(maker: Maker) -> None:
+    maker.firm_body = lambda answer: answer | {"quoteId": "7"}
+
+
+def _drop_grid(maker: Maker) -> None:
+    maker.entries["prices"] = lambda prices: {key: grid for key, grid in prices.items() if key != "DAI/USDC"}
+
+
+def _curt(maker: Maker) -> None:
+    maker.error_text = "no"
+
+
+def _replaced(resource: str, key: str, value: object) -> Planted:
+    """An entry that is no object."""
+
+    def apply(maker: Maker) -> None:
+        maker.entries[resource] = lambda content: content | {key: value}
+
+    return Planted(frozenset({f"{resource}.entry"}), apply, (f"{resource}.*",))
+
+
+def _each(name: str) -> dict[str, Planted]:
+    """What can be wrong with the answer of any resource as a whole."""
+    only = (f"{name}.status", f"{name}.content-type", f"{name}.json", f"{name}.shape")
+
+    def unlike(raw: bytes) -> Planted:
+        def apply(maker: Maker) -> None:
+            maker.raw[name] = lambda _: raw
+
+        return Planted(frozenset({f"{name}.{'shape' if raw == b'{}' else 'json'}"}), apply, only)
+
+    return {
+        f"{name} down": flagged(f"{name}-500", f"{name}.status", only=only),
+        f"{name} labelled HTML": Planted(frozenset({f"{name}.content-type"}), _label, only),
+        f"{name} no JSON": unlike(b"<html>"),
+        f"{name} cut short": unlike(b'{"'),
+        f"{name} empty": unlike(b"{}"),
+    }
+
+
 def _uneven(maker: Maker) -> None:
     maker.firm_body = lambda answer: answer if maker.counter % 40 else {"message": "later"}
 
@@ -301,7 +244,6 @@ _ENTRIES: dict[str, Planted] = {
     "prices unwrapped": body(
         "prices", lambda raw: json.dumps(json.loads(raw)["prices"]).encode(), "prices.shape"
     ),
-    "prices no JSON": body("prices", lambda raw: raw.replace(b'"', b"'"), "prices.json"),
     "prices not a number": body("prices", lambda raw: raw.replace(b'"0.5"', b"NaN"), "prices.json"),
     "tokens an array": body("tokens", lambda raw: b'{"tokens": []}', "tokens.shape"),
 }
@@ -315,12 +257,14 @@ def _listed(addresses: list[str], *expects: str) -> Planted:
 
 
 _WHOLE: dict[str, Planted] = {
+    **{name: planted for resource in RESOURCES for name, planted in _each(resource).items()},
+    "token an array": _replaced("tokens", "DAI", []),
+    "pair null": _replaced("pairs", "DAI/USDC", None),
+    "errors labelled text": plant("errors.content-type")(_label_errors),
     "blacklisted twice": _listed([BLACKLISTED], "blacklist.unique"),
     "blacklisted twice, in two cases": _listed([_ADDRESS, _ADDRESS.lower()], "blacklist.unique"),
     "blacklisted nobody": _listed(["0x123"], "blacklist.addresses"),
-    "prices down": flagged("prices-500", "prices.status", only=("prices.*",)),
     "prices hang": flagged("hang-prices", "prices.status", only=("prices.status",)),
-    "labelled HTML": _plant("tokens.content-type", only=("tokens.*",))(_label),
     "errors are HTML": flagged("errors-html", "errors.json"),
     "errors without text": flagged("errors-detail", "errors.text"),
     "errors with status 200": Planted(
@@ -330,7 +274,7 @@ _WHOLE: dict[str, Planted] = {
     ),
     "any path": flagged("unknown-path", "errors.unknown-path"),
     "any method": flagged("any-method", "errors.wrong-method"),
-    "a pair removed while quoted": _plant("life.retired")(_retire),
+    "a pair removed while quoted": plant("life.retired")(_retire),
 }
 
 _FIRM: dict[str, Planted] = {
@@ -385,11 +329,18 @@ _FIRM: dict[str, Planted] = {
     ),
     "addresses in one case": flagged("case-sensitive", "firm.address-case", only=("firm.*",)),
     "keys of the request refused": flagged("known-keys", "firm.unknown-keys", only=("firm.*",)),
-    "never an order": _plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_no_order),
-    "order null": _plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_null_order),
+    "never an order": plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_no_order),
+    "order null": plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_null_order),
     "refuses all": flagged("firm-500", "firm.quotes", only=("firm.quotes",)),
     "blacklisted user an error": flagged("blacklist-error", "firm.blacklisted", only=("firm.*",)),
-    "quotes one of forty badly": _plant("load.answers")(_uneven),
+    "a two-hundredth of the depth at most": flagged(
+        "cautious", "firm.over-asked-sell", "firm.over-asked-buy", only=("firm.*",)
+    ),
+    "worse than displayed under load": Planted(
+        frozenset({"load.drift"}),
+        lambda maker: setattr(maker, "terms", lambda signed: _scale("maker_amount", 0.99)(maker, signed)),
+    ),
+    "quotes one of forty badly": plant("load.answers")(_uneven),
     "nonce repeated under load": Planted(
         frozenset({"load.distinct-nonces"}),
         lambda maker: setattr(maker, "terms", lambda signed: _repeat(maker, signed)),
@@ -412,12 +363,28 @@ _REFUSE: dict[str, Planted] = {
     "any pair": flagged("any-pair", "refuse.unlisted-pair", "refuse.same-token"),
     "disabled pairs signed": flagged("any-side", "refuse.disabled-pair", "refuse.silent-side"),
     "broken JSON mended": flagged("any-json", "refuse.malformed-json", "refuse.not-an-object"),
-    "quotes on 500": Planted(
-        frozenset({"errors.text"}), _flags("errors-detail"), ("refuse.*", "errors.text")
+    "refusals without text": flagged("errors-detail", "errors.text", only=("refuse.*", "errors.text")),
+    "unreadable bodies shrugged off": flagged(
+        "shrugs",
+        "refuse.malformed-json",
+        "refuse.empty-body",
+        "refuse.form-body",
+        "refuse.not-an-object",
+        "refuse.bad-utf8",
     ),
+    "invalid UTF-8 replaced": flagged("any-utf8", "refuse.bad-utf8"),
+    "amounts wrap at 2^256": flagged("wraps zero", "refuse.huge-amount", "refuse.zero-amount"),
+    "minus signs dropped": flagged("absolute", "refuse.negative-amount"),
+    "holds a grudge": flagged("grudge", "refuse.recovers"),
+    "a missing amount guessed": flagged("guesses", "refuse.no-amount"),
+    "an unknown token guessed": flagged("any-token", "refuse.unknown-token"),
+    "a missing asset guessed": flagged("any-asset", "refuse.missing-asset"),
 }
 
 _AUTH: dict[str, Planted] = {
+    "locks out after errors": flagged("lockout", "auth.signed", only=("auth.*",)),
+    "right signatures refused": flagged("deny", "auth.signed", "auth.within-tolerance", "auth.query-signed"),
+    "any word for a timestamp": flagged("any-timestamp", "auth.timestamp-text"),
     "stale taken": flagged("stale", "auth.stale", "auth.timestamp-unit"),
     "future taken": flagged("future", "auth.future"),
     "25 s refused": flagged("impatient", "auth.within-tolerance"),
@@ -464,7 +431,7 @@ def _cross(message: dict[str, Any]) -> dict[str, Any]:
 
 _STREAM: dict[str, Planted] = {
     "first message incomplete": first(_drop_blacklist, "stream.first-complete", "stream.reconnect"),
-    "first message only once": _plant("stream.reconnect", only=("stream.*",))(_incomplete_later),
+    "first message only once": plant("stream.reconnect", only=("stream.*",))(_incomplete_later),
     "first message of another book": first(
         lambda message: message | {"pairs": {}, "prices": {}}, "stream.first-agrees", "stream.agrees"
     ),
@@ -485,6 +452,19 @@ _STREAM: dict[str, Planted] = {
     "the socket open to all": flagged("open-socket", "stream.unsigned", "stream.wrong-signature"),
     "nothing on the socket": flagged("silent-socket", "stream.first-complete", "stream.reconnect"),
     "no pong": flagged("deaf-socket", "stream.ping", only=("stream.ping", "stream.handshake")),
+    "dies of broken frames": flagged("dies-on-frames", "stream.after"),
+    "strict: a side missing on the socket": Planted(
+        frozenset({"stream.strict-entries"}),
+        lambda maker: setattr(
+            maker,
+            "updates",
+            lambda message: (
+                message | {"prices": {"WETH/DAI": {"bids": message["prices"]["WETH/USDC"]["bids"]}}}
+            ),
+        ),
+        ("stream.strict-entries",),
+        strict=True,
+    ),
     "dies of a client's message": flagged(
         "dies-on-chatter", "stream.one-way", only=("stream.one-way", "stream.handshake")
     ),
@@ -493,6 +473,19 @@ _STREAM: dict[str, Planted] = {
 _HOSTILE: dict[str, Planted] = {
     "dies of noise": flagged("dies", "hostile.survives", only=("hostile.*",)),
     "no answer to noise": flagged("sulks", "hostile.garbage", only=("hostile.garbage",)),
+    "nods to anything": flagged(
+        "nods",
+        "hostile.garbage",
+        "hostile.large-head",
+        "hostile.large-body",
+        "hostile.deep-json",
+        "hostile.two-lengths",
+        "hostile.length-and-chunked",
+        "hostile.bad-length",
+        "hostile.bad-chunk",
+        "hostile.bad-head",
+        only=("hostile.*",),
+    ),
     "answers out of order": flagged("shuffles", "hostile.pipelined", only=("hostile.pipelined",)),
     "one connection at a time": flagged(
         "one-at-a-time",
@@ -510,4 +503,24 @@ _HOSTILE: dict[str, Planted] = {
 
 PLANTED: dict[str, Planted] = _ENTRIES | _WHOLE | _FIRM | _REFUSE | _AUTH | _STREAM | _HOSTILE
 
-RETIRED_WELL = _plant(only=("life.*",))(_retire_well)
+ADVISED: dict[str, Planted] = {
+    "errors that say nothing": plant("auth.specific")(_curt),
+    "signatures in any case": flagged("any-case", "auth.upper-case"),
+    "HEAD and OPTIONS break": flagged("no-head", "errors.head", "errors.options"),
+    "no deep quotes": flagged("cautious", "firm.deep", only=("firm.deep",)),
+    "expiry in a year": terms(_late(31_536_000), "firm.expiry-far"),
+    "rounds for the user": flagged("round-wrong", "firm.rounding", only=("firm.*",)),
+    "a key beside the order": plant("firm.one-key", only=("firm.*",))(_more_keys),
+    "refuses under load": flagged("tired", "load.refusals"),
+    "another pair id": entry(
+        "pairs", "DAI-WBTC", {"base": "DAI", "quote": "WBTC", "liquidityUSD": 1}, "pairs.id"
+    ),
+    "no entry for a disabled pair": plant("prices.complete")(_drop_grid),
+    "one contract, two ids": entry(
+        "tokens", "WETH2", {"address": WETH, "decimals": 18, "type": "ERC20"}, "tokens.unique-addresses"
+    ),
+    "no query": flagged("no-query", "resources.query"),
+}
+"""What is told and fails nothing: `expects` are advised, and nothing else is."""
+
+RETIRED_WELL = plant(only=("life.*",))(_retire_well)

@@ -99,7 +99,7 @@ def upgrade(*changes: tuple[bytes, bytes | None], trailing: bytes = b"") -> Upgr
         headers.pop(name, None)
         if value is not None:
             headers[name] = value
-    return Upgrade(Request(b"GET", b"/ws", b"/ws", None, 1, list(headers.items()), keep_alive=True), trailing)
+    return Upgrade(Request(b"GET", b"/ws", b"/ws", None, 1, list(headers.items()), True, headers), trailing)
 
 
 @asynccontextmanager

@@ -11,11 +11,10 @@ still being written within the same tick of the file system's clock.
 Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow. Books are
 checked one by one with a checkpoint after each.
 
-Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all; the
-    last good one stays in force for as long as the file exists.
+Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all.
 Choice: a pair that a new version lacks is disabled: the file is complete, as GET /prices is.
-Choice: while the file is gone or cannot be read, its prices are no longer confirmed, and leave when they are
-    `price_life_ms` old. Removing the file is an off switch.
+Choice: while the file is gone, cannot be read or is not taken, the last prices are no longer confirmed, and
+    leave when they are `price_life_ms` old. Removing the file is an off switch.
 """
 
 import tomllib
@@ -68,20 +67,22 @@ class StaticPrices:
         self._said = ""
 
     async def updates(self) -> AsyncGenerator[dict[str, PriceGrid], None]:
-        """The file's prices when they change, and every `refresh_ms` while the file is there."""
+        """The file's prices when they change, and every `refresh_ms` while they are what it says."""
         poll_s, refresh_s = self._options.poll_ms / 1_000, self._options.refresh_ms / 1_000
         prices: dict[str, PriceGrid] = {}
+        in_force = False
         confirm_at = trio.current_time()
         while True:
             wake_at = trio.current_time() + poll_s
             raw = self._changed()
             read = None if raw is None else await self._read(raw)
+            in_force = self._signature is not None and (in_force if raw is None else read is not None)
             if read is not None:
                 gone = {pair_id: PriceGrid() for pair_id in prices if pair_id not in read}
                 prices = read
                 confirm_at = trio.current_time() + refresh_s
                 yield {**gone, **prices}
-            if prices and self._signature is not None:
+            if prices and in_force:
                 if trio.current_time() >= confirm_at:
                     confirm_at = trio.current_time() + refresh_s
                     yield dict(prices)

@@ -100,6 +100,14 @@ def test_a_request_is_given_whole() -> None:
             (b"content-length", b"7"),
         ],
         keep_alive=True,
+        fields={
+            b"host": b"maker.example:8443",
+            b"x-auth-key": b"k 1",
+            b"x-empty": b"",
+            b"x-blank": b"",
+            b"x-name": b"\xe9",
+            b"content-length": b"7",
+        },
         body=b"{\r\n\r\n\x00}",
     )
 

@@ -208,14 +208,6 @@ def test_a_firm_request_as_read_ignores_what_others_add() -> None:
     assert decode_firm_request(REQUEST + b',"makerAmount":null,"takerAmount":"5"}').taker_amount == "5"
 
 
-@pytest.mark.parametrize(
-    ("amounts", "got"), [(b"", "neither"), (b',"makerAmount":"1","takerAmount":"2"', "both")]
-)
-def test_a_firm_request_has_exactly_one_amount(amounts: bytes, got: str) -> None:
-    with pytest.raises(InvalidInput, match=f"exactly one of makerAmount and takerAmount, got {got}"):
-        decode_firm_request(REQUEST + amounts + b"}")
-
-
 def test_a_firm_amount_is_never_a_number() -> None:
     with pytest.raises(InvalidInput, match="takerAmount: expected a string or null, got an integer"):
         decode_firm_request(REQUEST + b',"takerAmount":5}')

@@ -255,8 +255,7 @@ def test_a_fill_gives_the_user_its_quotes_back() -> None:
 
 
 def test_unused_quotes_are_forgotten_after_their_window() -> None:
-    role = a_chain(unused_quotes_max=1, unused_window_s=1_000)
-    role.board._life_ms = 10**9
+    role = a_chain(unused_quotes_max=1, unused_window_s=1_000, price_life_ms=10**9)
     quoted(role)
     later = NOW_MS + (150 + 15 + 1_000 + 2) * 1_000
     assert quoted(role, later)
@@ -352,8 +351,7 @@ def test_processes_divide_the_funds() -> None:
     )
 )
 def test_reservations_always_are_the_sum_of_live_promises(steps: list[tuple[int, str]]) -> None:
-    role = a_chain()
-    role.board._life_ms = 10**12
+    role = a_chain(price_life_ms=10**12)
     now_ms, live = NOW_MS, {}
     for amount, then in steps:
         try:

@@ -12,7 +12,7 @@ from support.server_harness import encode_error
 
 
 def request_for(method: str, path: str, *headers: tuple[bytes, bytes]) -> Request:
-    return Request(method.encode(), path.encode(), path.encode(), None, 1, list(headers), keep_alive=True)
+    return Request(method.encode(), path.encode(), path.encode(), None, 1, list(headers), True, dict(headers))
 
 
 def naming(name: str) -> Surface:

@@ -1,0 +1,146 @@
+"""httpx on our HTTP client, for the cold paths: polling, JSON-RPC, webhooks.
+
+httpx brings its interface, redirects and JSON; what goes over the wire is ours: one dial, one framing, one
+set of bounds. (httpcore leaves async generators behind whenever a request fails or is cancelled, which trio
+reports as leaks.)
+
+Choice: httpx's four time-outs become one deadline for the whole request, the largest of them.
+Choice: nothing is compressed: a few bytes of gzip could unfold to any size. A content-encoding is refused.
+Choice: an answer that only ends with its connection is refused, as it cannot be told from a broken one.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from ssl import SSLContext
+from types import TracebackType
+from typing import Self
+
+import httpx
+import trio
+
+from ...codecs.http1 import Http1Limits
+from ...config.timeouts import HTTP_REQUEST_S
+from .http_client import HttpClient, HttpFailure, Stage
+from .streams import Dial, dial
+
+_OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
+_PORTS = {"http": 80, "https": 443}
+_LATE: dict[Stage, type[httpx.TransportError]] = {
+    Stage.TURN: httpx.PoolTimeout,
+    Stage.CONNECT: httpx.ConnectTimeout,
+    Stage.SEND: httpx.WriteTimeout,
+}
+_FAILED: dict[Stage, type[httpx.TransportError]] = {
+    Stage.CONNECT: httpx.ConnectError,
+    Stage.SEND: httpx.WriteError,
+}
+
+
+class DialTransport(httpx.AsyncBaseTransport):
+    """`async with httpx.AsyncClient(transport=DialTransport(...))`: only within that it can be used.
+
+    Args:
+        tls: for https.
+        connections_max: for each host; further requests wait.
+        limits: bounds of the answers.
+        dial: what connects.
+    """
+
+    def __init__(
+        self, *, tls: SSLContext, connections_max: int, limits: Http1Limits, dial: Dial = dial
+    ) -> None:
+        self._tls = tls
+        self._connections_max = connections_max
+        self._limits = limits
+        self._dial = dial
+        self._clients: dict[tuple[str, str, int], HttpClient] = {}
+        self._opening = trio.Lock()
+
+    async def __aenter__(self) -> Self:
+        self._life = self._living()
+        self._nursery = await self._life.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        """Close all connections."""
+        await self._life.__aexit__(exc_type, exc_value, traceback)
+
+    @asynccontextmanager
+    async def _living(self) -> AsyncGenerator[trio.Nursery]:
+        """The owner of a task for each host."""
+        failure: Exception | None = None
+        async with trio.open_nursery() as nursery:
+            try:
+                yield nursery
+            except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
+                failure = error
+            finally:
+                nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """As httpx asks of a transport; the answer is read whole.
+
+        Raises:
+            httpx.TransportError: the kind that says in which stage it failed.
+        """
+        client = await self._client(request.url)
+        times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
+        try:
+            answer = await client.request(
+                request.method.encode(),
+                request.url.raw_path,
+                [
+                    *(field for field in request.headers.raw if field[0].lower() not in _OURS),
+                    (b"accept-encoding", b"identity"),
+                ],
+                await request.aread(),
+                deadline_s=max(times, default=HTTP_REQUEST_S),
+            )
+        except HttpFailure as failure:
+            kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
+            other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
+            raise (kind or other)(failure.detail) from failure
+        except ValueError as error:
+            raise httpx.LocalProtocolError(str(error)) from error
+        response = httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
+        coding = response.headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
+        return response
+
+    async def _client(self, url: httpx.URL) -> HttpClient:
+        if url.scheme not in _PORTS:
+            raise httpx.UnsupportedProtocol(f"neither http nor https: {url.scheme!r}")
+        origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
+        if origin not in self._clients:
+            async with self._opening:
+                await self._open(origin)
+        return self._clients[origin]
+
+    async def _open(self, origin: tuple[str, str, int]) -> None:
+        if origin in self._clients:
+            return
+        scheme, host, port = origin
+        client = HttpClient(
+            host,
+            port,
+            tls=self._tls if scheme == "https" else None,
+            connections_max=self._connections_max,
+            limits=self._limits,
+            dial=self._dial,
+        )
+        await self._nursery.start(_keep_open, client)
+        self._clients[origin] = client
+
+
+async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[None]) -> None:
+    async with client:
+        task_status.started()
+        await trio.sleep_forever()

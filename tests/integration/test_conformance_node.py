@@ -1,0 +1,108 @@
+"""What only a node can tell: funds, approvals, contract signatures, the chain."""
+
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.rules import Status
+from cambist.engine.conformance.run import RunReport
+from support.faulty_maker import CHAIN_ID, KEY, Maker
+from support.faulty_node import FaultyNode
+from support.faulty_runs import failed, judge, now_ms, told
+
+ONLY = ("firm.signature*", "chain.*")
+
+
+async def judged_with(
+    node: FaultyNode, maker: Maker | None = None, only: tuple[str, ...] = ONLY
+) -> RunReport:
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(node.run)
+        place = read_place(f"http://127.0.0.1:{port}", "--node-url", ("http",))
+        report = await judge(maker or Maker(now_ms), only, node=place)
+        nursery.cancel_scope.cancel()
+    return report
+
+
+def verdict_of(report: RunReport, check_id: str) -> tuple[Status, str]:
+    return next((found.status, found.reason) for found in report.verdicts if found.check.id == check_id)
+
+
+async def test_a_funded_maker_with_a_key_of_its_own_passes() -> None:
+    report = await judged_with(FaultyNode(CHAIN_ID))
+    assert report.conforms, told(report)
+    assert verdict_of(report, "chain.balance") == (Status.PASSED, "")
+    assert verdict_of(report, "chain.allowance") == (Status.PASSED, "")
+    assert verdict_of(report, "firm.signature") == (Status.PASSED, "")
+    assert verdict_of(report, "chain.contract-signature") == (Status.SKIPPED, "the maker is no contract")
+
+
+def _poor(node: FaultyNode) -> None:
+    node.funds = 1
+
+
+def _unapproved(node: FaultyNode) -> None:
+    node.allowed = 0
+
+
+def _elsewhere(node: FaultyNode) -> None:
+    node.chain_id = 1
+
+
+def _refusing(node: FaultyNode) -> None:
+    node.contracts = {to_hex(KEY.address)}
+    node.accepts = False
+
+
+def _reverting(node: FaultyNode) -> None:
+    node.contracts = {to_hex(KEY.address)}
+    node.accepts = None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (_poor, "chain.balance"),
+        (_unapproved, "chain.allowance"),
+        (_elsewhere, "chain.id"),
+        (_refusing, "chain.contract-signature"),
+        (_reverting, "chain.contract-signature"),
+    ],
+)
+async def test_each_fault_of_the_chain_is_found(spoil: Callable[[FaultyNode], None], expected: str) -> None:
+    node = FaultyNode(CHAIN_ID)
+    spoil(node)
+    report = await judged_with(node)
+    assert failed(report) == {expected}, told(report)
+
+
+async def test_a_contract_maker_is_asked_and_its_signature_has_any_length() -> None:
+    node, maker = FaultyNode(CHAIN_ID), Maker(now_ms)
+    node.contracts = {to_hex(KEY.address)}
+    maker.order = lambda order: order.update(signature="0x" + "ab" * 130)
+    report = await judged_with(node, maker)
+    assert report.conforms, told(report)
+    assert verdict_of(report, "chain.contract-signature") == (Status.PASSED, "")
+    assert verdict_of(report, "firm.signature")[0] is Status.SKIPPED
+
+
+async def test_without_a_node_a_contract_maker_is_reported_as_not_checked() -> None:
+    maker = Maker(now_ms)
+    maker.order = lambda order: order.update(signature="0x" + "ab" * 130)
+    report = await judge(maker, ONLY, contract_maker=True)
+    assert report.conforms, told(report)
+    assert verdict_of(report, "firm.signature") == (Status.SKIPPED, "--contract-maker without --node-url")
+    assert failed(await judge(maker, ONLY)) == {"firm.signature-length"}
+
+
+async def test_a_node_that_fails_is_no_fault_of_the_maker() -> None:
+    node = FaultyNode(CHAIN_ID)
+    node.funds = None
+    report = await judged_with(node)
+    assert report.conforms, told(report)
+    status, reason = verdict_of(report, "chain.allowance")
+    assert status is Status.SKIPPED
+    assert "execution reverted" in reason

@@ -1,0 +1,31 @@
+"""The package's own market maker conforms, strictly: judged as anybody's, over a real socket."""
+
+from pathlib import Path
+
+from cambist.engine.conformance.auth import Credentials
+from cambist.engine.conformance.options import CheckOptions, read_place
+from cambist.engine.conformance.rules import Selection, Status
+from cambist.engine.conformance.run import run_checks
+from support.faulty_runs import now_ms, told
+from support.maker_role import CHAIN_ID, CONTRACT, SECRET, TAKER
+from support.maker_server import PREFIX, running_maker
+
+
+async def test_our_maker_conforms(tmp_path: Path) -> None:
+    async with running_maker(tmp_path) as (_, venue):
+        report = await run_checks(
+            CheckOptions(
+                base=read_place(f"http://127.0.0.1:{venue.port}{PREFIX}", "URL", ("http",)),
+                credentials=Credentials("venue", "key-1", SECRET.encode()),
+                selection=Selection(strict=True),
+                chain_id=CHAIN_ID,
+                rfq_contract=bytes.fromhex(CONTRACT[2:]),
+                taker=TAKER,
+                watch_s=0.2,
+                quotes=64,
+            ),
+            now_ms=now_ms,
+        )
+    assert report.conforms, told(report)
+    assert not report.count(Status.ADVISED), told(report)
+    assert report.count(Status.PASSED) > 160

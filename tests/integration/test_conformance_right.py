@@ -1,0 +1,159 @@
+"""A right maker passes, in whole runs: plain, strict, without credentials, without prices, bounded."""
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from cambist.engine.conformance.check_table import CHECKS
+from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.probe import Unreachable
+from cambist.engine.conformance.rules import Status
+from cambist.engine.conformance.run import RunReport, run_checks
+from cambist.feeds.net.streams import server_tls
+from support.faulty_maker import Maker
+from support.faulty_runs import failed, judge, now_ms, options, told
+from support.faulty_serving import Server
+from support.faulty_table import RETIRED_WELL
+from support.server_certificates import make_certificate
+
+_NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
+
+
+def status_of(report: RunReport) -> dict[str, Status]:
+    return {verdict.check.id: verdict.status for verdict in report.verdicts}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_right_maker_passes_every_check(strict: bool) -> None:
+    report = await judge(Maker(now_ms), strict=strict)
+    assert report.conforms, told(report)
+    skipped = {check for check, status in status_of(report).items() if status is not Status.PASSED}
+    only_strict = {check.id for check in CHECKS.values() if check.severity == "strict"}
+    assert skipped == _NEED_A_NODE | {"life.retired"} | (set() if strict else only_strict), told(report)
+    assert report.load is not None
+    assert report.load.quotes == 48
+    assert report.load.failed == report.load.duplicate_nonces == 0
+
+
+async def test_without_credentials_authentication_is_skipped_and_says_why() -> None:
+    maker = Maker(now_ms)
+    maker.flags.add("no-auth")
+    report = await judge(maker, credentials=None)
+    assert report.conforms, told(report)
+    reasons = {
+        verdict.reason
+        for verdict in report.verdicts
+        if verdict.check.topic == "auth" or verdict.check.id == "stream.unsigned"
+    }
+    assert reasons == {"no credentials are given: --domain, --access-key, --secret"}
+
+
+async def test_without_a_domain_signatures_are_reported_as_not_checked() -> None:
+    report = await judge(Maker(now_ms), ("firm.*",), chain_id=None)
+    verdict = next(verdict for verdict in report.verdicts if verdict.check.id == "firm.signature")
+    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "needs --chain-id and --rfq-contract")
+
+
+async def test_a_maker_without_a_socket_is_right_and_one_that_was_promised_is_missed() -> None:
+    maker = Maker(now_ms)
+    maker.flags.add("no-socket")
+    report = await judge(maker, ("stream.*",))
+    assert {verdict.status for verdict in report.verdicts} == {Status.SKIPPED}
+    promised = read_place("ws://127.0.0.1:9/ws", "--ws-url", ("ws", "wss"))
+    report = await judge(maker, ("stream.*",), socket=promised)
+    assert failed(report) == {"stream.handshake"}
+
+
+async def test_a_pair_that_was_disabled_first_may_go() -> None:
+    maker = Maker(now_ms)
+    RETIRED_WELL.apply(maker)
+    report = await judge(maker, ("life.*", "firm.quotes"))
+    assert status_of(report)["life.retired"] is Status.PASSED, told(report)
+
+
+async def test_a_maker_without_prices_is_right_and_nothing_is_quoted() -> None:
+    maker = Maker(now_ms)
+    maker.entries["prices"] = lambda prices: {}
+    report = await judge(maker, ("prices.*", "firm.*", "refuse.*", "load.*"))
+    assert report.conforms, told(report)
+    reasons = {verdict.reason for verdict in report.verdicts if verdict.check.topic in ("firm", "load")}
+    assert "no pair is quoted" in reasons
+
+
+async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
+    maker = Maker(now_ms)
+    maker.flags.add("hang-firm")
+    report = await judge(maker, run_timeout_s=0.3)
+    assert failed(report) == {"run.complete"}, told(report)
+    assert status_of(report)["auth.stale"] is Status.SKIPPED
+
+
+async def test_the_same_seed_asks_the_same() -> None:
+    asked: list[list[int]] = []
+    for _ in range(2):
+        maker = Maker(now_ms)
+        maker.flags.add("still")
+        amounts: list[int] = []
+        maker.terms = lambda terms, amounts=amounts: amounts.append(terms["maker_amount"])  # type: ignore[misc]
+        await judge(maker, ("firm.price-*",), seed=7)
+        asked.append(amounts)
+    assert asked[0] == asked[1]
+    assert len(asked[0]) > 10
+
+
+async def test_prices_that_move_between_the_grids_are_no_fault() -> None:
+    maker = Maker(now_ms)
+    moves = iter(range(10_000))
+
+    def moving(prices: dict[str, object]) -> dict[str, object]:
+        maker.tick = next(moves) * 7
+        return prices
+
+    maker.flags.add("still")
+    maker.entries["prices"] = moving
+    report = await judge(maker, ("firm.*", "load.*"))
+    assert report.conforms, told(report)
+
+
+async def test_what_the_maker_says_back_of_the_credentials_is_hidden() -> None:
+    maker = Maker(now_ms)
+    maker.refusal = lambda status, text: (500, b'{"wrong": "access-1"}')  # type: ignore[method-assign]
+    report = await judge(maker, ("errors.*",))
+    assert "errors.text" in failed(report)
+    assert "access-1" not in told(report)
+    assert "(hidden)" in told(report)
+
+
+async def test_a_socket_that_refuses_the_right_signature_is_there_and_at_fault() -> None:
+    maker = Maker(now_ms)
+    maker.flags.add("deny")
+    report = await judge(maker, ("stream.*",))
+    assert failed(report) == {"stream.handshake"}, told(report)
+
+
+async def test_an_answer_429_proves_nothing() -> None:
+    maker = Maker(now_ms)
+    maker.error_status = 429
+    report = await judge(maker, ("refuse.*",))
+    assert report.conforms, told(report)
+    passed = {check for check, status in status_of(report).items() if status is Status.PASSED}
+    assert passed == {"refuse.recovers"}
+    reasons = {verdict.reason for verdict in report.verdicts if verdict.check.id == "refuse.zero-amount"}
+    assert reasons == {"the maker limits the rate of requests: see --pause"}
+
+
+async def test_a_maker_behind_tls_and_its_socket_are_judged_as_well(tmp_path: Path) -> None:
+    report = await judge(Maker(now_ms), certificate=make_certificate(tmp_path))
+    assert report.conforms, told(report)
+    assert status_of(report)["stream.agrees"] is Status.PASSED
+
+
+async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
+    server = Server(Maker(now_ms), server_tls(*make_certificate(tmp_path)))
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(server.run)
+        place = read_place(f"https://127.0.0.1:{port}", "URL", ("https",))
+        with pytest.raises(Unreachable, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
+            await run_checks(options(port, base=place), now_ms=now_ms)
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,167 @@
+"""Funds, fills and contract takers as a node and the service tell them, over real sockets."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from cambist.config.errors import ChainError
+from cambist.engine.chain.json_rpc import Node
+from cambist.engine.maker.app import MakerApp
+from cambist.engine.maker.funds import read_funds
+from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
+from support.maker_server import Venue, running_maker, until
+from support.scripted_node import ScriptedNode, scripted_node
+
+ONE = 10**18
+
+
+def funded(node: ScriptedNode, **usdc: int) -> None:
+    node.balances = {WETH: 100 * ONE, USDC: usdc.get("balance", 10**12)}
+    node.allowances = {WETH: 100 * ONE, USDC: usdc.get("allowance", 10**12)}
+
+
+def holdings(maker: MakerApp) -> dict[str, Any]:
+    return {f"0x{holding.token.hex()}": holding for holding in maker.chains[CHAIN_ID].holdings}
+
+
+async def quote(venue: Venue, **request: Any) -> tuple[int, Any]:
+    response = await venue.ask("POST", "/firm", firm_request(**request))
+    return response.status, msgspec.json.decode(response.body)
+
+
+async def test_funds_are_the_lesser_of_balance_and_allowance_and_the_cap(tmp_path: Path) -> None:
+    async with scripted_node() as node:
+        funded(node, balance=6_000_000_000, allowance=5_000_000_001)
+        async with running_maker(tmp_path, settings_of(node_url=node.url, node_every_ms=10)) as (
+            maker,
+            venue,
+        ):
+            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            held = holdings(maker)
+            assert held[USDC].funds == 5_000_000_001
+            assert held[WETH].funds == 100 * ONE
+            assert (await quote(venue))[0] == 200
+            assert (await quote(venue))[0] == 200
+            status, body = await quote(venue)
+            assert (status, body["error"].startswith("Not enough funds")) == (400, True)
+            node.balances[USDC] = node.allowances[USDC] = 10**15
+            await until(lambda: held[USDC].funds == 250_000 * 10**6)  # the settings bound what the node tells
+            assert (await quote(venue))[0] == 200
+        assert node.tags == {hex(100)}
+
+
+async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Path) -> None:
+    async with scripted_node() as node:
+        funded(node)
+        settings = settings_of(node_url=node.url, node_every_ms=10, unused_quotes_max=1)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            assert (await quote(venue))[1]["order"]
+            held = holdings(maker)[USDC]
+            assert held.reserved == 2_500_000_000
+            order_hash = maker.chains[CHAIN_ID].desk.ledger.oldest(1)[0]
+            node.remaining[order_hash] = 1_000_000_001
+            node.balances[USDC] -= 1_500_000_000
+            node.block += 1
+            await until(lambda: held.reserved == 1_000_000_000)
+            assert (await quote(venue))[1]["order"]
+            node.remaining[order_hash] = 1
+            await until(lambda: held.reserved == 2_500_000_000)
+
+
+async def test_a_node_that_does_not_answer_stops_firm_quotes_until_it_does(tmp_path: Path) -> None:
+    async with scripted_node() as node:
+        node.away = True
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=0.2)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            assert (await quote(venue))[0] == 503
+            assert any("node" in reason for reason in maker.not_ready())
+            funded(node)
+            node.away = False
+            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            assert (await quote(venue))[0] == 200
+            node.reverting = True
+            await until(lambda: not maker.chains[CHAIN_ID].desk.funds_known)
+            assert (await quote(venue))[0] == 503
+
+
+async def test_the_services_list_of_takers_is_followed(tmp_path: Path) -> None:
+    other = "0x" + "cd" * 20
+    async with scripted_node() as node:
+        node.takers = [other]
+        settings = settings_of(takers_url=f"{node.url}/adapters/contract-takers", takers_every_s=0.02)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            desk = maker.chains[CHAIN_ID].desk
+            await until(lambda: other in desk.takers)
+            assert (await quote(venue, takerAddress=other))[0] == 200
+            assert (await quote(venue, takerAddress=TAKER))[0] == 200  # of the settings
+            node.away = True
+            assert (await quote(venue, takerAddress=other))[0] == 200  # the last list holds
+            node.away = False
+            node.takers = []
+            await until(lambda: other not in desk.takers)
+            assert (await quote(venue, takerAddress=other))[0] == 400
+            node.takers = ["nonsense"]
+            assert (await quote(venue, takerAddress=TAKER))[0] == 200
+
+
+async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> None:
+    async with scripted_node() as node:
+        funded(node)
+        (tmp_path / "node-url").write_text(f"{node.url}/?key=hidden")
+        async with running_maker(tmp_path, settings_of(node_url="file:node-url", node_every_ms=10)) as (
+            maker,
+            _,
+        ):
+            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            assert "hidden" not in repr(maker.chains[CHAIN_ID].settings)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"no json", "malformed"),
+        (b"{}", "not a batch"),
+        (b"[]", "no result"),
+        (b'[{"id":0,"error":{"code":-32000,"message":"busy"}}]', "busy"),
+        (b'[{"id":0,"result":5}]', "not a batch"),
+        (b'[{"id":0,"result":"zz"}]', "not a number"),
+    ],
+)
+async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    async with httpx.AsyncClient(transport=transport) as client:
+        node = Node(client, "http://secret.example/key", "maker.chains.1.node_url")
+        with pytest.raises(ChainError) as caught:
+            await node.block_number()
+    assert words in caught.value.detail or words == "malformed"
+    assert "secret" not in caught.value.detail + repr(node)
+    assert caught.value.detail.startswith("maker.chains.1.node_url")
+
+
+async def test_a_round_that_fails_changes_nothing() -> None:
+    role = a_chain(node_url="http://127.0.0.1:1")
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        calls = msgspec.json.decode(request.content)
+        results = [
+            {"id": call["id"], "result": hex(7) if call["method"] == "eth_blockNumber" else "0x12"}
+            for call in calls
+        ]
+        return httpx.Response(200, content=msgspec.json.encode(results))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+        with pytest.raises(ChainError, match="expected one word"):
+            await read_funds(
+                Node(client, "http://node.example", "node"),
+                role.desk.ledger,
+                role.holdings,
+                bytes.fromhex(USER[2:]),
+                role.signer.contract,
+                role.caps,
+                1,
+            )
+    assert [holding.funds for holding in role.holdings] == [0, 0, 0]

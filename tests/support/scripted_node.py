@@ -1,0 +1,94 @@
+"""An EVM node, as far as a market maker reads one: balances, allowances and what remains of orders."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import trio
+
+from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING_BALANCES
+from cambist.codecs.resource_messages import maker_error_body
+from cambist.codecs.wire import encode
+from cambist.config.errors import ServiceUnavailable
+from cambist.config.server import ServerSettings
+from cambist.engine.maker.app import wall_clock
+from cambist.engine.server import Call, Reply, Router, Server, Surface
+from cambist.feeds.net.streams import listen
+
+
+class ScriptedNode:
+    """Set its attributes; it answers by them.
+
+    Attributes:
+        balances, allowances: token text -> raw units.
+        remaining: order hash -> as the contract's `remaining`.
+        takers: what /adapters/contract-takers lists.
+        away: answer 503 to everything.
+        reverting: answer each call with an error.
+        asked: method names of all calls, and the block tags of eth_call.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.balances: dict[str, int] = {}
+        self.allowances: dict[str, int] = {}
+        self.remaining: dict[bytes, int] = {}
+        self.takers: list[str] = []
+        self.block = 100
+        self.away = self.reverting = False
+        self.asked: list[str] = []
+        self.tags: set[str] = set()
+
+    def answer(self, call: Call) -> Reply:
+        if self.away:
+            raise ServiceUnavailable
+        return Reply(
+            200, encode([self._result(request) for request in msgspec.json.decode(call.request.body)])
+        )
+
+    def list_takers(self, _: Call) -> Reply:
+        if self.away:
+            raise ServiceUnavailable
+        return Reply(200, encode(self.takers))
+
+    def _result(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(request["method"])
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+        if self.reverting:
+            return answer | {"error": {"code": 3, "message": "execution reverted"}}
+        if request["method"] == "eth_blockNumber":
+            return answer | {"result": hex(self.block)}
+        call, tag = request["params"]
+        self.tags.add(tag)
+        data = bytes.fromhex(call["data"][2:])
+        return answer | {"result": "0x" + self._returned(call["to"], data).hex()}
+
+    def _returned(self, to: str, data: bytes) -> bytes:
+        word = data[:4]
+        if word == BALANCE_OF:
+            return self.balances.get(to, 0).to_bytes(32, "big")
+        if word == ALLOWANCE:
+            return self.allowances.get(to, 0).to_bytes(32, "big")
+        assert word == REMAINING_BALANCES
+        hashes = [data[at : at + 32] for at in range(4 + 96, len(data), 32)]
+        words = [self.remaining.get(order_hash, 0) for order_hash in hashes]
+        return b"".join(number.to_bytes(32, "big") for number in (32, len(words), *words))
+
+
+@asynccontextmanager
+async def scripted_node() -> AsyncIterator[ScriptedNode]:
+    """Serve one on loopback."""
+    node = ScriptedNode()
+    surface = Surface(lambda error, _: encode(maker_error_body(error)))
+    surface.plain("POST", "/", node.answer)
+    surface.plain("GET", "/adapters/contract-takers", node.list_takers)
+    router = Router(lambda error, _: encode(maker_error_body(error)))
+    router.mount(surface)
+    server = Server(router, ServerSettings(), wall_ms=wall_clock())
+    listener = listen("127.0.0.1", 0)
+    node.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.serve, listener)
+        yield node
+        nursery.cancel_scope.cancel()
