@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _CHOICE = re.compile(r'^( *)Choice: (.+(?:\n(?!\1Choice:|\1[A-Z][a-z]+:|\s*\n|\s*""").+)*)', re.MULTILINE)
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
@@ -59,13 +60,14 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_sample_settings_load(tmp_path: Path) -> None:
-    (sample,) = blocks(ROOT / "docs" / "settings.md", "toml")
+    sample = "\n".join(blocks(ROOT / "docs" / "settings.md", "toml"))
     (tmp_path / "maker-key.json").write_text("01" * 32)
     names = ["ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT"]
     secrets: dict[str, str] = dict.fromkeys(names, "a secret")
     settings = parse_settings(sample, secrets, tmp_path)
     assert settings.chains[1].rfq_domain_name == "AUGUSTUS RFQ"
     assert len(settings.auth.domains["venue"].keys) == 2
+    assert settings.server == ServerSettings()
 
 
 def test_every_choice_in_the_code_is_collected() -> None:
