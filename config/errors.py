@@ -9,6 +9,7 @@
     ├── MakerError            a remote market maker's fault
     ├── ChainError            a node or a transaction failed
     ├── StoreError            the store refused or is away
+    ├── WebSocketClosed       the other side, or we, ended it: the code and reason
     ├── PolicyError           a key was asked to sign what its policy forbids
     ├── TransitionError       a life cycle was asked for a step its table does not have: our bug
     └── ConfigError           the operator's settings, keys or files
@@ -542,6 +543,20 @@ class AuthError(CambistError):
 
 class MakerError(CambistError):
     """A remote market maker's fault: no answer, a late one, or one that breaks document 3."""
+
+
+class WebSocketClosed(CambistError):
+    """The socket is closed or closing.
+
+    Attributes:
+        code: of the close frame that began it; 1006 when the connection ended without one.
+        reason: its text, or what happened to the connection.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(f"the WebSocket is closed: {code}{' ' if reason else ''}{reason}")
+        self.code = code
+        self.reason = reason
 
 
 class ChainError(CambistError):

@@ -126,18 +126,19 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     maker: MakerSettings | None = None
 
 
-def read_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
+def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool = True) -> Settings:
     """The settings of a file, or the defaults; the environment on top.
 
     Args:
         path: TOML file, or None.
         environ: the environment; its CAMBIST__ variables override, its others may hold secrets.
+        reveal: read what secrets refer to; False leaves them empty, for those who need none of them.
 
     Raises:
         ConfigError: names the file or the setting, what was expected and what came.
     """
     if path is None:
-        return parse_settings("", environ, Path())
+        return parse_settings("", environ, Path(), reveal=reveal)
     try:
         with path.open("rb") as file:
             raw = file.read(SETTINGS_BYTES_MAX + 1)
@@ -146,12 +147,12 @@ def read_settings(path: Path | None, environ: Mapping[str, str]) -> Settings:
     if len(raw) > SETTINGS_BYTES_MAX:
         raise ConfigError(str(path), f"is larger than {SETTINGS_BYTES_MAX} bytes")
     try:
-        return parse_settings(raw.decode(), environ, path.parent)
+        return parse_settings(raw.decode(), environ, path.parent, reveal=reveal)
     except UnicodeDecodeError:
         raise ConfigError(str(path), "is not UTF-8 text") from None
 
 
-def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Settings:
+def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, reveal: bool = True) -> Settings:
     """As `read_settings`, from TOML text; `folder` is what relative secret files start from."""
     try:
         tree = tomllib.loads(text)
@@ -163,6 +164,8 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path) -> Setti
     tree["chains"] = _with_shipped(tree.get("chains", {}))
 
     def read_field(_kind: type, value: object) -> Secret:  # a Secret is the only field msgspec cannot read
+        if not reveal:
+            return Secret("", "not read")
         try:
             return read_secret(value, environ, "", folder)
         except ConfigError as error:

@@ -37,9 +37,8 @@ class _Buffers(threading.local):
 
     def __init__(self) -> None:
         self.signature = _ffi.new("secp256k1_ecdsa_recoverable_signature *")
-        self.rs64 = _ffi.new("unsigned char[64]")
-        self.rs64_view = _ffi.buffer(self.rs64)
-        self.recovery_id = _ffi.new("int *")
+        rs64 = _ffi.new("unsigned char[64]")
+        self.signing = self.signature, rs64, _ffi.buffer(rs64), _ffi.new("int *")
         self.public_key = _ffi.new("secp256k1_pubkey *")
         self.point65 = _ffi.new("unsigned char[65]")
         self.point65_view = _ffi.buffer(self.point65)
@@ -85,8 +84,7 @@ class SigningKey:
         """
         if len(digest32) != DIGEST_BYTES:
             raise ValueError(f"a digest is 32 bytes, not {len(digest32)}")
-        mine = _buffers
-        signature, rs64, recovery_id = mine.signature, mine.rs64, mine.recovery_id
+        signature, rs64, rs64_view, recovery_id = _buffers.signing
         if not _lib.secp256k1_ecdsa_sign_recoverable(
             _CONTEXT, signature, digest32, self._secret, _NULL, _NULL
         ):
@@ -95,7 +93,7 @@ class SigningKey:
         recovery: int = recovery_id[0]
         if recovery > 1:
             raise ValueError("a signature whose r overflows has no Ethereum form")
-        return mine.rs64_view[:], recovery
+        return rs64_view[:], recovery
 
     def secret32(self) -> bytes:
         """The key itself, for writing a keystore. Nothing else should want it."""

@@ -50,7 +50,7 @@ def serve_command(path: Path) -> None:
 def halt_command(path: Path, scope: tuple[str, ...]) -> None:
     """Stop trading at once: `all` (the default), `chain 137` or `pair 137 WETH/USDC`.
 
-    Writes the halt file; running processes follow within a tenth of a second.
+    Writes the halt file; running processes follow within a tenth of a second. No secret is read.
     """
     _change(path, scope, stop=True)
 
@@ -66,15 +66,15 @@ def resume_command(path: Path, scope: tuple[str, ...]) -> None:
 maker.add_command(check)
 
 
-def _maker_settings(path: Path) -> Settings:
-    settings = read_settings(path, os.environ)
+def _maker_settings(path: Path, *, reveal: bool = True) -> Settings:
+    settings = read_settings(path, os.environ, reveal=reveal)
     if settings.maker is None:
         raise ConfigError("maker", f"{path} has no [maker] table")
     return settings
 
 
 def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:
-    switch = KillSwitch(halt_file(_maker_settings(path), path.parent), lambda _: None)
+    switch = KillSwitch(halt_file(_maker_settings(path, reveal=False), path.parent), lambda _: None)
     named = " ".join(scope) or "all"
     try:
         switch.stop(named) if stop else switch.resume(named)

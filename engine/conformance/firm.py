@@ -287,9 +287,9 @@ def judge_terms(quoted: Quoted, before: Market, after: Market, drift_bps: int) -
     """
     asking, order, where = quoted.asking, quoted.order, quoted.asking.where
     leg, body = asking.leg, asking.body
-    for key, check in (("makerAsset", "assets"), ("takerAsset", "assets")):
+    for key in ("makerAsset", "takerAsset"):
         same = order[key].lower() == body[key].lower()
-        yield judged(f"firm.echo-{check}", same, where, f"{key} {body[key]}", order[key])
+        yield judged("firm.echo-assets", same, where, f"{key} {body[key]}", order[key])
     same = order["taker"].lower() == body["takerAddress"].lower()
     yield judged("firm.echo-taker", same, where, f"taker {body['takerAddress']}", order["taker"])
     given = order[leg.given]

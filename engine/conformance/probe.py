@@ -78,7 +78,7 @@ class Line:
             except MakerError as error:
                 failure = error.detail
             except OSError as error:
-                failure = f"no connection: {error.strerror or error}"
+                failure = f"no connection: {_reason(error)}"
         if scope.cancelled_caught:
             failure = f"nothing complete within {probe.timeout_s:g} s"
         if failure or response is None or not response.keep_alive:

@@ -6,6 +6,7 @@ from functools import partial
 import trio
 from msgspec import Struct
 
+from .check_table import TOPICS
 from .load import LoadReport
 from .node import Node
 from .options import CheckOptions
@@ -84,6 +85,9 @@ async def run_checks(
                 if not topics or session.wants(*topics):
                     session.stage = name
                     await stage(session)
+                if session.is_silent:
+                    session.skip("no endpoint answers", *TOPICS)
+                    break
         late = scope.cancelled_caught
         got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}")
         session.add([judged("run.complete", not late, "the run", "every stage reached", got)])

@@ -92,6 +92,11 @@ class Session:
             return None
         return SigningDomain(options.domain_name, options.chain_id, options.rfq_contract)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether no endpoint gave any answer at all: every other check would only wait."""
+        return all(exchange.failure for exchange in self.snapshot.values())
+
     def add(self, results: Iterable[Result]) -> None:
         """Count results; those of checks that were not asked for are dropped."""
         for result in results:

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import trio
 
-from ...config.errors import ChainError
+from ...codecs.amounts import parse_amount
+from ...config.errors import ChainError, InvalidInput
 from ...crypto.addresses import parse_address
 from .exchange import Exchange, judge_refusal, read_json
 from .firm import (
@@ -106,7 +107,14 @@ def _nonce(exchange: Exchange) -> int | None:
     document = read_json(exchange.body).value if exchange.succeeded else None
     order = document.get("order") if isinstance(document, dict) else None
     nonce = order.get("nonceAndMeta") if isinstance(order, dict) else None
-    return int(nonce) if isinstance(nonce, str) and nonce.isdigit() and len(nonce) <= 78 else None
+    return _amount(nonce)
+
+
+def _amount(text: object) -> int | None:
+    try:
+        return parse_amount(text)
+    except InvalidInput:
+        return None
 
 
 async def _check_chain(session: Session, orders: Sequence[Quoted]) -> None:
@@ -262,8 +270,8 @@ def _sample(asking: Asking, exchange: Exchange, before: Market, after: Market) -
             latency_ms, trouble=exchange.said if not exchange.succeeded else "a success without order"
         )
     order = read_json(exchange.body).value["order"]
-    amount = order.get(asking.leg.computed)
+    amount = _amount(order.get(asking.leg.computed))
     expected = expected_range(before, after, asking.pair_id, asking.leg, asking.amount)
-    if expected is None or not isinstance(amount, str) or not amount.isdigit() or len(amount) > 78:
+    if expected is None or amount is None:
         return LoadSample(latency_ms, nonce_and_meta=nonce)
-    return LoadSample(latency_ms, nonce_and_meta=nonce, off_bps=deviation_bps(int(amount), expected))
+    return LoadSample(latency_ms, nonce_and_meta=nonce, off_bps=deviation_bps(amount, expected))

@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import trio
 
-from ...config.errors import MakerError
+from ...config.errors import MakerError, WebSocketClosed
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.timeouts import WEBSOCKET_CLOSE_S
-from ...feeds.net.websocket import HandshakeRefused, WebSocket, WebSocketClosed, connect_websocket
+from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from .auth import Plain, sign, socket_tamperings
 from .exchange import Exchange
 from .hostile import RawAnswer
@@ -139,16 +139,18 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exch
     session.add(judge_first(first, [before, after]))
     heard = [first]
     samples: list[PriceSample] = []
+    left = ""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_sample, session, samples, nursery.cancel_scope)
         while len(heard) < _MESSAGES_MAX:
             try:
                 heard.append(await _receive(session, socket))
             except WebSocketClosed as closed:
-                got = Said(closed.detail)
-                session.add([fault("stream.one-way", "while listening", "an open socket", got)])
+                left = closed.detail
                 break
         nursery.cancel_scope.cancel()
+    expected = "an open socket: a close stops all trading"
+    session.add([judged("stream.stays", not left, "while listening", expected, Said(left))])
     content = content_of(first)
     for number, update in enumerate(heard[1:], 2):
         session.add(judge_update(number, update, content))

@@ -17,11 +17,13 @@ from typing import Any
 import httpx
 import structlog
 import trio
+from msgspec.structs import replace
 
 from ...codecs.http1 import Http1Limits
 from ...config.errors import ConfigError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import read_secret
+from ...config.server import TlsSettings
 from ...config.settings import Settings
 from ...config.timeouts import HTTP_REQUEST_S
 from ...feeds.net.httpx_transport import DialTransport
@@ -90,11 +92,12 @@ class MakerApp:
         access_log: AccessLog | None = None,
         random: Random | None = None,
     ) -> None:
-        if settings.maker is None or not settings.maker.chains:
+        maker = settings.maker
+        if maker is None or not maker.chains:
             raise ConfigError("maker.chains", "names no chain: there is nothing to serve")
         check_addresses(settings)
-        self._settings = settings
-        self._maker = settings.maker
+        settings = self._settings = _with_folder(settings, folder)
+        self._maker = maker
         self._environ = environ
         self._folder = folder
         self._wall_ms = wall_ms
@@ -115,7 +118,6 @@ class MakerApp:
         for role in self.chains.values():
             self._add_feed(role)
         self.switch = KillSwitch(halt_file(settings, folder), self._obey)
-        self._obey(self.switch.halts)
         self.admin = self._admin_server()
 
     async def run(
@@ -315,6 +317,7 @@ class MakerApp:
 
     def _obey(self, halts: Halts) -> None:
         """Stop and resume as the switch says, at once."""
+        _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()
         for chain_id, role in self.chains.items():
             role.desk.halted = halts.stops_chain(chain_id)
@@ -324,3 +327,15 @@ class MakerApp:
                 state.halted = (chain_id, pair_id) in halts.pairs
             role.board.refresh(now_ms)
             self.feeds[chain_id].publish()
+
+
+def _with_folder(settings: Settings, folder: Path) -> Settings:
+    """The settings with the certificate's files found from `folder`."""
+    tls = settings.server.tls
+    if tls is None:
+        return settings
+    found = TlsSettings(
+        certificate=str(folder / Path(tls.certificate).expanduser()),
+        key=str(folder / Path(tls.key).expanduser()),
+    )
+    return replace(settings, server=replace(settings.server, tls=found))

@@ -138,7 +138,7 @@ class Desk:
         self._maker = signer.maker
         self._price_life_ms = board.price_life_ms
         self._blacklisted_users = blacklist.users
-        self._tail = b',"message":%b}' % encode(message) if message else b"}"
+        self._tail = b',"message":%b}' % encode(message) if message else None
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
     def answer(self, raw: bytes, now_ms: int) -> bytes:
@@ -208,7 +208,7 @@ class Desk:
             request.taker_amount or taker_amount,
             signature,
         )
-        return answer[:-1] + self._tail
+        return answer if self._tail is None else answer[:-1] + self._tail
 
     def _sign(self, order_hash: bytes, token: bytes, amount: int, expiry_s: int, now_s: int) -> bytes:
         signer = self._signer

@@ -7,7 +7,8 @@ Choice: trading that stops closes every socket with 1001.
 
 import trio
 
-from ...feeds.net.websocket import WebSocket, WebSocketClosed
+from ...config.errors import WebSocketClosed
+from ...feeds.net.websocket import WebSocket
 
 _HEARD_MAX = 1_000
 _GOING_AWAY, _POLICY_VIOLATION = 1001, 1008

@@ -113,5 +113,4 @@ class KillSwitch:
         if halts == self.halts:
             return
         self.halts = halts
-        _log.warning("trading changed", halted=halts.text().split("\n")[:-1], reason=halts.reason)
         self._on_change(halts)

@@ -33,10 +33,10 @@ from ...codecs.http1 import (
     ServerConnection,
     Upgrade,
 )
-from ...config.errors import HttpFault, RequestTimeout, ServiceUnavailable
+from ...config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
 from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
-from ...feeds.net.websocket import WebSocketClosed, serve_websocket
+from ...feeds.net.websocket import serve_websocket
 from .exchange import Exchange
 from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces

@@ -144,5 +144,7 @@ def server_tls(certificate: str, key: str) -> ssl.SSLContext:
     try:
         context.load_cert_chain(certificate, key)
     except OSError as error:
-        raise ConfigError("tls", f"{certificate}, {key}: not usable: {error.strerror or error}") from None
+        raise ConfigError(
+            "server.tls", f"{certificate}, {key}: not usable: {error.strerror or error}"
+        ) from None
     return context

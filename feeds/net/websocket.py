@@ -37,7 +37,7 @@ from websockets.frames import Close, CloseCode
 from websockets.protocol import CLOSED, OPEN, SERVER, Protocol
 
 from ...codecs.http1 import Upgrade
-from ...config.errors import CambistError
+from ...config.errors import WebSocketClosed
 from ...config.timeouts import (
     WEBSOCKET_CLOSE_S,
     WEBSOCKET_PING_EVERY_S,
@@ -66,20 +66,6 @@ _INBOX_BYTES = 65_536
 _MESSAGES_PER_CHECKPOINT = 32
 _FRAMES_AHEAD_OF_PONG = 1_000
 _REASON_BYTES_MAX = 123
-
-
-class WebSocketClosed(CambistError):
-    """The socket is closed or closing.
-
-    Attributes:
-        code: of the close frame that began it; 1006 when the connection ended without one.
-        reason: its text, or what happened to the connection.
-    """
-
-    def __init__(self, code: int, reason: str) -> None:
-        super().__init__(f"the WebSocket is closed: {code}{' ' if reason else ''}{reason}")
-        self.code = code
-        self.reason = reason
 
 
 class WebSocketStatistics(Struct, frozen=True):

@@ -17,6 +17,7 @@ MAY_COMPOSE = frozenset({"app", "demo", "cli"})
 MAY_DO_IO: frozenset[str] = frozenset(
     {
         "engine/chain/json_rpc.py",
+        "engine/cli/demo.py",
         "engine/cli/maker.py",
         "engine/conformance/probe.py",
         "engine/conformance/run.py",

@@ -8,11 +8,12 @@ import trio
 from cambist.engine.conformance.check_table import CHECKS
 from cambist.engine.conformance.options import read_place
 from cambist.engine.conformance.probe import Unreachable
+from cambist.engine.conformance.resources import RESOURCES
 from cambist.engine.conformance.rules import Status
 from cambist.engine.conformance.run import RunReport, run_checks
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import Maker
-from support.faulty_runs import failed, judge, now_ms, options, told
+from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
 from support.faulty_serving import Server
 from support.faulty_table import RETIRED_WELL
 from support.server_certificates import make_certificate
@@ -30,7 +31,8 @@ async def test_a_right_maker_passes_every_check(strict: bool) -> None:
     assert report.conforms, told(report)
     skipped = {check for check, status in status_of(report).items() if status is not Status.PASSED}
     only_strict = {check.id for check in CHECKS.values() if check.severity == "strict"}
-    assert skipped == _NEED_A_NODE | {"life.retired"} | (set() if strict else only_strict), told(report)
+    nothing_to_see = {"life.retired", *UNTIMED}
+    assert skipped == _NEED_A_NODE | nothing_to_see | (set() if strict else only_strict), told(report)
     assert report.load is not None
     assert report.load.quotes == 48
     assert report.load.failed == report.load.duplicate_nonces == 0
@@ -157,3 +159,12 @@ async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
         with pytest.raises(Unreachable, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
             await run_checks(options(port, base=place), now_ms=now_ms)
         nursery.cancel_scope.cancel()
+
+
+async def test_a_maker_that_never_answers_is_given_up_at_once() -> None:
+    maker = Maker(now_ms)
+    maker.flags |= {f"hang-{name}" for name in RESOURCES}
+    report = await judge(maker, timeout_s=0.2)
+    assert failed(report) == {f"{name}.status" for name in RESOURCES}, told(report)
+    reasons = {verdict.reason for verdict in report.verdicts if verdict.check.topic in ("firm", "auth")}
+    assert reasons == {"no endpoint answers"}

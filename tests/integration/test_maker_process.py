@@ -56,7 +56,7 @@ async def quotes(venue: Venue) -> None:
     """Return once firm quotes are signed: the price source is a task of its own."""
     request = firm_request(takerAmount="1000000000000")
     with trio.fail_after(30):
-        while (await venue.ask("POST", "/firm", request)).status != 200:
+        while (await venue.ask("POST", "/firm", request)).status != 200:  # noqa: ASYNC110
             await trio.sleep(0.01)
 
 

@@ -7,9 +7,9 @@ import pytest
 import structlog
 import trio
 
-from cambist.config.errors import AuthError
+from cambist.config.errors import AuthError, WebSocketClosed
 from cambist.engine.server import Call, Reply, Router
-from cambist.feeds.net.websocket import WebSocket, WebSocketClosed, connect_websocket
+from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.server_harness import (
     GET,
     LAST_GET,

@@ -12,16 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from cambist.config.errors import WebSocketClosed
 from cambist.config.timeouts import (
     WEBSOCKET_CLOSE_S,
     WEBSOCKET_PING_EVERY_S,
     WEBSOCKET_PONG_S,
     WEBSOCKET_STAND_IN_S,
 )
-from cambist.feeds.net.websocket import (
-    WebSocket,
-    WebSocketClosed,
-)
+from cambist.feeds.net.websocket import WebSocket
 from support.raw_websocket import (
     BINARY,
     CLOSE,

@@ -451,6 +451,7 @@ _STREAM: dict[str, Planted] = {
     ),
     "the socket open to all": flagged("open-socket", "stream.unsigned", "stream.wrong-signature"),
     "nothing on the socket": flagged("silent-socket", "stream.first-complete", "stream.reconnect"),
+    "leaves while it trades": flagged("leaves", "stream.stays"),
     "no pong": flagged("deaf-socket", "stream.ping", only=("stream.ping", "stream.handshake")),
     "dies of broken frames": flagged("dies-on-frames", "stream.after"),
     "strict: a side missing on the socket": Planted(
