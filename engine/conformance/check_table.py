@@ -113,7 +113,8 @@ _ERRORS = _group("errors", HTTP, "document 3, Errors",
 )
 
 _FIRM = _group("firm", HTTP, "document 3, Firm order",
-    ("quotes", "a displayed amount is quoted", "quote every amount that the grid shows",
+    ("quotes", "a displayed amount is quoted",
+     "quote what the grid shows; give --taker if the maker allows some takers only",
      "document 3, POST /firm"),
     ("order-present", "a success carries `order`",
      "refuse with an error; only a blacklisted user gets no order",
@@ -305,6 +306,7 @@ _HOSTILE = tuple(_group("hostile", BYTES, "RFC 9112", *((*row, NEGATIVE) for row
     ("bad-length", "a Content-Length that is no number is refused", "answer 400 and close", "RFC 9112 6.3"),
     ("bad-chunk", "a chunk size that is no number is refused", "answer 400 and close", "RFC 9112 7.1"),
     ("bad-head", "a broken head is refused", "answer 400 and close", "RFC 9112 2 to 5"),
+    ("host-header", "a request without Host, or with two, is refused", "answer 400", ADVICE, "RFC 9112 3.2"),
     ("half-request", "a request that never ends stops nobody else", "serve connections concurrently"),
     ("survives", "an ordinary request is answered after each of these", "isolate connections; never exit"),
 ))))

@@ -131,13 +131,11 @@ def deep_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
 
 
 def askings(market: Market, rng: random.Random, users: Users, taker: str) -> list[Asking]:
-    """What is asked of a maker: a small amount on every leg, then the same in other clothes."""
-    legs = market.legs()
-    asked = [
+    """What must be quoted: a small amount on every leg."""
+    return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
-        for pair_id, leg, ladder in legs
+        for pair_id, leg, ladder in market.legs()
     ]
-    return [*asked, *_variations(market, legs, rng, users, taker)] if legs else []
 
 
 def deep_askings(market: Market, rng: random.Random, users: Users, taker: str) -> list[Asking]:
@@ -158,10 +156,9 @@ def deep_askings(market: Market, rng: random.Random, users: Users, taker: str) -
     ]
 
 
-def _variations(
-    market: Market, legs: list[tuple[str, Leg, Ladder]], rng: random.Random, users: Users, taker: str
-) -> Iterator[Asking]:
-    """The same question in other clothes; each must be quoted like the plain one."""
+def variations(market: Market, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
+    """The same questions in other clothes; each must be quoted like the plain one. There must be a leg."""
+    legs = market.legs()
     pair_id, leg, ladder = legs[0]
     amount = small_amount(leg, ladder, rng)
     for purpose, check, change in _CLOTHES:

@@ -133,6 +133,9 @@ def _broken_heads(aim: Aim) -> Iterator[Hostile]:
     for what, spoiled in (
         ("no Host", good.replace(host, b"", 1)),
         ("two Hosts", good.replace(host, host + b"Host: other.example\r\n", 1)),
+    ):
+        yield Hostile("hostile.host-header", what, spoiled)
+    for what, spoiled in (
         ("HTTP/9.9", good.replace(b"HTTP/1.1", b"HTTP/9.9", 1)),
         ("a zero byte in a header", aim.get("tokens", "X-Zero: a\0b")),
         ("a space behind a header's name", good.replace(b"Host:", b"Host :", 1)),

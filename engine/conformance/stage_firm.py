@@ -19,6 +19,7 @@ from .firm import (
     judge_expiry,
     judge_terms,
     tiny_amount,
+    variations,
 )
 from .firm_refusals import Spoiled, judge_blacklisted, not_there, silent, spoiled, unlisted, wrong_taker
 from .load import LoadSample, judge_load, load_report
@@ -40,7 +41,14 @@ async def check_quotes(session: Session) -> None:
     if not market.legs():
         session.skip(NO_PAIR, "firm", "chain")
         return
-    orders = await _ask_all(session, market, askings(market, session.rng, session.users, session.taker))
+    asker = session.rng, session.users, session.taker
+    orders = await _ask_all(session, market, askings(market, *asker))
+    market = await session.market()
+    if orders and market.legs():
+        orders += await _ask_all(session, market, [*variations(market, *asker)])
+    elif not orders:
+        session.skip("no plain quote was given", "firm", "chain")
+        return
     session.skip_checks("no amount fits the depth", "firm.over-asked-sell", "firm.over-asked-buy")
     await _check_nonces(session, orders)
     await _check_chain(session, orders)
@@ -50,7 +58,8 @@ async def check_quotes(session: Session) -> None:
 async def check_deep_quotes(session: Session) -> None:
     """Amounts that cross levels: last of the quotes, since they may tie up a maker's funds."""
     market = await session.market()
-    await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
+    if await session.find_good() is not None:
+        await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
 
 
 async def _ask_all(session: Session, before: Market, asked: Sequence[Asking]) -> list[Quoted]:

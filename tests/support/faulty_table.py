@@ -329,9 +329,9 @@ _FIRM: dict[str, Planted] = {
     ),
     "addresses in one case": flagged("case-sensitive", "firm.address-case", only=("firm.*",)),
     "keys of the request refused": flagged("known-keys", "firm.unknown-keys", only=("firm.*",)),
-    "never an order": plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_no_order),
-    "order null": plant("firm.order-present", only=("firm.order-present", "firm.quotes"))(_null_order),
-    "refuses all": flagged("firm-500", "firm.quotes", only=("firm.quotes",)),
+    "never an order": plant("firm.order-present", only=("firm.*",))(_no_order),
+    "order null": plant("firm.order-present", only=("firm.*",))(_null_order),
+    "refuses all": flagged("firm-500", "firm.quotes", only=("firm.*",)),
     "blacklisted user an error": flagged("blacklist-error", "firm.blacklisted", only=("firm.*",)),
     "a two-hundredth of the depth at most": flagged(
         "cautious", "firm.over-asked-sell", "firm.over-asked-buy", only=("firm.*",)
@@ -520,6 +520,7 @@ ADVISED: dict[str, Planted] = {
     "one contract, two ids": entry(
         "tokens", "WETH2", {"address": WETH, "decimals": 18, "type": "ERC20"}, "tokens.unique-addresses"
     ),
+    "any Host, or none": flagged("any-host", "hostile.host-header", only=("hostile.host-header",)),
     "no query": flagged("no-query", "resources.query"),
 }
 """What is told and fails nothing: `expects` are advised, and nothing else is."""

@@ -8,20 +8,8 @@ from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_loa
 from bench.firm_check import amounts, fault, nonce
 from bench.load_firm import FOREIGN_MAX, OURS, PROTOCOL, UVICORN, FirmLoad, Plan, Row, metrics, told
 from bench.load_report import latency_lines, latency_plot, report
-from bench.maker_fixture import (
-    BLACKLISTED,
-    PAIRS,
-    Maker,
-    answering,
-    body,
-    build_maker,
-    grid,
-    prepared_calls,
-    signed_request,
-    snapshot,
-    wall_ms,
-    work,
-)
+from bench.maker_fixture import Maker, answering, build_maker, prepared_calls
+from bench.maker_work import BLACKLISTED, PAIRS, body, grid, signed_request, snapshot, wall_ms, work
 from bench.measured import PERCENTILES, Measured
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection
