@@ -3,6 +3,7 @@
 Amounts are decimal strings in whole tokens ("1.5"), never numbers: no float touches money.
 """
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from . import limits
+
+EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # document 3's 2 minutes are those of who receives the quote
 
 AuthMode = Literal["required", "optional", "off"]
 """Whether requests must carry the HMAC headers. `optional` verifies what is signed and takes the rest."""
@@ -77,6 +80,8 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
         node_every_ms: how often the node is read.
         node_stale_s: after this without an answer no firm quote is signed.
+        node_head_max_s: an older latest block is no answer; 0 does not look, for a devnet that mines only
+            when it has to.
         blacklist: users who get none.
         unused_quotes_max: firm quotes that a user may leave unused within `unused_window_s`; one more and
             the user is blacklisted for `blacklist_s`. 0 sets no bound. Fills are seen through the node:
@@ -102,6 +107,7 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     node_url: str = ""
     node_every_ms: int = 1_000
     node_stale_s: float = 30.0
+    node_head_max_s: float = 120.0
     blacklist: tuple[str, ...] = ()
     unused_quotes_max: int = 0
     unused_window_s: int = 3_600
@@ -112,14 +118,16 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     pairs: dict[str, MakerPair]
 
     def __post_init__(self) -> None:
-        if self.expiry_s < limits.FIRM_EXPIRY_MIN_S:
-            raise ValueError(f"expiry_s is at least {limits.FIRM_EXPIRY_MIN_S}, got {self.expiry_s}")
+        if self.expiry_s < EXPIRY_MIN_S:
+            raise ValueError(f"expiry_s is at least {EXPIRY_MIN_S}, got {self.expiry_s}")
         if self.prefix and (not self.prefix.startswith("/") or self.prefix.endswith("/")):
             raise ValueError(f"prefix is /path without a slash at its end, got {self.prefix!r}")
         for name in ("price_life_ms", "refresh_ms", "node_every_ms", "node_stale_s", "takers_every_s",
                      "unused_window_s", "blacklist_s", "live_quotes_max"):  # fmt: skip
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:  # not a number is neither
                 raise ValueError(f"{name} is above 0, got {getattr(self, name)}")
+        if not 0 <= self.node_head_max_s < math.inf:
+            raise ValueError(f"node_head_max_s is 0 or more, got {self.node_head_max_s}")
         if self.unused_quotes_max < 0:
             raise ValueError(f"unused_quotes_max is 0 or more, got {self.unused_quotes_max}")
         for pair_id, pair in self.pairs.items():

@@ -24,6 +24,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         connections_per_address_max: of these, from one address.
         requests_per_connection_max: the last is answered with `connection: close`.
         body_bytes_max: of one request.
+        socket_bytes_max: what may wait for the slow reader of one WebSocket before it is closed.
         header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
         access_log: file to append to, `-` for standard output; empty keeps none.
     """
@@ -37,6 +38,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     connections_per_address_max: int = 1_024
     requests_per_connection_max: int = 100_000
     body_bytes_max: int = limits.JSON_BYTES_MAX
+    socket_bytes_max: int = limits.MAKER_JSON_BYTES_MAX
     header_s: float = timeouts.SERVER_HEADER_S
     body_s: float = timeouts.SERVER_BODY_S
     idle_s: float = timeouts.SERVER_IDLE_S

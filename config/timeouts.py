@@ -30,3 +30,12 @@ WEBSOCKET_STAND_IN_S = 5.0  # the application asks for no message: the driver re
 DIAL_S = 5.0
 HTTP_REQUEST_S = 10.0
 HTTP_POOL_IDLE_S = 30.0  # an idle connection is not used again after that; most servers keep it longer
+
+# --- Market maker ----------------------------------------------------------------------------------
+KILL_SWITCH_LOOK_S = 0.025  # between two looks at the halt file
+MAKER_TICK_S = 0.1  # between two looks at what has grown stale or expired
+SOURCE_PAUSE_S = 0.5  # before a price source that failed is started again; doubles
+SOURCE_PAUSE_S_MAX = 30.0
+CLOCK_LOOK_S = 1.0  # between two looks at the system's clock
+CLOCK_STEP_S_MAX = 5.0  # by which it may leave the process's own
+GC_FREEZE_AFTER_S = 2.0

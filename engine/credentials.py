@@ -64,12 +64,16 @@ def policed_key(name: str, settings: KeySettings) -> PolicedKey:
     return PolicedKey(key, SigningPolicy(contracts, amounts, policy.expiry_min_s, policy.expiry_max_s))
 
 
-def request_verifier(settings: Settings) -> RequestVerifier:
+def request_verifier(settings: Settings, *, replay_window: bool | None = None) -> RequestVerifier:
     """The verifier of the configured domains.
+
+    Args:
+        replay_window: refuse a repeated signature on POST, whatever the settings say; None leaves it to them.
 
     Raises:
         ConfigError: a secret is not of its encoding.
     """
+    remember = settings.auth.replay_window if replay_window is None else replay_window
     domains = {}
     for name, domain in settings.auth.domains.items():
         try:
@@ -82,7 +86,7 @@ def request_verifier(settings: Settings) -> RequestVerifier:
     return RequestVerifier(
         domains,
         strip_prefix=settings.auth.strip_prefix,
-        replay_window=ReplayWindow() if settings.auth.replay_window else None,
+        replay_window=ReplayWindow() if remember else None,
     )
 
 

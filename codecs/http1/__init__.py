@@ -3,7 +3,7 @@
 from .chunked import LAST_CHUNK, encode_chunk
 from .client import ClientConnection, Response
 from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
-from .limits import Http1Limits
+from .limits import Bodies, Http1Limits
 from .request_head import METHODS
 from .responses import JSON, encode_response, encode_stream_head
 from .server import CONTINUE, ServerConnection
@@ -13,6 +13,7 @@ __all__ = [
     "JSON",
     "LAST_CHUNK",
     "METHODS",
+    "Bodies",
     "ClientConnection",
     "Closed",
     "Event",

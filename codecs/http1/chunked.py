@@ -21,6 +21,7 @@ from .fields import check_count, is_field_section, section_end
 from .limits import Http1Limits
 
 LAST_CHUNK = b"0\r\n\r\n"
+_CHUNKS_AT_ONCE = 128  # tiny chunks cost a microsecond each, and a read may hold thousands
 
 _match_size = re.compile(rb"\r\n([0-9A-Fa-f]{1,8})\r\n").match
 _SIZE_LINE_BYTES_MAX = 12
@@ -38,14 +39,29 @@ class ChunkedBody:
     Attributes:
         data: decoded so far.
         complete: the last chunk and the trailers have been read.
+        is_due: `read` has stopped for the time it takes: call it again with the same bytes.
+
+    Args:
+        body_bytes_max: of the data; that of `limits` unless given.
     """
 
-    __slots__ = ("_chunks", "_in_trailers", "_left", "_limits", "_scanned", "complete", "data")
+    __slots__ = (
+        "_bytes_max",
+        "_chunks",
+        "_in_trailers",
+        "_left",
+        "_limits",
+        "_scanned",
+        "complete",
+        "data",
+        "is_due",
+    )
 
-    def __init__(self, limits: Http1Limits) -> None:
+    def __init__(self, limits: Http1Limits, body_bytes_max: int | None = None) -> None:
         self.data = bytearray()
-        self.complete = False
+        self.complete = self.is_due = False
         self._limits = limits
+        self._bytes_max = limits.body_bytes_max if body_bytes_max is None else body_bytes_max
         self._left = 0  # bytes of the current chunk that have not come
         self._chunks = 0
         self._in_trailers = False
@@ -53,6 +69,8 @@ class ChunkedBody:
 
     def read(self, buffer: bytes, position: int) -> int:
         """Take what belongs to the body, from `position` on; what is left is given again with more.
+
+        It takes 128 chunks at most; `is_due` then says that there may be more of them.
 
         Args:
             buffer: what has come.
@@ -64,6 +82,8 @@ class ChunkedBody:
         Raises:
             HttpFault, BodyTooLarge, HeadersTooLarge: the coding is broken or beyond the limits.
         """
+        stop_at = self._chunks + _CHUNKS_AT_ONCE
+        self.is_due = False
         while not self._in_trailers:
             if self._left:
                 piece = buffer[position : position + self._left]
@@ -72,6 +92,9 @@ class ChunkedBody:
                 position += len(piece)
                 if self._left:
                     return position
+            if self._chunks == stop_at:
+                self.is_due = True
+                return position
             match = _match_size(buffer, position)
             if match is None:
                 if not _may_become_size(buffer[position : position + _SIZE_LINE_BYTES_MAX]):
@@ -85,8 +108,8 @@ class ChunkedBody:
         self._left = size
         self._in_trailers = size == 0
         self._chunks += 1
-        if len(self.data) + size > self._limits.body_bytes_max:
-            raise BodyTooLarge(expected=f"at most {self._limits.body_bytes_max} bytes")
+        if len(self.data) + size > self._bytes_max:
+            raise BodyTooLarge(expected=f"at most {self._bytes_max} bytes")
         if self._chunks > self._limits.chunk_count_max:
             raise BodyTooLarge(expected=f"at most {self._limits.chunk_count_max} chunks")
 

@@ -237,7 +237,10 @@ class ClientConnection:
     def _read_body(self, response: Response) -> Response | None:
         chunks = self._chunks
         if chunks:
-            self._buffer = self._buffer[chunks.read(self._buffer, 0) :]
+            taken = chunks.read(self._buffer, 0)
+            while chunks.is_due:
+                taken = chunks.read(self._buffer, taken)
+            self._buffer = self._buffer[taken:]
             if not chunks.complete:
                 return None
             self._chunks = None

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ...config.errors import HttpFault
+from ...config.errors import HttpFault, ServiceUnavailable
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -61,9 +61,14 @@ class Upgrade(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """The bytes are no request we take: answer with `error` and `connection: close`, then close."""
+    """The bytes are no request we take: answer with `error` and `connection: close`, then close.
 
-    error: HttpFault
+    Attributes:
+        request: the one at fault, if its header section could be read; without a body.
+    """
+
+    error: HttpFault | ServiceUnavailable
+    request: Request | None = None
 
 
 class Closed(Struct, frozen=True):

@@ -4,7 +4,8 @@
       any --a fault, a last request, the end of input--> CLOSED          IDLE/HEADERS --handshake--> UPGRADED
 
 The driver hands over what it read and takes events until there are none; a request is parsed when it is
-asked for, so a burst of pipelined ones costs nothing before its turn. What an event says depends on the
+asked for, so a burst of pipelined ones costs nothing before its turn, and of a body in tiny chunks a part at
+a time (`is_due`). What an event says depends on the
 bytes alone, never on how they were split.
 
 Two judges: `request_head` and the bounds decide where a message begins and ends; llhttp parses each head,
@@ -17,12 +18,12 @@ Source: RFC 9112; RFC 9110 7.8 (Upgrade), 10.1.1 (Expect).
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from ...config.errors import HeadersTooLarge, HttpFault, TargetTooLong, TransitionError
+from ...config.errors import BodyTooLarge, HttpFault, ServiceUnavailable, TargetTooLong, TransitionError
 from .chunked import ChunkedBody
 from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
-from .fields import FieldSink, check_unfinished
+from .fields import FieldSink, check_count, check_unfinished
 from .framing import CHUNKED, joined
-from .limits import Http1Limits
+from .limits import Bodies, Http1Limits
 from .request_head import (
     match_request_line,
     parser_fault,
@@ -42,10 +43,17 @@ class ServerConnection:
     Attributes:
         phase: what is waited for, once `next_event` has given None.
         requests: how many heads have been complete.
+        is_due: a None of `next_event` meant that it is to be called again, after a rest.
+
+    Args:
+        limits: of this connection.
+        bodies: those of the server, which this connection's are counted among; `release` ends that.
     """
 
     __slots__ = (
+        "_bodies",
         "_body",
+        "_body_bytes_max",
         "_buffer",
         "_chunks",
         "_continue_due",
@@ -60,12 +68,17 @@ class ServerConnection:
         "_request",
         "_scanned",
         "_sink",
+        "_taken",
+        "is_due",
         "phase",
         "requests",
     )
 
-    def __init__(self, limits: Http1Limits) -> None:
+    def __init__(self, limits: Http1Limits, bodies: Bodies | None = None) -> None:
         self._limits = limits
+        self._bodies = bodies
+        self._body_bytes_max = bodies.one_bytes_min if bodies else limits.body_bytes_max
+        self._taken = 0  # of `bodies`
         self._line_bytes_max = request_line_bytes_max(limits.target_bytes_max)
         self.phase: Phase = IDLE
         self.requests = 0
@@ -79,8 +92,20 @@ class ServerConnection:
         self._body = bytearray()
         self._missing = 0  # bytes of a body with a length
         self._chunks: ChunkedBody | None = None
+        self.is_due = False  # the chunks at hand are not all read
         self._sink = FieldSink()
         self._renew_parser()
+
+    @property
+    def unfinished(self) -> Request | None:
+        """The request whose body is under way."""
+        return self._request
+
+    def release(self) -> None:
+        """Give back what the body took of `bodies`: the connection is over."""
+        if self._bodies:
+            self._bodies.bytes -= self._taken
+            self._taken = 0
 
     def receive_data(self, data: bytes) -> None:
         """Take what was read. Call `next_event` until it gives None before reading more.
@@ -106,8 +131,11 @@ class ServerConnection:
     def next_event(self) -> Event | None:
         """The next event, or None while more bytes are needed, and for ever after a last event.
 
-        After a request with `keep_alive` False nothing follows either, not even `Closed`.
+        After a request with `keep_alive` False nothing follows either, not even `Closed`. To be called only
+        when the last request is answered: its body does not count any more.
         """
+        if self._taken and self._request is None:
+            self.release()
         try:
             event: Event | None
             if self._request is not None:
@@ -116,10 +144,12 @@ class ServerConnection:
                 event = None
             else:
                 event = self._read_head()
-        except HttpFault as fault:
+        except (HttpFault, ServiceUnavailable) as fault:
+            request = self._request
             self._close()
-            return Fault(fault)
-        if event is None and self._eof and self.phase not in (CLOSED, UPGRADED):
+            self.release()
+            return Fault(fault, request)
+        if event is None and self._eof and not self.is_due and self.phase not in (CLOSED, UPGRADED):
             clean = self.phase is IDLE
             self._close()
             return Closed(clean)
@@ -147,6 +177,7 @@ class ServerConnection:
         self._buffer = b""
         self._position = 0
         self._request = None
+        self.is_due = False
 
     def _read_head(self) -> Event | None:
         buffer, start = self._buffer, self._position
@@ -170,17 +201,21 @@ class ServerConnection:
         self._scanned = self._empty_lines = 0
 
         http_minor = 1 if minor == b"1" else 0
+        # Counted ahead of llhttp, which makes a call for each field.
+        check_count(buffer.count(b"\r\n", after_line, end) - 1, limits.header_count_max)
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
+        request = Request(method, target, path, query, http_minor, headers, False, fields)  # noqa: FBT003
+        self._request = request
         length, keep_alive, expects_continue, websocket = request_framing(
             method, http_minor, fields, limits.body_bytes_max
         )
         self.requests += 1
-        if self.requests >= limits.requests_per_connection_max:
-            keep_alive = False
-        request = Request(method, target, path, query, http_minor, headers, keep_alive, fields)
+        request.keep_alive = keep_alive and self.requests < limits.requests_per_connection_max
         if websocket:
             return self._upgrade(request)
+        if length > self._body_bytes_max and length > (bytes_max := self._bytes_max(request)):
+            raise BodyTooLarge(expected=f"at most {bytes_max} bytes", got=length)
         if 0 <= length <= len(buffer) - end:
             self._position = end + length
             return self._finish(request, buffer[end : end + length])
@@ -224,32 +259,43 @@ class ServerConnection:
                 raise HttpFault("the parsers disagree about the end of the head") from None
         except HttpParserError as error:
             raise parser_fault(str(error), head, http_minor) from None
-        if len(headers) > self._limits.header_count_max:
-            raise HeadersTooLarge(expected=f"at most {self._limits.header_count_max} fields")
         return headers
 
     def _start_body(self, request: Request, length: int, *, continue_due: bool) -> Event | None:
         if length == CHUNKED:
-            self._chunks = ChunkedBody(self._limits)
+            self._chunks = ChunkedBody(self._limits, self._bytes_max(request))
             self._position -= 2  # it begins with the CRLF that ends the head
             self._in_step = False
         self._missing = length
         self._body = bytearray()
-        self._request = request
         self._continue_due = continue_due
         self.phase = BODY
         return self._read_body(request)
 
+    def _bytes_max(self, request: Request) -> int:
+        """The largest body that `request` may have."""
+        bytes_max = self._limits.body_bytes_max
+        return min(self._bodies.one_bytes_max(request), bytes_max) if self._bodies else bytes_max
+
+    def _take(self, size: int) -> None:
+        if self._bodies:
+            self._bodies.take(size)
+            self._taken += size
+
     def _read_body(self, request: Request) -> Event | None:
         buffer, position, chunks = self._buffer, self._position, self._chunks
         if chunks:
+            before = len(chunks.data)
             self._position = chunks.read(buffer, position)
+            self.is_due = chunks.is_due
+            self._take(len(chunks.data) - before)
             if not chunks.complete:
                 return None
             self._chunks = None
             return self._finish(request, bytes(chunks.data))
         piece = buffer[position : position + self._missing]
         self._position = position + len(piece)
+        self._take(len(piece))
         self._body += piece
         self._missing -= len(piece)
         return None if self._missing else self._finish(request, bytes(self._body))

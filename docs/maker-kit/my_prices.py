@@ -23,6 +23,6 @@ class MyPrices:
         """The best bid and ask half a spread away from the mid, each further level a step more."""
         mid = Decimal(self.mids[pair_id]) * (1 + LEAN * self.sold(pair_id))
         away = [HALF_SPREAD + STEP * level for level in range(5)]
-        bids = [(round(mid * (1 - part), 2), Decimal(1)) for part in away]
-        asks = [(round(mid * (1 + part), 2), Decimal(1)) for part in away]
+        bids = [(round(mid * (1 - part), 6), Decimal(1)) for part in away]
+        asks = [(round(mid * (1 + part), 6), Decimal(1)) for part in away]
         return {"bids": bids, "asks": asks}

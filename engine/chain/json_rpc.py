@@ -2,7 +2,7 @@
 
 The node's URL often holds a key: it is in no error, log or repr.
 
-Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_blockNumber).
+Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber).
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,23 @@ BATCH_CALLS_MAX = 100
 Call = tuple[str, list[object]]  # method, parameters
 
 
+class Head(msgspec.Struct, frozen=True):
+    """The latest block.
+
+    Attributes:
+        number: its height.
+        time_s: its timestamp, Unix seconds.
+    """
+
+    number: int
+    time_s: int
+
+
+class _Block(msgspec.Struct):
+    number: str
+    timestamp: str
+
+
 class _Fault(msgspec.Struct):
     code: int
     message: str = ""
@@ -33,6 +50,7 @@ class _Answer(msgspec.Struct):
 
 _decode_answers = decoder(list[_Answer], bytes_max=limits.MAKER_JSON_BYTES_MAX)
 _decode_text = decoder(str, bytes_max=limits.MAKER_JSON_BYTES_MAX)
+_decode_block = decoder(_Block, bytes_max=limits.MAKER_JSON_BYTES_MAX)
 
 
 class Node:
@@ -49,20 +67,29 @@ class Node:
         self._url = url
         self._name = name
 
-    async def batch(self, calls: Sequence[Call]) -> list[str]:
-        """The results of calls that each answer a hex string, in order.
+    async def batch(self, calls: Sequence[Call]) -> list[bytes]:
+        """The results of calls, as the JSON they came in, in order.
 
         Raises:
             ChainError: the node cannot be reached, refuses a call, or answers something else.
         """
-        results: list[str] = []
+        results: list[bytes] = []
         for start in range(0, len(calls), BATCH_CALLS_MAX):
             results += await self._post(calls[start : start + BATCH_CALLS_MAX])
         return results
 
-    async def block_number(self) -> int:
-        """The latest block."""
-        return self._quantity((await self.batch([("eth_blockNumber", [])]))[0])
+    async def head(self) -> Head:
+        """The latest block.
+
+        Raises:
+            ChainError: as `batch`.
+        """
+        (answer,) = await self.batch([("eth_getBlockByNumber", ["latest", False])])
+        try:
+            block = _decode_block(answer)
+            return Head(int(block.number, 16), int(block.timestamp, 16))
+        except (InvalidInput, ValueError):
+            raise ChainError(f"{self._name}: not a block: {answer[:80]!a}") from None
 
     async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
         """`eth_call` for each (contract of 20 bytes, calldata) at one block.
@@ -74,11 +101,11 @@ class Node:
             [("eth_call", [{"to": to_hex(to), "data": to_hex(data)}, hex(block)]) for to, data in calls]
         )
         try:
-            return [parse_hex(answer, "result of eth_call") for answer in answers]
+            return [parse_hex(_decode_text(answer), "result of eth_call") for answer in answers]
         except InvalidInput as error:
             raise ChainError(f"{self._name}: {error.detail}") from None
 
-    async def _post(self, calls: Sequence[Call]) -> list[str]:
+    async def _post(self, calls: Sequence[Call]) -> list[bytes]:
         body = encode(
             [
                 {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
@@ -99,17 +126,11 @@ class Node:
         except InvalidInput as error:
             raise ChainError(f"{self._name}: not a batch's answer: {error.detail}") from None
 
-    def _result(self, answer: _Answer | None, method: str) -> str:
+    def _result(self, answer: _Answer | None, method: str) -> bytes:
         if answer is None or answer.error is not None or isinstance(answer.result, msgspec.UnsetType):
             said = f"{answer.error.code} {answer.error.message}" if answer and answer.error else "no result"
             raise ChainError(f"{self._name}: {method}: {said}")
-        return _decode_text(bytes(answer.result))
-
-    def _quantity(self, text: str) -> int:
-        try:
-            return int(text, 16)
-        except ValueError:
-            raise ChainError(f"{self._name}: not a number: {text[:80]!a}") from None
+        return bytes(answer.result)
 
     def __repr__(self) -> str:
         return f"Node({self._name})"

@@ -16,7 +16,7 @@ def demo() -> None:
 
     Keys are throw-away; files are in a temporary folder; nothing leaves this machine.
     """
-    configure_logs()
+    configure_logs("error")
     console = Console()
     trio.run(run_market_maker, console)
     run_foundations(console)

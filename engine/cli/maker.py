@@ -9,8 +9,9 @@ import trio
 
 from ...config.errors import ConfigError
 from ...config.settings import Settings, read_settings
-from ..maker.app import halt_file
+from ..maker.app import halt_file, known_scopes
 from ..maker.serve import serve_maker
+from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..telemetry.logs import configure_logs
 from .maker_check import check
@@ -74,9 +75,12 @@ def _maker_settings(path: Path, *, reveal: bool = True) -> Settings:
 
 
 def _change(path: Path, scope: tuple[str, ...], *, stop: bool) -> None:
-    switch = KillSwitch(halt_file(_maker_settings(path, reveal=False), path.parent), lambda _: None)
+    settings = _maker_settings(path, reveal=False)
+    switch = KillSwitch(halt_file(settings, path.parent), lambda _: None)
     named = " ".join(scope) or "all"
     try:
+        if reason := NOTHING_HALTED.with_scope(named).within(known_scopes(settings)).reason:
+            raise click.UsageError(reason)
         switch.stop(named) if stop else switch.resume(named)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -27,7 +27,8 @@ from ..conformance.auth import Credentials
 from ..conformance.options import CheckOptions, Place
 from ..conformance.rules import Selection, Status
 from ..conformance.run import RunReport, run_checks
-from ..maker.app import MakerApp, wall_clock
+from ..maker.app import MakerApp
+from ..telemetry.clock import WallClock
 
 _CHAIN_ID = 31_337
 _CONTRACT = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
@@ -80,7 +81,7 @@ async def _show(
     key: SigningKey,
     secret: str,
 ) -> None:
-    app = MakerApp(settings, environ=environ, folder=folder, wall_ms=wall_clock())
+    app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
     listener = listen("127.0.0.1", 0)
     port: int = listener.getsockname()[1]
     async with trio.open_nursery() as nursery:

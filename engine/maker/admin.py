@@ -7,7 +7,7 @@
 Requests are signed as document 3, "Authentication", says, by a domain of `maker.admin.domains`.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from ...codecs.wire import decoder, encode
 from ...config import limits
 from ...config.errors import AuthError, InvalidInput, ServiceUnavailable
 from ...crypto.hmac_auth import DOMAIN_HEADER
+from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..server.routing import Call, Reply, Surface
 from .surface import Gate, encode_maker_error
@@ -34,6 +35,7 @@ def admin_surface(
     gate: Gate,
     domains: Collection[str],
     switch: KillSwitch,
+    known: Mapping[int, Collection[str]],
     status: Callable[[], dict[str, Any]],
     not_ready: Callable[[], list[str]],
 ) -> Surface:
@@ -42,6 +44,7 @@ def admin_surface(
     Args:
         gate: that requires a signature.
         domains: who may.
+        known: chain id -> pair ids that a scope may name.
         status: JSON of /status.
         not_ready: reasons why /readyz fails; none when it is ready.
     """
@@ -57,6 +60,8 @@ def admin_surface(
         scope = _decode_scope(call.request.body).scope
         act = switch.stop if call.request.path.startswith(b"/halt") else switch.resume
         try:
+            if reason := NOTHING_HALTED.with_scope(scope).within(known).reason:
+                raise InvalidInput(reason, field="scope")
             act(scope)
         except ValueError as error:
             raise InvalidInput(str(error), field="scope") from None

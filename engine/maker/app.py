@@ -6,8 +6,7 @@ Shut-down: listeners close, answers in flight go out, then everything else is ca
 """
 
 import socket
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.secret import read_secret
 from ...config.server import TlsSettings
 from ...config.settings import Settings
-from ...config.timeouts import HTTP_REQUEST_S
+from ...config.timeouts import CLOCK_LOOK_S, CLOCK_STEP_S_MAX, HTTP_REQUEST_S
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ..chain.json_rpc import Node
@@ -33,31 +32,37 @@ from ..credentials import check_addresses, policed_key, request_verifier
 from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
+from ..server.processes import Place
+from ..telemetry.clock import WallClock
 from .admin import admin_surface
 from .entropy import random96_source
 from .feed import Feed
-from .funds import follow_funds
+from .funds import Funds, FundsSettings
+from .ledger import EXPIRY_GRACE_S
+from .memory import Memory
 from .prices.source import SourceContext, SourcePair, load_source
 from .role import ChainRole, build_chain
+from .stream import STOPPED
 from .surface import ChainSurface, Gate, encode_maker_error
 from .takers import follow_takers
 
-STOPPED = "trading is stopped"
+ALONE = Place(0, 1)
 _CONNECTIONS_MAX = 4
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX)
 
 _log = structlog.get_logger("cambist.maker")
 
 
-def wall_clock() -> Callable[[], int]:
-    """Unix milliseconds."""
-    return lambda: time.time_ns() // 1_000_000
-
-
 def halt_file(settings: Settings, folder: Path) -> Path:
     """Where the kill switch is; `folder` is what a relative path starts from."""
     named = settings.maker.halt_file if settings.maker else ""
     return folder / Path(named or f"{settings.state_dir}/halt").expanduser()
+
+
+def known_scopes(settings: Settings) -> dict[int, frozenset[str]]:
+    """chain id -> pair ids that the kill switch may name."""
+    chains = settings.maker.chains if settings.maker else {}
+    return {chain_id: frozenset(chain.pairs) for chain_id, chain in chains.items()}
 
 
 class MakerApp:
@@ -67,8 +72,8 @@ class MakerApp:
         settings: with `[maker]`.
         environ: where `env:` references of URLs lead.
         folder: what relative paths of the settings start from.
-        wall_ms: wall clock, Unix milliseconds.
-        share: how many processes divide funds and bounds among them.
+        clock: the wall clock.
+        place: which of how many processes this is; they divide funds and bounds among them.
         access_log: kept by the server.
         random: for jitter.
 
@@ -76,6 +81,7 @@ class MakerApp:
         chains, surfaces, feeds, prefixes: by chain id: its parts, routes, price feed and path.
         scheme: http or https.
         switch: the kill switch.
+        ended_well: drained, and the live quotes are written down.
 
     Raises:
         ConfigError: names the setting that is wrong.
@@ -87,8 +93,8 @@ class MakerApp:
         *,
         environ: Mapping[str, str],
         folder: Path,
-        wall_ms: Callable[[], int],
-        share: int = 1,
+        clock: WallClock,
+        place: Place = ALONE,
         access_log: AccessLog | None = None,
         random: Random | None = None,
     ) -> None:
@@ -100,14 +106,17 @@ class MakerApp:
         self._maker = maker
         self._environ = environ
         self._folder = folder
-        self._wall_ms = wall_ms
-        self._share = share
+        self._clock = clock
+        self._wall_ms = wall_ms = clock.now_ms
+        self._place = place
         self._random = random or SystemRandom()
+        self._clock_is_off = False
+        self.ended_well = False
         self._verifier = request_verifier(settings)
         keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
         random96 = random96_source()
         self.chains = {
-            chain_id: build_chain(settings, self._maker, chain_id, keys, random96, share)
+            chain_id: build_chain(settings, self._maker, chain_id, keys, random96, place.count)
             for chain_id in self._maker.chains
         }
         self.scheme = "https" if settings.server.tls else "http"
@@ -136,6 +145,8 @@ class MakerApp:
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
         http = httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S)
         async with http as client, trio.open_nursery() as nursery:
+            memories = [self._memory(role) for role in self.chains.values()]
+            self._begin(memories)
             for chain_id, role in self.chains.items():
                 feed = self.feeds[chain_id]
                 nursery.start_soon(feed.follow_source)
@@ -143,14 +154,20 @@ class MakerApp:
                 self._start_readers(nursery, client, role)
             nursery.start_soon(self.switch.watch)
             nursery.start_soon(self.switch.heed_signals)
+            nursery.start_soon(self._watch_clock)
             if self.admin and admin_listener:
                 await nursery.start(self.admin.serve, admin_listener)
             await self.server.serve(listener, task_status=task_status)
+            for memory in memories:
+                memory.end()
+            self.ended_well = True
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
         """Stop accepting, answer what is in flight, then let `run` return."""
         self.server.drain()
+        if self.admin:
+            self.admin.drain()
 
     def not_ready(self) -> list[str]:
         """Why firm quotes would be refused; nothing when they would not."""
@@ -159,8 +176,8 @@ class MakerApp:
         for chain_id, role in self.chains.items():
             if role.desk.halted:
                 reasons.append(f"chain {chain_id}: {STOPPED}")
-            if not role.desk.funds_known:
-                reasons.append(f"chain {chain_id}: the node does not answer")
+            if role.desk.withheld:
+                reasons.append(f"chain {chain_id}: {role.desk.withheld}")
             if not role.desk.takers:
                 reasons.append(f"chain {chain_id}: no contract takers are known")
             if all(
@@ -229,8 +246,7 @@ class MakerApp:
         make_source = partial(load_source, chain.price_source, chain.price_options, context, field)
         make_source()  # what is wrong with it is said at the start
         self.feeds[role.chain_id] = Feed(
-            board=role.board,
-            blacklist=role.blacklist,
+            desk=role.desk,
             broadcast=role.broadcast,
             make_source=make_source,
             refresh_ms=chain.refresh_ms,
@@ -270,7 +286,12 @@ class MakerApp:
         router = Router(encode_maker_error)
         router.mount(
             admin_surface(
-                Gate(self._verifier, "required"), admin.domains, self.switch, self.status, self.not_ready
+                Gate(request_verifier(self._settings, replay_window=True), "required"),
+                admin.domains,
+                self.switch,
+                known_scopes(self._settings),
+                self.status,
+                self.not_ready,
             )
         )
         return Server(router, self._settings.server, wall_ms=self._wall_ms)
@@ -280,20 +301,23 @@ class MakerApp:
         if chain.node_url:
             url = self._url(chain.node_url, f"{role.field}.node_url")
 
-            async def read_node() -> None:
-                await follow_funds(
-                    Node(client, url, f"{role.field}.node_url"),
-                    role.desk,
-                    role.holdings,
+            funds = Funds(
+                Node(client, url, f"{role.field}.node_url"),
+                role.desk,
+                role.holdings,
+                FundsSettings(
                     maker=role.signer.maker,
                     contract=role.signer.contract,
                     caps=role.caps,
-                    share=self._share,
+                    processes=self._place.count,
+                    promise_s=chain.expiry_s + EXPIRY_GRACE_S,
                     every_s=chain.node_every_ms / 1_000,
                     stale_s=chain.node_stale_s,
-                )
-
-            nursery.start_soon(read_node)
+                    head_max_s=chain.node_head_max_s,
+                ),
+                self._wall_ms,
+            )
+            nursery.start_soon(funds.follow)
         if chain.takers_url:
             nursery.start_soon(
                 follow_takers,
@@ -313,10 +337,50 @@ class MakerApp:
             )
         return text
 
+    def _memory(self, role: ChainRole) -> Memory:
+        folder = self._folder / Path(self._settings.state_dir).expanduser()
+        index, count = self._place.index, self._place.count
+        name = f"quotes-{role.chain_id}-"
+        left = [path for path in folder.glob(f"{name}*.json") if path.stem.removeprefix(name).isdigit()]
+        numbered = {int(path.stem.removeprefix(name)): path for path in left}
+        orphaned = [path for number, path in numbered.items() if number >= count and number % count == index]
+        return Memory(
+            folder / f"{name}{index}.json",
+            orphaned,
+            role.desk.ledger,
+            {holding.token: holding for holding in role.holdings},
+            {pair_id: state.exposure for pair_id, state in role.board.pairs.items()},
+            role.settings.expiry_s,
+        )
+
+    def _begin(self, memories: Iterable[Memory]) -> None:
+        """Take up what the last run promised; wait where it cannot be known."""
+        now_s = self._wall_ms() // 1_000
+        for memory, role in zip(memories, self.chains.values(), strict=True):
+            until_s = memory.begin(now_s)
+            if until_s:
+                role.desk.hold(until_s)
+                _log.warning(
+                    "the last run ended badly", chain=role.chain_id, signs_again_in_s=until_s - now_s
+                )
+
+    async def _watch_clock(self) -> None:
+        """Sign nothing while the system's clock has left ours: expiries would be wrong on one of them."""
+        while True:
+            await trio.sleep(CLOCK_LOOK_S)
+            off_s = abs(self._clock.behind_ms()) / 1_000
+            reason = "the system's clock was moved; restart this process" if off_s > CLOCK_STEP_S_MAX else ""
+            if reason and not self._clock_is_off:
+                _log.error("the system's clock was moved", by_s=off_s)
+            self._clock_is_off = bool(reason)
+            for role in self.chains.values():
+                role.desk.withhold("clock", reason)
+
     # --- The kill switch ----------------------------------------------------------------------------
 
     def _obey(self, halts: Halts) -> None:
         """Stop and resume as the switch says, at once."""
+        halts = halts.within(known_scopes(self._settings))
         _log.warning("trading changed", halted=halts.text().splitlines(), reason=halts.reason)
         now_ms = self._wall_ms()
         for chain_id, role in self.chains.items():

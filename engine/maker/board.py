@@ -5,7 +5,7 @@ disabled until a good one comes: neither the old price nor the bad one may be si
 encoded, per pair, so that /prices and the first socket message are one join.
 
     absent side of a source's grid   shown as `[]`: strict consumers skip a pair that lacks a side
-    disabled, retired, halted, stale shown as `{}`
+    disabled, retired, halted, stale, withheld     shown as `{}`
 
 Source: document 3, "GET /prices semantics", "Pair lifecycle guidance"; interop.md 4.
 Choice: a price that is too old to be signed is not shown either.
@@ -78,6 +78,7 @@ class Board:
 
     Attributes:
         tokens_body, pairs_body: as GET answers them.
+        withheld: nothing is quoted now, so nothing is shown.
         price_life_ms: an older price is neither shown nor signed.
         pairs: by id, in the order of the settings.
         dirty: pairs whose shown price changed and has not been published.
@@ -95,6 +96,7 @@ class Board:
         self.pairs = {state.pair_id: state for state in states}
         self.dirty: dict[str, PairState] = {}
         self.price_life_ms = price_life_ms
+        self.withheld = False
         self._tokens, self._pairs = encode(tokens), encode(pairs)
         self._tail = b',"message":%b}' % encode(message) if message else b"}"
         self.tokens_body = b'{"tokens":%b%b' % (self._tokens, self._tail)
@@ -120,12 +122,19 @@ class Board:
                 grid, state.base_decimals, state.quote_decimals, field=f"prices.{pair_id}", previous=before
             )
         except InvalidInput:
-            self._disable(state)
+            self.disable(pair_id)
             raise
         disabled = not (grid.bids or grid.asks)
         state.grid, state.book = grid, None if disabled else book
         state.updated_ms = now_ms
         self._show(state, now_ms, changed=True)
+
+    def disable(self, pair_id: str) -> None:
+        """Quote a pair no more until a good grid comes; nothing for one that there is not."""
+        state = self.pairs.get(pair_id)
+        if state is not None:
+            state.grid, state.book = _NO_GRID, None
+            self._show(state, state.updated_ms, changed=True)
 
     def refresh(self, now_ms: int) -> None:
         """Show every pair as it is to be shown now; stale ones go."""
@@ -159,9 +168,10 @@ class Board:
         return b'{"prices":{%b}}' % self._joined(changed.values())
 
     def mark_for_refresh(self, now_ms: int, refresh_ms: int) -> None:
-        """Publish again what is in force and was last published `refresh_ms` ago."""
+        """Publish again what was confirmed since it was last published, `refresh_ms` ago."""
         for state in self.pairs.values():
-            if state.fragment is not _EMPTY and now_ms - state.published_ms >= refresh_ms:
+            confirmed = state.updated_ms > state.published_ms
+            if state.fragment is not _EMPTY and confirmed and now_ms - state.published_ms >= refresh_ms:
                 self.dirty[state.pair_id] = state
 
     def is_stale(self, state: PairState, now_ms: int) -> bool:
@@ -171,13 +181,9 @@ class Board:
     def _joined(self, states: Iterable[PairState]) -> bytes:
         return b",".join([state.key + state.fragment for state in states])
 
-    def _disable(self, state: PairState) -> None:
-        state.grid, state.book = _NO_GRID, None
-        self._show(state, state.updated_ms, changed=True)
-
     def _show(self, state: PairState, now_ms: int, *, changed: bool = False) -> None:
         quoted = state.book is not None and not (
-            state.retired or state.halted or self.is_stale(state, now_ms)
+            state.retired or state.halted or self.withheld or self.is_stale(state, now_ms)
         )
         if not changed and quoted is (state.fragment is not _EMPTY):
             return

@@ -1,8 +1,8 @@
 """From a price source to the board, and from the board and the blacklist out to the consumers.
 
-A big update is applied in slices of about SLICE_S, each followed by a checkpoint, so that firm quotes are
-never kept waiting by it. A source that fails is started again; until it is back its prices grow old and
-leave by themselves.
+A big update is applied in slices of half a millisecond, each followed by a checkpoint, so that firm quotes
+are never kept waiting by it. A source that fails is started again; until it is back its prices grow old
+and leave by themselves.
 """
 
 import time
@@ -14,16 +14,13 @@ from typing import Any
 import structlog
 import trio
 
-from ...codecs.wire import encode
 from ...config.errors import CambistError, InvalidInput
-from .blacklist import Blacklist
-from .board import Board
+from ...config.timeouts import MAKER_TICK_S, SOURCE_PAUSE_S, SOURCE_PAUSE_S_MAX
 from .prices.source import PriceSource, normalise_grid
+from .quotes import Desk
 from .stream import Broadcast
 
-SLICE_S = 0.000_5
-TICK_S = 0.1
-RESTART_MIN_S, RESTART_MAX_S = 0.5, 30.0
+_SLICE_S = 0.000_5
 
 _log = structlog.get_logger("cambist.maker")
 
@@ -43,16 +40,16 @@ class Feed:
     def __init__(
         self,
         *,
-        board: Board,
-        blacklist: Blacklist,
+        desk: Desk,
         broadcast: Broadcast,
         make_source: Callable[[], PriceSource],
         refresh_ms: int,
         wall_ms: Callable[[], int],
         random: Random,
     ) -> None:
-        self._board = board
-        self._blacklist = blacklist
+        self._desk = desk
+        self._board = desk.board
+        self._blacklist = desk.blacklist
         self._broadcast = broadcast
         self._make_source = make_source
         self._refresh_ms = refresh_ms
@@ -63,7 +60,7 @@ class Feed:
 
     async def follow_source(self) -> None:
         """Apply what the source gives, for ever."""
-        wait_s = RESTART_MIN_S
+        wait_s = SOURCE_PAUSE_S
         while True:
             started_at = trio.current_time()
             try:
@@ -75,30 +72,39 @@ class Feed:
                 detail = error.detail if isinstance(error, CambistError) else repr(error)
                 _log.error("price source failed", detail=detail, exc_info=not isinstance(error, CambistError))
             self.restarts += 1
-            if trio.current_time() - started_at > RESTART_MAX_S:
-                wait_s = RESTART_MIN_S
+            if trio.current_time() - started_at > SOURCE_PAUSE_S_MAX:
+                wait_s = SOURCE_PAUSE_S
             await trio.sleep(wait_s * self._random.uniform(0.5, 1.5))
-            wait_s = min(2 * wait_s, RESTART_MAX_S)
+            wait_s = min(2 * wait_s, SOURCE_PAUSE_S_MAX)
 
     async def apply(self, update: Mapping[str, Any]) -> None:
         """Apply one update in slices, publishing each; a bad grid costs only its pair."""
-        slice_ends = time.perf_counter() + SLICE_S
+        slice_ends = time.perf_counter() + _SLICE_S
         for pair_id, value in update.items():
             self._apply_one(pair_id, value)
             if time.perf_counter() >= slice_ends:
                 self.publish()
                 await trio.lowlevel.checkpoint()
-                slice_ends = time.perf_counter() + SLICE_S
+                slice_ends = time.perf_counter() + _SLICE_S
         self.publish()
 
     async def keep_fresh(self) -> None:
-        """Take stale prices down and repeat unchanged ones, for ever."""
+        """Take stale prices down, repeat confirmed ones, let go of what has expired, for ever."""
         while True:
-            await trio.sleep(TICK_S)
+            await trio.sleep(MAKER_TICK_S)
             now_ms = self._wall_ms()
+            await self._release(now_ms // 1_000)
             self._board.refresh(now_ms)
             self._board.mark_for_refresh(now_ms, self._refresh_ms)
             self.publish()
+
+    async def _release(self, now_s: int) -> None:
+        desk = self._desk
+        desk.look(now_s)
+        desk.blacklist.release_expired(now_s)
+        time_s = now_s if desk.chain_time_s is None else desk.chain_time_s
+        while desk.ledger.release_expired(time_s):
+            await trio.lowlevel.checkpoint()
 
     def publish(self) -> None:
         """Send what changed to the consumers."""
@@ -106,13 +112,14 @@ class Feed:
         if message is not None:
             self._broadcast.publish(message)
         added = self._blacklist.take_added()
-        if added:
-            self._broadcast.publish(encode({"blacklist": [f"0x{user.hex()}" for user in added]}))
+        if added is not None:
+            self._broadcast.publish(b'{"blacklist":%b}' % added)
 
     def _apply_one(self, pair_id: str, value: Any) -> None:
         try:
             self._board.apply(pair_id, normalise_grid(pair_id, value), self._wall_ms())
         except InvalidInput as error:
+            self._board.disable(pair_id)
             self.refused += 1
             if self._told.get(pair_id) != error.detail:  # once, not with every update
                 self._told[pair_id] = error.detail

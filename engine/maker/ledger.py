@@ -1,17 +1,19 @@
-"""What the maker has promised: live firm quotes, reserved until they expire or fill. Pure; time is passed in.
+"""What the maker has promised: live firm quotes, reserved until they cannot be filled any more. Pure.
 
-    promised --expiry + grace--> unused --window--> forgotten
-    promised --filled (in part)--> smaller, and no longer unused --closed or expired--> released
+    promised --the chain says: filled (in part)--> smaller --it says: never seen (reorganised)--> whole again
+    promised --expiry + grace--> released; what was never filled counts as unused --window--> forgotten
 
 A promise holds its maker amount back from the token's funds and its notional from the pair's bound. The
 grace is for chains whose clock is behind ours: a quote can be filled until a block is later than its expiry.
-A user whose quotes stay unused too often is told by the caller to the blacklist.
+A filled promise is remembered until then too, so that a fill that is undone is reserved again.
 
-Guarantees: the sum of live promises of a token is below its funds, where funds do not shrink by themselves;
-memory is bounded by `live_max` and by what a window of unused quotes holds.
+Guarantees: a promise is only taken if all live ones of its token together stay below the funds; memory is
+bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
 
 Choice: a quote of a user counts as unused from its signature on, until it fills or its window has passed.
-Source: document 3, "What the service does"; interop.md 4 (funds strictly above makerAmount).
+Choice: a quote that the maker itself cancels on chain counts as filled: the contract tells no difference.
+Choice: more unused quotes than UNUSED_REMEMBERED_MAX are forgotten, the oldest first.
+Source: document 3, "What the service does"; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
 """
 
 from collections import deque
@@ -20,9 +22,12 @@ from itertools import islice
 
 from msgspec import Struct
 
+from ...codecs.rounding import div_down
 from ...config.errors import FirmRefused
 
 EXPIRY_GRACE_S = 15
+RELEASED_AT_ONCE = 64
+UNUSED_REMEMBERED_MAX = 1_000_000
 
 
 class Holding:
@@ -62,15 +67,25 @@ class Exposure:
         self.open_max = open_max
 
 
-class _Promise(Struct, gc=False):
+class Promise(Struct, gc=False):
+    """One live quote.
+
+    Attributes:
+        release_s: Unix seconds after which it cannot be filled.
+        amount, notional, base_sold: as signed, in raw units; what the maker buys of base is negative.
+        left: of `amount`, what can still be filled.
+        used: some of it was filled.
+    """
+
     release_s: int
     user: bytes
     holding: Holding
-    amount: int
     exposure: Exposure
+    order_hash: bytes
+    amount: int
     notional: int
     base_sold: int
-    order_hash: bytes
+    left: int
     used: bool = False
 
 
@@ -89,8 +104,8 @@ class Ledger:
         self._live_max = live_max
         self._unused_max = unused_max
         self._window_s = unused_window_s
-        self._queue: deque[_Promise] = deque()  # by release time, since every quote lives equally long
-        self._live: dict[bytes, _Promise] = {}
+        self._queue: deque[Promise] = deque()  # by release time, since every quote lives equally long
+        self._live: dict[bytes, Promise] = {}
         self._unused: deque[tuple[int, bytes]] = deque()
         self._unused_by_user: dict[bytes, int] = {}
 
@@ -99,7 +114,7 @@ class Ledger:
         return len(self._live)
 
     def admits(self, user: bytes, now_s: int) -> bool:
-        """Whether `user` has fewer unused quotes than one may have, now that what expired is released."""
+        """Whether `user` has fewer unused quotes than one may have; some of what expired is released."""
         queue, unused = self._queue, self._unused
         if (queue and queue[0].release_s < now_s) or (unused and unused[0][0] < now_s):
             self.release_expired(now_s)
@@ -133,13 +148,21 @@ class Ledger:
         base_sold: int,
         expiry_s: int,
     ) -> None:
-        """Hold a checked promise until it is settled or `EXPIRY_GRACE_S` past its expiry.
+        """Hold a checked promise until `EXPIRY_GRACE_S` past its expiry.
 
         Args:
             base_sold: raw units of the pair's base token that the maker gives; what it gets is negative.
         """
-        promise = _Promise(
-            expiry_s + EXPIRY_GRACE_S, user, holding, amount, exposure, notional, base_sold, order_hash
+        promise = Promise(
+            expiry_s + EXPIRY_GRACE_S,
+            user,
+            holding,
+            exposure,
+            order_hash,
+            amount,
+            notional,
+            base_sold,
+            amount,
         )
         holding.reserved += amount
         exposure.notional += notional
@@ -150,22 +173,34 @@ class Ledger:
             counts = self._unused_by_user
             counts[user] = counts.get(user, 0) + 1
 
-    def release_expired(self, now_s: int) -> None:
-        """Let go of what cannot be filled any more, and forget what was unused long ago."""
+    def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> bool:
+        """Let go of what cannot be filled any more, and forget what was unused long ago.
+
+        Args:
+            now_s: the time; where there is a node, that of the block whose balances are known.
+            count_max: how many of each at most.
+
+        Returns:
+            Whether there is more of it.
+        """
         queue, unused = self._queue, self._unused
-        while queue and queue[0].release_s < now_s:
+        left = count_max
+        while queue and queue[0].release_s < now_s and left:
+            left -= 1
             promise = queue.popleft()
-            if self._live.pop(promise.order_hash, None) is not None:
-                promise.holding.reserved -= promise.amount
-                promise.exposure.notional -= promise.notional
-                promise.exposure.base_sold -= promise.base_sold
+            del self._live[promise.order_hash]
+            promise.holding.reserved -= promise.left
+            promise.exposure.notional -= _part(promise.notional, promise)
+            promise.exposure.base_sold -= _part(promise.base_sold, promise)
             if self._unused_max and not promise.used:
                 unused.append((promise.release_s + self._window_s, promise.user))
-        while unused and unused[0][0] < now_s:
-            self._use(unused.popleft()[1])
+        while unused and count_max and (unused[0][0] < now_s or len(unused) > UNUSED_REMEMBERED_MAX):
+            count_max -= 1
+            self._count(unused.popleft()[1], -1)
+        return not (left and count_max)
 
     def settle(self, order_hash: bytes, remaining: int) -> None:
-        """What the chain says of one promise.
+        """What the chain says of one promise now, whatever it said before.
 
         Args:
             order_hash: of the signed order; one that is not live is ignored.
@@ -173,23 +208,26 @@ class Ledger:
                 of the maker amount plus 1.
         """
         promise = self._live.get(order_hash)
-        if promise is None or remaining == 0:
+        if promise is None:
             return
-        if not promise.used:
-            promise.used = True
-            if self._unused_max:
-                self._use(promise.user)
-        left = min(remaining - 1, promise.amount)
-        notional_left = promise.notional * left // promise.amount if left else 0
-        base_left = promise.base_sold * left // promise.amount if left else 0
-        promise.holding.reserved -= promise.amount - left
-        promise.exposure.notional -= promise.notional - notional_left
-        promise.amount, promise.notional, promise.base_sold = left, notional_left, base_left
-        if not left:
-            del self._live[order_hash]
+        left = min(remaining - 1, promise.amount) if remaining else promise.amount
+        if left == promise.left:
+            return
+        notional_before = _part(promise.notional, promise)
+        promise.holding.reserved += left - promise.left
+        promise.left = left
+        promise.exposure.notional += _part(promise.notional, promise) - notional_before
+        used = left < promise.amount
+        if self._unused_max and used is not promise.used:
+            self._count(promise.user, -1 if used else 1)
+        promise.used = used
+
+    def promises(self) -> list[Promise]:
+        """All live ones, in the order of their release."""
+        return list(self._queue)
 
     def oldest(self, count: int) -> list[bytes]:
-        """Order hashes of the first `count` live promises."""
+        """Order hashes of `count` live promises, those that were not rotated for the longest time."""
         return list(islice(self._live, count))
 
     def rotate(self, order_hashes: Iterable[bytes]) -> None:
@@ -199,9 +237,16 @@ class Ledger:
             if promise is not None:
                 self._live[order_hash] = promise
 
-    def _use(self, user: bytes) -> None:
-        left = self._unused_by_user.get(user, 0) - 1
-        if left > 0:
-            self._unused_by_user[user] = left
+    def _count(self, user: bytes, change: int) -> None:
+        count = self._unused_by_user.get(user, 0) + change
+        if count > 0:
+            self._unused_by_user[user] = count
         else:
             self._unused_by_user.pop(user, None)
+
+
+def _part(whole: int, promise: Promise) -> int:
+    """The share of `whole` that belongs to what is left of a promise."""
+    if promise.left == promise.amount:
+        return whole
+    return div_down(whole * promise.left, promise.amount)

@@ -15,6 +15,7 @@ Choice: a blacklisted user is told so whatever else is wrong with the request, o
 from collections.abc import Callable, Mapping
 
 import msgspec
+import structlog
 
 from ...codecs.amounts import parse_amount
 from ...codecs.eip712_orders.nonce_and_meta import pack_firm
@@ -35,6 +36,8 @@ from ...feeds.fill import base_paid, base_received, quote_paid, quote_received
 from .blacklist import Blacklist
 from .board import Board, PairState
 from .ledger import Holding, Ledger
+
+_log = structlog.get_logger("cambist.maker")
 
 
 class Market(msgspec.Struct, frozen=True):
@@ -76,7 +79,8 @@ class Desk:
     Attributes:
         halted: the operator stopped the chain.
         takers: lower-case text -> 20 bytes of those that may fill.
-        funds_known: False while the node has not answered, or not for too long.
+        chain_time_s: timestamp of the block whose balances are known; None without a node.
+        withheld: why no quote is signed now, though trading is not stopped; empty while quotes are.
         signed, refused, blacklisted: how many answers of each kind.
     """
 
@@ -85,6 +89,7 @@ class Desk:
         "_blacklisted_users",
         "_digest_of",
         "_expiry_s",
+        "_hold_until_s",
         "_maker",
         "_maker_text",
         "_price_life_ms",
@@ -92,10 +97,11 @@ class Desk:
         "_signer",
         "_tail",
         "_unused_blacklist_s",
+        "_withheld",
         "blacklist",
         "blacklisted",
         "board",
-        "funds_known",
+        "chain_time_s",
         "halted",
         "ledger",
         "markets",
@@ -103,6 +109,7 @@ class Desk:
         "signed",
         "takers",
         "tokens",
+        "withheld",
     )
 
     def __init__(
@@ -127,7 +134,10 @@ class Desk:
         self.tokens = {asset for assets in self.markets for asset in assets}
         self.takers: dict[str, bytes] = {}
         self.halted = False
-        self.funds_known = True
+        self.chain_time_s: int | None = None
+        self.withheld = ""
+        self._hold_until_s = 0
+        self._withheld: dict[str, str] = {}
         self.signed = self.refused = self.blacklisted = 0
         self._signer = signer
         self._digest_of = RFQ_ORDER.compiled.members_digest_for(signer.domain_separator)
@@ -158,6 +168,15 @@ class Desk:
             self.refused += 1
             raise
 
+    def withhold(self, cause: str, reason: str) -> None:
+        """Sign nothing, and show nothing, for a reason; an empty one lifts that of the same cause."""
+        if reason:
+            self._withheld[cause] = reason
+        else:
+            self._withheld.pop(cause, None)
+        self.withheld = "; ".join(self._withheld.values())
+        self.board.withheld = bool(self.withheld)
+
     def _answer(self, request: FirmRequest, now_ms: int) -> bytes:
         now_s = now_ms // 1000
         user = parse_address(request.user_address, "userAddress")
@@ -175,7 +194,8 @@ class Desk:
         gives_base = market.gives_base
         maker_amount, taker_amount = _amounts(request, book, gives_base=gives_base)
         ledger, holding, exposure = self.ledger, market.holding, market.state.exposure
-        if not ledger.admits(user, now_s):
+        chain_time_s = self.chain_time_s
+        if not ledger.admits(user, now_s if chain_time_s is None else chain_time_s):
             self.blacklist.add(user, now_s + self._unused_blacklist_s)
             return self._no_order()
         notional = taker_amount if gives_base else maker_amount
@@ -222,7 +242,8 @@ class Desk:
                 expiry_s=expiry_s,
                 now_s=now_s,
             )
-        except PolicyError:
+        except PolicyError as error:
+            _log.error("a signing policy refused a firm quote", reason=error.detail)
             raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
         return to_65(rs64, recovery_id)
 
@@ -238,9 +259,20 @@ class Desk:
             raise FirmRefused(message="Pair not quoted", got=state.pair_id)
         if now_ms - state.updated_ms > self._price_life_ms:
             raise FirmRefused(message="Price is stale", got=state.pair_id)
-        if not self.funds_known:
-            raise ServiceUnavailable("the maker's funds cannot be read from its node")
+        if self.withheld:
+            raise ServiceUnavailable(self.withheld)
         return book
+
+    def hold(self, until_s: int) -> None:
+        """Sign nothing before a time, Unix seconds."""
+        self._hold_until_s = until_s
+        self.withhold("hold", "quotes of a run that ended badly may still be filled")
+
+    def look(self, now_s: int) -> None:
+        """End a hold whose time is over."""
+        if self._hold_until_s and now_s >= self._hold_until_s:
+            self._hold_until_s = 0
+            self.withhold("hold", "")
 
     def _no_market(self, request: FirmRequest) -> Exception:
         """Which of the two tokens is at fault, or that nobody quotes them against one another."""

@@ -19,6 +19,7 @@ from ...crypto.addresses import ZERO_ADDRESS, checked_address
 from ...crypto.signing_policy import PolicedKey
 from .blacklist import Blacklist
 from .board import Board, PairState
+from .funds import UNKNOWN
 from .ledger import Exposure, Holding, Ledger
 from .quotes import Desk, Market, Signer
 from .stream import Broadcast
@@ -101,13 +102,14 @@ def build_chain(
         random96=random96,
         message=chain.message,
     )
+    if chain.node_url:
+        desk.withhold("funds", UNKNOWN)
     takers = tuple(_address(text, f"{field}.takers") for text in chain.takers)
     if not takers and not chain.takers_url:
         raise ConfigError(
             f"{field}.takers", "names nobody, and takers_url is not set: no quote could be given"
         )
     desk.takers = takers_by_text(takers)
-    desk.funds_known = not chain.node_url
     return ChainRole(
         chain_id,
         field,
@@ -137,6 +139,13 @@ def _signer(
     contract = _address(deployed.rfq_contract, f"chains.{chain_id}.rfq_contract")
     if (chain_id, contract) not in key.policy.contracts:
         raise ConfigError(f"keys.{chain.key}.policy.contracts", f"lacks {chain_id}:{deployed.rfq_contract}")
+    if key.policy.amounts_max is not None:
+        for token_id, token in chain.tokens.items():
+            if (
+                chain_id,
+                _address(token.address, f"{field}.tokens.{token_id}.address"),
+            ) not in key.policy.amounts_max:
+                raise ConfigError(f"keys.{chain.key}.policy.amounts_max", f"lacks {chain_id}:{token.address}")
     if not key.policy.expiry_min_s <= chain.expiry_s <= key.policy.expiry_max_s:
         raise ConfigError(f"{field}.expiry_s", f"is outside the policy of the key {chain.key}")
     return Signer(

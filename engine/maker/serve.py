@@ -4,6 +4,7 @@ import gc
 import signal
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import structlog
@@ -11,12 +12,12 @@ import trio
 
 from ...config.errors import ConfigError
 from ...config.settings import Settings
+from ...config.timeouts import GC_FREEZE_AFTER_S
 from ...feeds.net.streams import listen
 from ..server import AccessLog, open_access_log
-from ..server.processes import inherited_listener, parent_ended, process_place, run_processes
-from .app import MakerApp, wall_clock
-
-_FREEZE_AFTER_S = 2.0
+from ..server.processes import Place, inherited_listener, parent_ended, process_place, run_processes
+from ..telemetry.clock import WallClock
+from .app import MakerApp
 
 _log = structlog.get_logger("cambist.maker")
 
@@ -38,36 +39,52 @@ async def serve_maker(
     """
     server = settings.server
     inherited = inherited_listener()
+    if inherited is None and server.processes > 1:
+        return await _serve_several(settings, environ, folder, command)
     place = process_place()
-    access_log = AccessLog(open_access_log(server.access_log)) if server.access_log else None
-    several = inherited is None and server.processes > 1
+    with ExitStack() as owned:
+        access_log = None
+        if server.access_log:
+            access_log = AccessLog(open_access_log(server.access_log))
+        app = MakerApp(
+            settings,
+            environ=environ,
+            folder=folder,
+            clock=WallClock(),
+            place=place,
+            access_log=access_log,
+        )
+        listener = owned.enter_context(inherited or _listening("server", server.host, server.port))
+        admin = settings.maker.admin if settings.maker and place.index == 0 else None
+        admin_listener = None
+        if admin:
+            admin_listener = owned.enter_context(_listening("maker.admin", admin.host, admin.port))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_drain_on_signal, app, nursery.cancel_scope)
+            nursery.start_soon(_drain_after_parent, app)
+            nursery.start_soon(_freeze)
+            if inherited is None:
+                _announce(app, listener)
+            await app.run(listener, admin_listener)
+            nursery.cancel_scope.cancel()
+    return 0 if app.ended_well else 1
+
+
+async def _serve_several(
+    settings: Settings, environ: Mapping[str, str], folder: Path, command: Sequence[str]
+) -> int:
+    """The parent: what is wrong with the settings is said once, here."""
+    server = settings.server
     app = MakerApp(
-        settings,
-        environ=environ,
-        folder=folder,
-        wall_ms=wall_clock(),
-        share=server.processes if several else place.count,
-        access_log=access_log,
+        settings, environ=environ, folder=folder, clock=WallClock(), place=Place(0, server.processes)
     )
-    listener = inherited or _listening("server", server.host, server.port)
-    if several:
+    with _listening("server", server.host, server.port) as listener:
         _announce(app, listener)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(app.switch.heed_signals)
             status = await run_processes(server, list(command), listener)
             nursery.cancel_scope.cancel()
-        return status
-    admin = settings.maker.admin if settings.maker and place.index == 0 else None
-    admin_listener = _listening("maker.admin", admin.host, admin.port) if admin else None
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_drain_on_signal, app)
-        nursery.start_soon(_drain_after_parent, app)
-        nursery.start_soon(_freeze)
-        if inherited is None:
-            _announce(app, listener)
-        await app.run(listener, admin_listener)
-        nursery.cancel_scope.cancel()
-    return 0
+    return status
 
 
 def _listening(field: str, host: str, port: int) -> socket.socket:
@@ -86,7 +103,7 @@ def _announce(app: MakerApp, listener: socket.socket) -> None:
         _log.info("serving", chain=chain_id, url=f"{app.scheme}://{host}:{port}{surface}")
 
 
-async def _drain_on_signal(app: MakerApp) -> None:
+async def _drain_on_signal(app: MakerApp, everything: trio.CancelScope) -> None:
     """The first signal drains, the second ends at once."""
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for received in signals:
@@ -94,7 +111,7 @@ async def _drain_on_signal(app: MakerApp) -> None:
             app.drain()
             break
         async for _ in signals:
-            raise SystemExit(1)
+            everything.cancel()
 
 
 async def _drain_after_parent(app: MakerApp) -> None:
@@ -105,6 +122,6 @@ async def _drain_after_parent(app: MakerApp) -> None:
 
 async def _freeze() -> None:
     """What is there after the start is no longer walked by the collector."""
-    await trio.sleep(_FREEZE_AFTER_S)
+    await trio.sleep(GC_FREEZE_AFTER_S)
     gc.collect()
     gc.freeze()

@@ -5,11 +5,14 @@ Choice: what a consumer sends is dropped; one that goes on and on is closed with
 Choice: trading that stops closes every socket with 1001.
 """
 
+from collections.abc import Callable
+
 import trio
 
 from ...config.errors import WebSocketClosed
 from ...feeds.net.websocket import WebSocket
 
+STOPPED = "trading is stopped"
 _HEARD_MAX = 1_000
 _GOING_AWAY, _POLICY_VIOLATION = 1001, 1008
 
@@ -52,11 +55,17 @@ class Broadcast:
             session.reason = reason
             session.scope.cancel()
 
-    async def serve(self, socket: WebSocket, first: bytes) -> None:
-        """Send `first`, then all that is published, until either side ends it.
+    async def serve(self, socket: WebSocket, make_first: Callable[[], bytes | None]) -> None:
+        """Send the first message, then all that is published, until either side ends it.
 
-        Between the call and the first wait nothing is awaited: no change is missed.
+        Args:
+            make_first: called in the step from which on changes are sent, so none is missed; None refuses.
         """
+        await socket.until_sent()  # the handshake: a first message may be as large as it has to
+        first = make_first()
+        if first is None:
+            await socket.aclose(_GOING_AWAY, STOPPED)
+            return
         session = _Session(socket)
         self._sessions.add(session)
         try:

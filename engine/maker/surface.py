@@ -96,8 +96,6 @@ class ChainSurface:
         self._broadcast = broadcast
         self._tokens, self._pairs = Reply(200, board.tokens_body), Reply(200, board.pairs_body)
         self._tail = b',"message":%b}' % encode(message) if message else b"}"
-        self._blacklist_json = b"[]"
-        self._blacklist_version = -1
         self.requests = 0
         self.surface = surface = Surface(encode_maker_error, cors_origins=cors_origins)
         surface.plain("GET", "/tokens", self.tokens)
@@ -127,7 +125,7 @@ class ChainSurface:
     def blacklist(self, call: Call) -> Reply:
         """GET /blacklist."""
         self._admit(call)
-        return Reply(200, b'{"blacklist":%b%b' % (self.blacklist_json(call.now_ms), self._tail))
+        return Reply(200, b'{"blacklist":%b%b' % (self._blacklist.json(), self._tail))
 
     def firm(self, call: Call) -> Reply:
         """POST /firm: verified and signed without an await."""
@@ -142,18 +140,13 @@ class ChainSurface:
         if self._desk.halted:
             raise TradingStopped
 
-    async def serve_socket(self, call: Call, socket: "WebSocket") -> None:
+    async def serve_socket(self, _: Call, socket: "WebSocket") -> None:
         """Send the complete content, then changes, until either side ends it."""
-        await self._broadcast.serve(socket, self._board.first_message(self.blacklist_json(call.now_ms)))
+        await self._broadcast.serve(socket, self._first_message)
 
-    def blacklist_json(self, now_ms: int) -> bytes:
-        """The array of /blacklist."""
-        blacklist = self._blacklist
-        blacklist.release_expired(now_ms // 1000)
-        if blacklist.version != self._blacklist_version:
-            self._blacklist_version = blacklist.version
-            self._blacklist_json = encode([f"0x{user.hex()}" for user in blacklist.members()])
-        return self._blacklist_json
+    def _first_message(self) -> bytes | None:
+        """The complete content; None if trading was stopped since the handshake was let in."""
+        return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 
     def _admit(self, call: Call) -> None:
         request = call.request

@@ -14,7 +14,7 @@ from ...codecs.resource_messages import ContractTakers
 from ...codecs.wire import decoder
 from ...config import limits
 from ...config.errors import CambistError, MakerError
-from ...crypto.addresses import parse_address
+from ...crypto.addresses import ZERO_ADDRESS, parse_address
 from .quotes import Desk
 
 _log = structlog.get_logger("cambist.maker")
@@ -54,4 +54,7 @@ async def read_takers(client: httpx.AsyncClient, url: str) -> list[bytes]:
         raise MakerError(f"contract takers: not reached: {type(error).__name__}") from None
     if response.status_code != 200:
         raise MakerError(f"contract takers: HTTP status {response.status_code}")
-    return [parse_address(text, "contract takers") for text in _decode(response.content)]
+    takers = [parse_address(text, "contract takers") for text in _decode(response.content)]
+    if ZERO_ADDRESS in takers:
+        raise MakerError("contract takers: the zero address is listed: then anybody could fill")
+    return takers

@@ -8,9 +8,12 @@ not resume it. Each line names a scope; an empty file, or one that cannot be und
     pair 137 WETH/USDC
 
 Choice: what cannot be understood stops everything: a kill switch fails towards safety.
+Choice: a file that names a pair we do not have stops its chain, and a chain we do not have stops everything;
+    the commands refuse such names instead.
 """
 
 import re
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -54,6 +57,23 @@ class Halts(msgspec.Struct, frozen=True):
             ValueError: no such scope.
         """
         return self._changed(scope, stop=False)
+
+    def within(self, known: Mapping[int, Collection[str]]) -> "Halts":
+        """These, for somebody who trades `known`, chain id -> pair ids.
+
+        A pair that is not known stops its chain, a chain that is not known stops everything: whoever wrote
+        it meant something.
+        """
+        unknown = {
+            (chain_id, pair_id) for chain_id, pair_id in self.pairs if pair_id not in known.get(chain_id, ())
+        }
+        chains = self.chains | {chain_id for chain_id, _ in unknown}
+        strange = sorted(chains - known.keys())
+        reasons = [f"there is no chain {chain_id}" for chain_id in strange]
+        reasons += [f"chain {chain_id} has no pair {pair_id}" for chain_id, pair_id in sorted(unknown)]
+        return Halts(
+            self.everything or bool(strange), chains, self.pairs - unknown, "; ".join(reasons) or self.reason
+        )
 
     def text(self) -> str:
         """The file that says so; empty text must not be written, for it would stop everything."""

@@ -2,11 +2,11 @@
 
     SIGUSR1 stops everything, SIGUSR2 resumes everything; `touch FILE` stops everything, `rm FILE` resumes.
 
-Every process that watches the file follows within `WATCH_EVERY_S`; the one that writes it follows at once.
+Every process that watches the file follows within `KILL_SWITCH_LOOK_S`; the one that writes it at once.
 The file is looked at (one stat) rather than waited for: that works on every platform and file system.
 """
 
-import os
+import fcntl
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +14,8 @@ from pathlib import Path
 import structlog
 import trio
 
+from ...config.timeouts import KILL_SWITCH_LOOK_S
 from .halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
-
-WATCH_EVERY_S = 0.025
 
 _log = structlog.get_logger("cambist.kill_switch")
 
@@ -59,16 +58,18 @@ class KillSwitch:
             ValueError: no such scope.
             OSError: the file cannot be written. Trading is stopped in this process nevertheless.
         """
-        self._write(self.halts.with_scope(scope))
+        self._set(self.halts.with_scope(scope))
+        self._change(lambda halts: halts.with_scope(scope))
 
     def resume(self, scope: str) -> None:
-        """The opposite of `stop`. Raises as it does; trading is resumed only if the file says so."""
-        self._write(self.halts.without_scope(scope))
+        """The opposite of `stop`. Raises as it does; trading is resumed only once the file says so."""
+        self.halts.without_scope(scope)
+        self._change(lambda halts: halts.without_scope(scope))
 
     async def watch(self) -> None:
         """Follow the file for ever."""
         while True:
-            await trio.sleep(WATCH_EVERY_S)
+            await trio.sleep(KILL_SWITCH_LOOK_S)
             self.look()
 
     async def heed_signals(self) -> None:
@@ -88,7 +89,6 @@ class KillSwitch:
             with self._path.open("rb") as file:
                 raw = file.read(HALT_FILE_BYTES_MAX + 1)
         except FileNotFoundError:
-            self._seen = None
             return NOTHING_HALTED
         except OSError as error:
             return Halts(everything=True, reason=f"the halt file cannot be read: {error.strerror}")
@@ -96,17 +96,18 @@ class KillSwitch:
             return Halts(everything=True, reason=f"the halt file is larger than {HALT_FILE_BYTES_MAX} bytes")
         return parse_halts(raw.decode(errors="replace"))
 
-    def _write(self, halts: Halts) -> None:
-        stopping = bool(halts.text()) and halts != self.halts
-        if stopping:
-            self._set(halts)
-        if halts.text():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-            beside.write_text(halts.text(), encoding="utf-8")
-            beside.replace(self._path)
-        else:
-            self._path.unlink(missing_ok=True)
+    def _change(self, change: Callable[[Halts], Halts]) -> None:
+        """Read, change and write the file while no other process does."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.with_name(f"{self._path.name}.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            halts = change(self._read())
+            if halts.text():
+                beside = self._path.with_name(f"{self._path.name}.new")
+                beside.write_text(halts.text(), encoding="utf-8")
+                beside.replace(self._path)
+            else:
+                self._path.unlink(missing_ok=True)
         self.look()
 
     def _set(self, halts: Halts) -> None:

@@ -45,7 +45,6 @@ READ_BYTES = 16_384
 _JOINED_BYTES_MAX = 65_536  # answers are sent once so much of them has come together
 _LINGER_BYTES_MAX = 16 << 20
 _LINGER_READ_BYTES = 65_536
-_SOCKET_SEND_BYTES_MAX = 1 << 20  # what may wait for a slow reader of a WebSocket
 
 _log = structlog.get_logger("cambist.server")
 
@@ -53,20 +52,32 @@ IDLE, HEADERS, BODY, CLOSED = Phase.IDLE, Phase.HEADERS, Phase.BODY, Phase.CLOSE
 
 
 class Waits(Struct, frozen=True):
-    """Bounds of one connection's waits, in seconds; see `config.timeouts`."""
+    """Bounds of one connection: its waits, in seconds, and the bytes that may wait for it.
+
+    Attributes:
+        socket_bytes_max: unsent, on a WebSocket.
+    """
 
     header_s: float
     body_s: float
     idle_s: float
     write_s: float
     route_s: float
+    socket_bytes_max: int
     linger_s: float = SERVER_LINGER_S
     drain_idle_s: float = SERVER_DRAIN_IDLE_S
 
     @classmethod
     def of(cls, settings: ServerSettings) -> "Waits":
         """Those of the settings."""
-        return cls(settings.header_s, settings.body_s, settings.idle_s, settings.write_s, settings.route_s)
+        return cls(
+            settings.header_s,
+            settings.body_s,
+            settings.idle_s,
+            settings.write_s,
+            settings.route_s,
+            settings.socket_bytes_max,
+        )
 
     def reading(self, phase: Phase) -> float:
         """How long a connection may stay in `phase` for one request."""
@@ -374,7 +385,7 @@ class Connection:
             self._stream,
             upgrade,
             message_bytes_max=limits.body_bytes_max,
-            send_bytes_max=_SOCKET_SEND_BYTES_MAX,
+            send_bytes_max=self._waits.socket_bytes_max,
         )
         try:
             async with opened as web_socket:

@@ -12,7 +12,7 @@ from secrets import token_hex
 import structlog
 from msgspec import Struct
 
-from ...codecs.http1 import Http1Limits, Request, encode_response, encode_stream_head
+from ...codecs.http1 import Bodies, Http1Limits, Request, encode_response, encode_stream_head
 from ...config.errors import CambistError, HttpFault, InternalError, RequestError
 from .access_log import AccessLog
 from .routing import Call, PlainHandler, Reply, Router, StreamReply, Surface
@@ -55,6 +55,10 @@ class Exchange:
         limits: of each connection.
         wall_ms: wall clock, Unix milliseconds.
         access_log: None keeps none.
+        bodies_bytes_max: what the bodies of all requests may take together.
+
+    Attributes:
+        bodies: of all connections.
     """
 
     def __init__(
@@ -63,9 +67,12 @@ class Exchange:
         limits: Http1Limits,
         wall_ms: Callable[[], int],
         access_log: AccessLog | None,
+        bodies_bytes_max: int,
     ) -> None:
         self.router = router
         self.limits = limits
+        least = router.body_bytes_min(limits.body_bytes_max)
+        self.bodies = Bodies(bodies_bytes_max, self._body_bytes_max, least)
         self.counters = Counters()
         self.wall_ms = wall_ms
         self._log_entry = access_log.add if access_log else None
@@ -73,6 +80,10 @@ class Exchange:
         self._ids = 0
         self._lines_start = ""
         self._second_ms = -1_000
+
+    def _body_bytes_max(self, request: Request) -> int:
+        bytes_max = self.router.surface(request).body_bytes_max
+        return self.limits.body_bytes_max if bytes_max is None else bytes_max
 
     def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> Call:
         """What a handler is given."""
@@ -126,7 +137,7 @@ class Exchange:
             answer = encode_response(
                 reply.status,
                 reply.body,
-                extra_headers=reply.headers,
+                extra_headers=reply.headers + (surface.cors_headers(request) if surface.cors else ()),
                 keep_alive=keep_alive,
                 head=head,
                 lines=lines,
@@ -151,18 +162,28 @@ class Exchange:
             lines=self._own_lines(call),
         )
 
-    def encode_fault(self, error: HttpFault | RequestError, client: str) -> bytes:
-        """The last answer of a connection whose bytes are no request, or for which there is no room."""
+    def encode_fault(
+        self, error: HttpFault | RequestError, client: str, request: Request | None = None
+    ) -> bytes:
+        """The last answer of a connection whose bytes are no request, or for which there is no room.
+
+        Args:
+            request: whose header section was read; then the answer is that of its surface.
+        """
         self.counters.faults += 1
-        call = self.call(_NO_REQUEST, client, (), self.wall_ms())
-        reply = self.router.default.refusal(error, call.request_id)
+        surface = self.router.surface(request) if request else self.router.default
+        request = request or _NO_REQUEST
+        call = self.call(request, client, (), self.wall_ms())
+        reply = surface.refusal(error, call.request_id)
+        head = request.method == b"HEAD"
         if self._log_entry:
-            self.log(call, reply.status, len(reply.body), time.perf_counter())
+            self.log(call, reply.status, 0 if head else len(reply.body), time.perf_counter())
         return encode_response(
             reply.status,
             reply.body,
-            extra_headers=reply.headers,
+            extra_headers=reply.headers + (surface.cors_headers(request) if surface.cors else ()),
             keep_alive=False,
+            head=head,
             lines=self._own_lines(call),
         )
 

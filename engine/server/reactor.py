@@ -10,8 +10,9 @@ once and for good: socket, framing and unsent bytes go to a task of its own.
 The answers of one budget are written together at its end: the first write wakes a client up, and the
 others find it awake, which is worth a quarter of the throughput when client and server share a machine.
 
-Fairness is a budget of time: after `_TURN_S` the other tasks have their turn. A connection reads 8 KiB at
-a time and answers a bounded number of requests in a row; what is left over waits for the next round. A
+Fairness is a budget of time: after `TURN_S` the other tasks have their turn, whatever the time was spent
+on: parsing, answering, refusing, writing, promoting, time-outs. A connection reads 8 KiB at a time and
+answers a bounded number of requests in a row, 64 KiB of them; what is left over waits for the next round. A
 round is a turn for each connection that was ready or has something left over, and is finished before epoll
 is asked again, which would only show the same connections first. The queue holds connections, not
 descriptors, so one that was closed and whose number is used again is never mistaken.
@@ -33,15 +34,16 @@ from ...codecs.http1 import Closed, Event, Fault, Phase, Request, ServerConnecti
 from ...config.errors import RequestTimeout
 from .connection import Waits
 from .exchange import Exchange
+from .turns import TURN_S
 
 HAS_EPOLL = hasattr(select, "epoll")
 
 _READ_BYTES = 8_192
-_TURN_S = 0.001
 _REQUESTS_MAX = 16  # of one connection in a row
+_OUTPUT_BYTES_MAX = 65_536  # of one connection in a row; the answer that passes it is the last
 _EVENTS_MAX = 256
 _SWEEP_S_MAX = 1.0
-_RELEASED_AT_ONCE = 64
+_ENDED_AT_ONCE = 32
 
 _log = structlog.get_logger("cambist.server")
 
@@ -71,6 +73,7 @@ class _Peer:
         left_over: it waits for its next turn and may hold requests that are not answered.
         output: answers of this turn.
         event: given out by the framing in this turn and not answered.
+        served: it had its turn, and `output` and `event` are to be dealt with.
         gone: it is closed or promoted.
     """
 
@@ -85,6 +88,7 @@ class _Peer:
         "output",
         "receive",
         "send",
+        "served",
         "socket",
     )
 
@@ -99,6 +103,7 @@ class _Peer:
         self.output: list[bytes] = []
         self.event: Event | None = None
         self.left_over = False
+        self.served = False
         self.gone = False
 
 
@@ -123,18 +128,23 @@ class Reactor:
         self._peers: dict[int, _Peer] = {}
         self._ready: deque[_Peer] = deque()
         self._left_over: list[_Peer] = []
-        self._served: list[_Peer] = []
+        self._served: deque[_Peer] = deque()
         self._running = trio.CancelScope()
-        self._clock = 0.0  # when the last request was answered
+        self._clock = 0.0  # when the last piece of work was done
         self._turn_end = self._now = 0.0
         self._now_ms = 0
 
     def adopt(self, connected: Socket, client: str) -> None:
-        """Serve a connection that does not block; the reactor owns it from now on."""
-        deadline = trio.current_time() + self._waits.idle_s
+        """Serve a connection that does not block; the reactor owns it from now on.
+
+        Raises:
+            OSError: the system cannot watch it; it is the caller's then.
+        """
         descriptor = connected.fileno()
-        self._peers[descriptor] = _Peer(connected, client, ServerConnection(self._exchange.limits), deadline)
         self._epoll.register(descriptor, select.EPOLLIN)
+        http = ServerConnection(self._exchange.limits, self._exchange.bodies)
+        deadline = trio.current_time() + self._waits.header_s
+        self._peers[descriptor] = _Peer(connected, client, http, deadline)
 
     def stop(self) -> None:
         """Promote every connection, then return from `run`."""
@@ -148,7 +158,7 @@ class Reactor:
                     nursery.start_soon(self._sweep_regularly)
                     await self._react()
             for number, peer in enumerate(tuple(self._peers.values())):
-                if number % _RELEASED_AT_ONCE == 0:
+                if number % _ENDED_AT_ONCE == 0:
                     await trio.lowlevel.checkpoint()
                 self._promote(peer, b"", None)
         finally:
@@ -179,16 +189,17 @@ class Reactor:
                 self._serve(peer)
             except Exception as error:  # noqa: BLE001 - ends this connection and no other
                 self._lose(peer, error)
+            self._clock = perf_counter()
             over = self._clock >= self._turn_end
             if over or not ready:
-                self._write()
+                await self._write()
             if over:
                 await trio.lowlevel.checkpoint()
                 self._begin_turn()
 
     def _begin_turn(self) -> None:
         self._clock = perf_counter()
-        self._turn_end = self._clock + _TURN_S
+        self._turn_end = self._clock + TURN_S
         self._now = trio.current_time()
         self._now_ms = self._exchange.wall_ms()
 
@@ -201,15 +212,24 @@ class Reactor:
         if not peer.gone:
             self._drop(peer)
 
-    def _write(self) -> None:
-        """Send the answers of all turns since the last writing."""
-        for peer in self._served:
+    async def _write(self) -> None:
+        """Send the answers of all turns since the last writing, within a budget of the same size.
+
+        The checkpoints are shielded: what is answered is sent before a stop or the end is heeded.
+        """
+        served = self._served
+        end = perf_counter() + TURN_S
+        while served:
+            peer = served.popleft()
             try:
                 self._conclude(peer)
             except Exception as error:  # noqa: BLE001 - ends this connection and no other
                 self._lose(peer, error)
-        self._served.clear()
-        self._clock = perf_counter()
+            self._clock = perf_counter()
+            if self._clock >= end and served:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+                self._now = trio.current_time()
+                end = perf_counter() + TURN_S
 
     def _serve(self, peer: _Peer) -> None:
         """One turn of one connection."""
@@ -229,6 +249,7 @@ class Reactor:
                 http.receive_eof()
         exchange = self._exchange
         output = peer.output
+        size = 0
         event: Event | None = None
         for _ in range(_REQUESTS_MAX):
             event = http.next_event()
@@ -240,21 +261,27 @@ class Reactor:
                 break
             call = exchange.call(event, peer.client, parameters, self._now_ms)
             reply = exchange.plain(surface, handler, call)
-            output.append(exchange.encode(surface, call, reply, self._clock, keep_alive=event.keep_alive))
+            answer = exchange.encode(surface, call, reply, self._clock, keep_alive=event.keep_alive)
+            output.append(answer)
+            size += len(answer)
             event = None
             self._clock = perf_counter()
-            if self._clock >= self._turn_end:
+            if self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break
         else:
             peer.left_over = True
+        if http.is_due:
+            peer.left_over = True
         peer.event = event
+        peer.served = True
         self._served.append(peer)
 
     def _conclude(self, peer: _Peer) -> None:
         """Write the answers of a turn, and see what becomes of the connection."""
         output, event = peer.output, peer.event
         http = peer.http
+        peer.served = False
         if event is None and not peer.left_over:
             interim = http.take_continue()
             if interim:
@@ -277,7 +304,8 @@ class Reactor:
             if peer.left_over:
                 self._left_over.append(peer)
             if phase is _IDLE:
-                peer.deadline = self._now + self._waits.idle_s
+                if http.requests:
+                    peer.deadline = self._now + self._waits.idle_s
             elif peer.awaited != (phase, http.requests):
                 peer.awaited = (phase, http.requests)
                 peer.deadline = self._now + self._waits.reading(phase)
@@ -289,17 +317,20 @@ class Reactor:
         pause_s = min(_SWEEP_S_MAX, min(waits.header_s, waits.body_s, waits.idle_s) / 4)
         while True:
             await trio.sleep(pause_s)
-            self._sweep()
+            await self._sweep()
 
-    def _sweep(self) -> None:
-        """End the waits that have gone on for too long."""
+    async def _sweep(self) -> None:
+        """End the waits that have gone on for too long, a few of them at a time."""
         now = trio.current_time()
-        late = [peer for peer in self._peers.values() if peer.deadline <= now and not peer.left_over]
-        for peer in late:
-            if peer.http.phase is _IDLE:
-                self._drop(peer)
-            else:
-                self._promote(peer, b"", Fault(RequestTimeout()))
+        late = [peer for peer in self._peers.values() if peer.deadline <= now]
+        for number, peer in enumerate(late, 1):
+            if peer.deadline <= now and not (peer.gone or peer.left_over or peer.served):
+                if peer.http.phase is _IDLE:
+                    self._drop(peer)
+                else:
+                    self._promote(peer, b"", Fault(RequestTimeout(), peer.http.unfinished))
+            if number % _ENDED_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
 
     def _promote(self, peer: _Peer, output: bytes, event: Event | None) -> None:
         self._forget(peer)
@@ -308,6 +339,7 @@ class Reactor:
 
     def _drop(self, peer: _Peer) -> None:
         self._forget(peer)
+        peer.http.release()
         peer.socket.close()
         self._leave(peer.client)
 

@@ -114,10 +114,18 @@ class Surface:
     Args:
         encode_error: the body for an error and a request id.
         cors_origins: that browsers may call from; `*` for any; none sends no CORS header.
+        body_bytes_max: of one request, where that is less than the server's.
     """
 
-    def __init__(self, encode_error: ErrorEncoder, *, cors_origins: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        encode_error: ErrorEncoder,
+        *,
+        cors_origins: Sequence[str] = (),
+        body_bytes_max: int | None = None,
+    ) -> None:
         self.encode_error = encode_error
+        self.body_bytes_max = body_bytes_max
         self.cors = bool(cors_origins)
         self._any_origin = "*" in cors_origins
         self._origins = frozenset(origin.encode("ascii") for origin in cors_origins)
@@ -157,6 +165,13 @@ class Surface:
             (b"access-control-expose-headers", b"*"),
             *vary,
         )
+
+    def takes_origin(self, request: Request) -> bool:
+        """Whether a page of the request's Origin may open a WebSocket: browsers do not ask before they do."""
+        origin = header(request, b"origin")
+        if origin is None or self._any_origin or origin in self._origins:
+            return True
+        return origin.partition(b"://")[2].lower() == (header(request, b"host") or b"").lower()
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
         """Those of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
@@ -333,6 +348,14 @@ class Router:
             return route, tuple([_decoded(value) for value in raw])
         except InvalidInput as error:
             return route.surface.refusing_route(error), ()
+
+    def body_bytes_min(self, most: int) -> int:
+        """The least of the bounds that the surfaces have; `most` where none has one."""
+        return min([most, *self._bounds])
+
+    def surface(self, request: Request) -> Surface:
+        """Whose path it is."""
+        return self.resolve(request)[0].surface
 
     def resolve_socket(self, request: Request) -> tuple[SocketRoute, tuple[str, ...]] | None:
         """The WebSocket at a path and the path's parameters, or None: then it is a GET like any other."""

@@ -19,6 +19,7 @@ class Pump:
     Args:
         stream: read only to see it end, and kept for what a client may have pipelined.
         send: writes within its bound.
+        endless: a subscription: ended when its client sends so much that nobody watches for its end any more.
 
     Attributes:
         scope: cancel it to end the stream.
@@ -28,9 +29,12 @@ class Pump:
         failure: why it could not go on writing.
     """
 
-    def __init__(self, stream: trio.abc.Stream, send: Callable[[bytes], Awaitable[None]]) -> None:
+    def __init__(
+        self, stream: trio.abc.Stream, send: Callable[[bytes], Awaitable[None]], *, endless: bool
+    ) -> None:
         self._stream = stream
         self._send = send
+        self._endless = endless
         self.scope = trio.CancelScope()
         self.sent = 0
         self.complete = False
@@ -60,8 +64,6 @@ class Pump:
         except Exception as error:  # noqa: BLE001 - the head is out: it can only be logged
             self.failure = error
             _log.error("a streamed answer failed", request_id=request_id, exc_info=error)
-        finally:
-            await close_pieces(pieces)
 
     async def _watch(self) -> None:
         """End the stream when the other side is gone."""
@@ -72,7 +74,8 @@ class Pump:
                     break
                 self.received += data
             else:
-                return
+                if not self._endless:
+                    return
         except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
             self.failure = self.failure or error
         self.scope.cancel()

@@ -10,7 +10,8 @@ WEBSOCKET_STAND_IN_S; it hands over with the first message that the application 
 
 Writing has one task, so that a cancelled `send` never leaves half a frame. What waits for it is bounded:
 `send` waits for room; `send_nowait` closes the socket of a slow consumer with 1013, dropping what was
-queued. Compression is never offered nor accepted.
+queued. The answer to the handshake goes first, is never dropped and takes no room. Compression is never
+offered nor accepted.
 
 A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the
 socket with 1011, except while we hold reading back ourselves: the pong may lie behind what we do not read.
@@ -115,8 +116,9 @@ class WebSocket:
         self._bytes_received = 0
         # Writing.
         self._send_bytes_max = send_bytes_max
-        self._frames = deque((answer,) if answer else ())
-        self._send_bytes = len(answer)  # of `_frames`, and of what is being written
+        self._answer = answer  # to the handshake, until it is written; never dropped, and counts for nothing
+        self._frames: deque[bytes] = deque()
+        self._send_bytes = 0  # of `_frames`, and of what is being written
         self._eof_due = False
         self._write_fault = ""
         self._writer_due = trio.lowlevel.ParkingLot()
@@ -216,6 +218,12 @@ class WebSocket:
         self._start_close(CloseCode.TRY_AGAIN_LATER, SLOW_CONSUMER)
         return False
 
+    async def until_sent(self) -> None:
+        """Wait until nothing waits to be written, or the socket is closing."""
+        await trio.lowlevel.checkpoint()
+        while self._is_unsent() and self._is_open():
+            await self._room.park()
+
     async def aclose(self, code: int = 1000, reason: str = "") -> None:
         """Close, wait at most WEBSOCKET_CLOSE_S for the other side to agree, and end the connection.
 
@@ -309,6 +317,9 @@ class WebSocket:
 
     # --- Writing ----------------------------------------------------------------------------------
 
+    def _is_unsent(self) -> bool:
+        return bool(self._send_bytes or self._answer)
+
     def _has_room(self, size: int) -> bool:
         return not self._send_bytes or self._send_bytes + size <= self._send_bytes_max
 
@@ -351,6 +362,10 @@ class WebSocket:
     async def _write(self) -> None:
         """The writer."""
         try:
+            if self._answer:
+                await self._stream.send_all(self._answer)
+                self._answer = b""
+                self._room.unpark_all()
             while True:
                 batch: list[bytes] = []
                 size = 0
@@ -370,6 +385,7 @@ class WebSocket:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._write_fault = "the connection broke"
             self._frames.clear()
+            self._answer = b""
             self._send_bytes = 0
             self._wind_down()
 
@@ -430,7 +446,7 @@ class WebSocket:
         if trio.current_time() >= self._close_by:
             return True
         agreed = core.close_rcvd is not None and core.close_sent is not None and core.parser_exc is None
-        return not self._send_bytes and (core.state is CLOSED or (core.side is SERVER and agreed))
+        return not self._is_unsent() and (core.state is CLOSED or (core.side is SERVER and agreed))
 
     async def _stand_in(self) -> None:
         """Read until the application is back, the inbox is full or nothing more can come."""

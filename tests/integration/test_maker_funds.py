@@ -6,16 +6,28 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+import trio
 
 from cambist.config.errors import ChainError
 from cambist.engine.chain.json_rpc import Node
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.maker.funds import read_funds
-from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
+from cambist.engine.maker.funds import Funds, FundsSettings
+from support.maker_role import CHAIN_ID, NOW_MS, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
 from support.maker_server import Venue, running_maker, until
 from support.scripted_node import ScriptedNode, scripted_node
 
 ONE = 10**18
+BLOCK = {"number": hex(7), "timestamp": hex(NOW_MS // 1000)}
+FUNDS = FundsSettings(
+    maker=bytes.fromhex(USER[2:]),
+    contract=bytes(20),
+    caps={},
+    processes=1,
+    promise_s=165,
+    every_s=1,
+    stale_s=30,
+    head_max_s=120,
+)
 
 
 def funded(node: ScriptedNode, **usdc: int) -> None:
@@ -39,7 +51,7 @@ async def test_funds_are_the_lesser_of_balance_and_allowance_and_the_cap(tmp_pat
             maker,
             venue,
         ):
-            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            await until(lambda: not maker.chains[CHAIN_ID].desk.withheld)
             held = holdings(maker)
             assert held[USDC].funds == 5_000_000_001
             assert held[WETH].funds == 100 * ONE
@@ -58,7 +70,7 @@ async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Pat
         funded(node)
         settings = settings_of(node_url=node.url, node_every_ms=10, unused_quotes_max=1)
         async with running_maker(tmp_path, settings) as (maker, venue):
-            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            await until(lambda: not maker.chains[CHAIN_ID].desk.withheld)
             assert (await quote(venue))[1]["order"]
             held = holdings(maker)[USDC]
             assert held.reserved == 2_500_000_000
@@ -81,10 +93,10 @@ async def test_a_node_that_does_not_answer_stops_firm_quotes_until_it_does(tmp_p
             assert any("node" in reason for reason in maker.not_ready())
             funded(node)
             node.away = False
-            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            await until(lambda: not maker.chains[CHAIN_ID].desk.withheld)
             assert (await quote(venue))[0] == 200
             node.reverting = True
-            await until(lambda: not maker.chains[CHAIN_ID].desk.funds_known)
+            await until(lambda: bool(maker.chains[CHAIN_ID].desk.withheld))
             assert (await quote(venue))[0] == 503
 
 
@@ -116,7 +128,7 @@ async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> Non
             maker,
             _,
         ):
-            await until(lambda: maker.chains[CHAIN_ID].desk.funds_known)
+            await until(lambda: not maker.chains[CHAIN_ID].desk.withheld)
             assert "hidden" not in repr(maker.chains[CHAIN_ID].settings)
 
 
@@ -127,8 +139,8 @@ async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> Non
         (b"{}", "not a batch"),
         (b"[]", "no result"),
         (b'[{"id":0,"error":{"code":-32000,"message":"busy"}}]', "busy"),
-        (b'[{"id":0,"result":5}]', "not a batch"),
-        (b'[{"id":0,"result":"zz"}]', "not a number"),
+        (b'[{"id":0,"result":5}]', "not a block"),
+        (b'[{"id":0,"result":{"number":"zz","timestamp":"0x1"}}]', "not a block"),
     ],
 )
 async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str) -> None:
@@ -136,7 +148,7 @@ async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str)
     async with httpx.AsyncClient(transport=transport) as client:
         node = Node(client, "http://secret.example/key", "maker.chains.1.node_url")
         with pytest.raises(ChainError) as caught:
-            await node.block_number()
+            await node.head()
     assert words in caught.value.detail or words == "malformed"
     assert "secret" not in caught.value.detail + repr(node)
     assert caught.value.detail.startswith("maker.chains.1.node_url")
@@ -148,20 +160,59 @@ async def test_a_round_that_fails_changes_nothing() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         calls = msgspec.json.decode(request.content)
         results = [
-            {"id": call["id"], "result": hex(7) if call["method"] == "eth_blockNumber" else "0x12"}
+            {"id": call["id"], "result": BLOCK if call["method"] == "eth_getBlockByNumber" else "0x12"}
             for call in calls
         ]
         return httpx.Response(200, content=msgspec.json.encode(results))
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
         with pytest.raises(ChainError, match="expected one word"):
-            await read_funds(
-                Node(client, "http://node.example", "node"),
-                role.desk.ledger,
-                role.holdings,
-                bytes.fromhex(USER[2:]),
-                role.signer.contract,
-                role.caps,
-                1,
-            )
+            await Funds(
+                Node(client, "http://node.example", "node"), role.desk, role.holdings, FUNDS, lambda: NOW_MS
+            ).read()
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
+
+
+async def test_a_node_that_lags_or_stands_still_is_not_believed(tmp_path: Path) -> None:
+    """A round from an older block would show funds of before a fill, and the fill's promise is gone."""
+    async with scripted_node() as node:
+        funded(node)
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=0.3)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            desk, held = maker.chains[CHAIN_ID].desk, holdings(maker)[USDC]
+            await until(lambda: not desk.withheld)
+            funds, node.block = held.funds, 99
+            node.balances[USDC] = 1
+            await until(lambda: bool(desk.withheld))
+            assert held.funds == funds
+            assert (await quote(venue))[0] == 503
+            await until(lambda: held.funds == 1)  # it stays there: the chain was rolled back
+            node.balances[USDC] = 10**12
+            await until(lambda: held.funds == funds)
+            node.behind_s = 121
+            await until(lambda: bool(desk.withheld))
+            node.behind_s = 0
+            await until(lambda: not desk.withheld)
+
+
+async def test_while_funds_are_unknown_nothing_is_shown(tmp_path: Path) -> None:
+    async with scripted_node() as node:
+        node.away = True
+        settings = settings_of(node_url=node.url, node_every_ms=10)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            assert (await venue.get("/prices"))["prices"] == {"WETH/USDC": {}}
+            funded(node)
+            node.away = False
+            await until(lambda: maker.chains[CHAIN_ID].board.pairs["WETH/USDC"].fragment != b"{}")
+            assert (await venue.get("/prices"))["prices"] != {"WETH/USDC": {}}
+
+
+async def test_the_zero_address_is_no_taker(tmp_path: Path) -> None:
+    nobody = "0x" + "00" * 20
+    async with scripted_node() as node:
+        node.takers = [nobody]
+        settings = settings_of(takers_url=f"{node.url}/adapters/contract-takers", takers_every_s=0.02)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            await trio.sleep(0.1)
+            assert nobody not in maker.chains[CHAIN_ID].desk.takers
+            assert (await quote(venue, takerAddress=nobody))[0] == 400

@@ -16,7 +16,7 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import MakerError
-from cambist.engine.maker.app import wall_clock
+from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.maker_role import ENVIRON, TEXT, firm_request
 from support.maker_server import Venue, until, write_prices
@@ -40,7 +40,7 @@ async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[tri
                 port = await lines.port()
             nursery.start_soon(lines.drop)
             async with HttpClient("127.0.0.1", port, connections_max=CLIENTS, limits=Http1Limits()) as client:
-                venue = Venue(client, port, 0, wall_clock())
+                venue = Venue(client, port, 0, WallClock().now_ms)
                 await quotes(venue)
                 yield process, venue
         finally:

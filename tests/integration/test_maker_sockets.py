@@ -14,8 +14,9 @@ from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_resp
 from cambist.config.errors import WebSocketClosed
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.crypto.hmac_auth import SIGNATURE_HEADER, TIMESTAMP_HEADER
+from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
-from support.maker_role import CHAIN_ID, USER, firm_request, settings_of
+from support.maker_role import CHAIN_ID, GRID, USER, firm_request, settings_of
 from support.maker_server import PREFIX, Venue, running_maker, until, write_prices
 
 OTHER = PriceGrid(bids=(("2400", "1"),), asks=(("2401", "1"),))
@@ -197,12 +198,49 @@ async def test_a_wrong_handshake_is_refused_in_json(tmp_path: Path) -> None:
         assert SIGNATURE_HEADER in msgspec.json.decode(caught.value.body)["error"]
 
 
+async def test_a_first_message_may_be_larger_than_what_may_wait(tmp_path: Path) -> None:
+    many = tuple(f"0x{number:040x}" for number in range(1, 40_001))
+    settings = settings_of("[server]\nsocket_bytes_max = 100000\n", blacklist=many)
+    async with running_maker(tmp_path, settings) as (_, venue), consumer(venue) as socket:
+        assert len((await received(socket))["blacklist"]) == 40_000
+        write_prices(tmp_path, **{"WETH/USDC": OTHER})
+        assert (await received(socket))["prices"]["WETH/USDC"]["bids"] == [["2400", "1"]]
+
+
+async def test_trading_that_stops_between_handshake_and_first_message_is_not_streamed(tmp_path: Path) -> None:
+    async with running_maker(tmp_path) as (maker, venue):
+        broadcast = maker.chains[CHAIN_ID].broadcast
+        serve = broadcast.serve
+
+        async def stop_then_serve(*arguments: Any) -> None:
+            maker.switch.stop("all")
+            await serve(*arguments)
+
+        broadcast.serve = stop_then_serve  # type: ignore[method-assign, assignment]
+        async with consumer(venue) as socket:
+            closed = await closed_after(socket.receive)
+        assert (closed.code, socket.statistics().messages_received) == (1001, 0)
+
+
+async def test_a_blacklisting_for_a_time_ends_by_itself(tmp_path: Path) -> None:
+    small = {"takerAmount": "1000000000000000"}
+    async with running_maker(tmp_path, settings_of(unused_quotes_max=1, blacklist_s=1)) as (maker, venue):
+        for _ in range(2):
+            await venue.ask("POST", "/firm", firm_request(**small))
+        blacklist = maker.chains[CHAIN_ID].blacklist
+        assert len(blacklist) == 1
+        await until(lambda: len(blacklist) == 0)
+        assert await venue.get("/blacklist") == {"blacklist": []}
+
+
 async def test_what_a_consumer_sends_is_ignored_until_it_is_too_much(tmp_path: Path) -> None:
     async with running_maker(tmp_path) as (_, venue), consumer(venue) as socket:
         await received(socket)
         await socket.send('{"prices": {}}')
         assert (await venue.ask("GET", "/prices")).status == 200
-        assert (await closed_after(socket.send, "noise")).code == 1008
+        for _ in range(1_000):
+            await socket.send("noise")
+        assert (await closed_after(socket.receive)).code == 1008
 
 
 # --- Stop ---------------------------------------------------------------------------------------------
@@ -269,6 +307,12 @@ async def test_an_administrator_stops_resumes_and_sees(tmp_path: Path) -> None:
         assert (await ask("GET", "/readyz")).status == 503
         status = msgspec.json.decode((await ask("GET", "/status", b"", venue.operator)).body)
         assert status["halted"] == ["all"]
+        assert (await ask("POST", "/halt", b'{"scope":"chain 1"}', venue.operator)).status == 400
+        resume = venue.operator.headers(venue.wall_ms(), "POST", "/resume", everything)
+        assert (await venue.administer_with("POST", "/resume", everything, resume)).status == 200
+        assert (await ask("POST", "/halt", everything, venue.operator)).status == 200
+        assert (await venue.administer_with("POST", "/resume", everything, resume)).status == 401
+        assert (await venue.ask("GET", "/prices")).status == 503
         assert (await ask("POST", "/resume", everything, venue.operator)).status == 200
         assert (await venue.ask("GET", "/prices")).status == 200
         assert (await ask("GET", "/readyz")).status == 200
@@ -297,3 +341,42 @@ async def test_a_file_that_cannot_be_quoted_lets_its_prices_grow_old_until_it_is
         write_prices(tmp_path)
         await until(lambda: board.pairs["WETH/USDC"].fragment != b"{}")
         assert (await venue.ask("POST", "/firm", firm_request())).status == 200
+
+
+async def test_a_grid_that_cannot_be_read_disables_its_pair(tmp_path: Path) -> None:
+    async with running_maker(tmp_path) as (maker, venue):
+        feed = maker.feeds[CHAIN_ID]
+        broken: tuple[Any, ...] = ({"bids": [(2500.0, "1")]}, {"ask": []}, {"bids": [("1", "1")] * 1_001}, 5)
+        for value in broken:
+            await feed.apply({"WETH/USDC": GRID})
+            assert (await venue.ask("POST", "/firm", firm_request())).status == 200
+            await feed.apply({"WETH/USDC": value})
+            assert (await venue.ask("POST", "/firm", firm_request())).status == 400
+            assert (await venue.get("/prices"))["prices"] == {"WETH/USDC": {}}
+
+
+async def test_a_moved_clock_stops_firm_quotes(tmp_path: Path) -> None:
+    moved_ns = 0
+    clock = WallClock(lambda: time.time_ns() + moved_ns)
+    async with running_maker(tmp_path, clock=clock) as (maker, venue):
+        desk = maker.chains[CHAIN_ID].desk
+        assert (await venue.ask("POST", "/firm", firm_request())).status == 200
+        moved_ns = -3_600 * 10**9
+        await until(lambda: "clock" in desk.withheld)
+        assert (await venue.ask("POST", "/firm", firm_request())).status == 503
+        moved_ns = 0
+        await until(lambda: not desk.withheld)
+
+
+async def test_quotes_are_remembered_and_after_a_crash_the_next_run_waits(
+    tmp_path: Path,
+) -> None:
+    async with running_maker(tmp_path) as (_, venue):
+        assert (await venue.ask("POST", "/firm", firm_request())).status == 200
+    async with running_maker(tmp_path) as (maker, venue):
+        assert len(maker.chains[CHAIN_ID].desk.ledger) == 1
+        kept = (tmp_path / f"quotes-{CHAIN_ID}-0.json").read_bytes()
+    (tmp_path / f"quotes-{CHAIN_ID}-0.json").write_bytes(kept)  # as a crash leaves it
+    async with running_maker(tmp_path) as (maker, venue):
+        assert (await venue.ask("POST", "/firm", firm_request())).status == 503
+        assert any("ended badly" in reason for reason in maker.not_ready())

@@ -11,7 +11,8 @@ import trio
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.settings import Settings
 from cambist.crypto.hmac_auth import RequestSigner
-from cambist.engine.maker.app import MakerApp, wall_clock
+from cambist.engine.maker.app import MakerApp
+from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.maker_role import CHAIN_ID, ENVIRON, GRID, SECRET, settings_of
@@ -51,6 +52,9 @@ class Venue:
         self, method: str, path: str, body: bytes = b"", signing: RequestSigner | None = None
     ) -> Response:
         signed = signing.headers(self.wall_ms(), method, path, body) if signing else {}
+        return await self.administer_with(method, path, body, signed)
+
+    async def administer_with(self, method: str, path: str, body: bytes, signed: dict[str, str]) -> Response:
         headers = [(name.encode(), value.encode()) for name, value in signed.items()]
         async with HttpClient(
             "127.0.0.1", self.admin_port, connections_max=1, limits=Http1Limits()
@@ -71,8 +75,8 @@ async def running_maker(
     settings = msgspec.structs.replace(settings or settings_of(), state_dir=str(folder))
     if not (folder / "prices.json").exists():
         write_prices(folder)
-    wall_ms = app.pop("wall_ms", wall_clock())
-    maker = MakerApp(settings, environ=ENVIRON, folder=folder, wall_ms=wall_ms, **app)
+    clock = app.pop("clock", None) or WallClock()
+    maker = MakerApp(settings, environ=ENVIRON, folder=folder, clock=clock, **app)
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     admin = listen("127.0.0.1", 0) if maker.admin else None
@@ -80,7 +84,7 @@ async def running_maker(
     async with trio.open_nursery() as nursery:
         await nursery.start(maker.run, listener, admin)
         async with HttpClient("127.0.0.1", port, connections_max=connections, limits=Http1Limits()) as client:
-            venue = Venue(client, port, admin_port, wall_ms)
+            venue = Venue(client, port, admin_port, clock.now_ms)
             await until(lambda: maker.feeds[CHAIN_ID].updates + maker.feeds[CHAIN_ID].refused > 0)
             yield maker, venue
         maker.drain()

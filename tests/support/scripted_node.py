@@ -1,5 +1,6 @@
 """An EVM node, as far as a market maker reads one: balances, allowances and what remains of orders."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,8 +13,8 @@ from cambist.codecs.resource_messages import maker_error_body
 from cambist.codecs.wire import encode
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.server import ServerSettings
-from cambist.engine.maker.app import wall_clock
 from cambist.engine.server import Call, Reply, Router, Server, Surface
+from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.streams import listen
 
 
@@ -24,6 +25,7 @@ class ScriptedNode:
         balances, allowances: token text -> raw units.
         remaining: order hash -> as the contract's `remaining`.
         takers: what /adapters/contract-takers lists.
+        block, behind_s: the latest block, and how old it is.
         away: answer 503 to everything.
         reverting: answer each call with an error.
         asked: method names of all calls, and the block tags of eth_call.
@@ -36,6 +38,7 @@ class ScriptedNode:
         self.remaining: dict[bytes, int] = {}
         self.takers: list[str] = []
         self.block = 100
+        self.behind_s = 0
         self.away = self.reverting = False
         self.asked: list[str] = []
         self.tags: set[str] = set()
@@ -57,8 +60,9 @@ class ScriptedNode:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
         if self.reverting:
             return answer | {"error": {"code": 3, "message": "execution reverted"}}
-        if request["method"] == "eth_blockNumber":
-            return answer | {"result": hex(self.block)}
+        if request["method"] == "eth_getBlockByNumber":
+            time_s = int(time.time()) - self.behind_s
+            return answer | {"result": {"number": hex(self.block), "timestamp": hex(time_s)}}
         call, tag = request["params"]
         self.tags.add(tag)
         data = bytes.fromhex(call["data"][2:])
@@ -85,7 +89,7 @@ async def scripted_node() -> AsyncIterator[ScriptedNode]:
     surface.plain("GET", "/adapters/contract-takers", node.list_takers)
     router = Router(lambda error, _: encode(maker_error_body(error)))
     router.mount(surface)
-    server = Server(router, ServerSettings(), wall_ms=wall_clock())
+    server = Server(router, ServerSettings(), wall_ms=WallClock().now_ms)
     listener = listen("127.0.0.1", 0)
     node.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with trio.open_nursery() as nursery:

@@ -3,6 +3,7 @@
     path        JSON or TOML by its ending, the shape of GET /prices; relative to the settings file
     poll_ms     how often the file is looked at
     refresh_ms  how often unchanged prices are confirmed
+    age_max_ms  a file not written for so long is not confirmed; 0, the default, for one that a person keeps
 
 A change is seen by time, size and inode, so replacing the file by renaming another onto it (the safe way to
 write it) and writing in place both work; each version is read once more at the poll after, in case it was
@@ -13,8 +14,8 @@ checked one by one with a checkpoint after each.
 
 Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all.
 Choice: a pair that a new version lacks is disabled: the file is complete, as GET /prices is.
-Choice: while the file is gone, cannot be read or is not taken, the last prices are no longer confirmed, and
-    leave when they are `price_life_ms` old. Removing the file is an off switch.
+Choice: while the file is gone, cannot be read, is not taken or is too old, the last prices are no longer
+    confirmed, and leave when they are `price_life_ms` old. Removing the file is an off switch.
 """
 
 import tomllib
@@ -45,10 +46,13 @@ class StaticOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     path: str
     poll_ms: int = 200
     refresh_ms: int = 1_000
+    age_max_ms: int = 0
 
     def __post_init__(self) -> None:
         if Path(self.path).suffix not in (".json", ".toml"):
             raise ValueError(f"path ends in .json or .toml, got {self.path!r}")
+        if not 0 <= self.age_max_ms <= 86_400_000:
+            raise ValueError(f"age_max_ms is 0 to 86400000, got {self.age_max_ms}")
         for name in ("poll_ms", "refresh_ms"):
             if not 10 <= getattr(self, name) <= 3_600_000:
                 raise ValueError(f"{name} is 10 to 3600000, got {getattr(self, name)}")
@@ -82,7 +86,7 @@ class StaticPrices:
                 prices = read
                 confirm_at = trio.current_time() + refresh_s
                 yield {**gone, **prices}
-            if prices and in_force:
+            if prices and in_force and not self._is_old():
                 if trio.current_time() >= confirm_at:
                     confirm_at = trio.current_time() + refresh_s
                     yield dict(prices)
@@ -108,6 +112,16 @@ class StaticPrices:
             return None
         self._raw = raw
         return raw
+
+    def _is_old(self) -> bool:
+        """Whether whoever writes the file has stopped; the same content written anew is new."""
+        age_max_ms = self._options.age_max_ms
+        if not age_max_ms or self._signature is None:
+            return False
+        age_ms = self._context.now_ms() - self._signature[0] // 1_000_000
+        if age_ms > age_max_ms:
+            self._say(f"was not written for more than {age_max_ms} ms")
+        return age_ms > age_max_ms
 
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
         """The prices of a version; None, and a report, if there is anything wrong with them."""

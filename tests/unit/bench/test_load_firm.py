@@ -132,6 +132,7 @@ def row(phase: str, at: int, server: str, rate: float, slow: float = 1.0, foreig
         server_core=1.0,
         load_core=0.5,
         foreign_core=foreign,
+        waited_core=0.0,
         failures=[],
     )
     late = [1.0, 2.0, 3.0] if phase in ("flood", "quiet", "snapshots") else []

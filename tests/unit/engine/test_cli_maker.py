@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from cambist.engine.cli import cli
 from support.maker_role import ENVIRON, TEXT
 
+BOTH = "chain 31337\npair 31337 WETH/USDC\n"
+
 
 def write(folder: Path, text: str = TEXT) -> str:
     path = folder / "maker.toml"
@@ -23,11 +25,19 @@ def run(*arguments: str, secrets: bool = False) -> tuple[int, str]:
 def test_halt_and_resume_write_the_file_and_need_no_secret(tmp_path: Path) -> None:
     config = write(tmp_path)
     assert run("maker", "halt", "--config", config, "chain", "31337") == (0, "chain 31337\n")
-    assert run("maker", "halt", "--config", config, "pair", "1", "A/B") == (0, "chain 31337\npair 1 A/B\n")
-    assert (tmp_path / "halt").read_text() == "chain 31337\npair 1 A/B\n"
+    assert run("maker", "halt", "--config", config, "pair", "31337", "WETH/USDC") == (0, BOTH)
+    assert (tmp_path / "halt").read_text() == BOTH
     assert run("maker", "halt", "--config", config)[0] == 0
     assert (tmp_path / "halt").read_text().startswith("all\n")
     assert run("maker", "resume", "--config", config) == (0, "nothing is stopped\n")
+    assert not (tmp_path / "halt").exists()
+
+
+@pytest.mark.parametrize("scope", ["chain 1", "pair 31337 WETH-USDC", "pair 1 WETH/USDC"])
+def test_what_there_is_not_cannot_be_halted(tmp_path: Path, scope: str) -> None:
+    status, said = run("maker", "halt", "--config", write(tmp_path), *scope.split())
+    assert status == 2
+    assert "no chain" in said or "no pair" in said
     assert not (tmp_path / "halt").exists()
 
 

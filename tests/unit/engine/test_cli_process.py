@@ -42,10 +42,12 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     done = cambist("--help")
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
-    assert [line.split()[0] for line in listed if line] == ["demo", "typed-data", "hmac", "keys", "config"]
-    assert set(cli.commands) == {"demo", "typed-data", "hmac", "keys", "config"}
+    commands = ["demo", "maker", "typed-data", "hmac", "keys", "config"]
+    assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
     for command in (
         "cambist demo",
+        "cambist maker serve",
+        "cambist maker check",
         "cambist typed-data hash FILE",
         "cambist keys new",
         "cambist config check",
@@ -101,7 +103,8 @@ def test_an_unknown_command_or_option_ends_with_status_2(arguments: list[str]) -
     "command",
     [
         "", "demo", "typed-data", "typed-data hash", "typed-data sign", "typed-data recover", "hmac",
-        "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check",
+        "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check", "maker",
+        "maker serve", "maker check", "maker halt", "maker resume",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -10,8 +10,9 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cambist.config.timeouts import KILL_SWITCH_LOOK_S
 from cambist.engine.safety.halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
-from cambist.engine.safety.kill_switch import WATCH_EVERY_S, KillSwitch
+from cambist.engine.safety.kill_switch import KillSwitch
 
 SCOPES = st.one_of(
     st.just("all"),
@@ -89,7 +90,7 @@ def test_stop_and_resume_write_the_file_that_others_follow(tmp_path: Path) -> No
     other.look()
     assert other.halts == NOTHING_HALTED
     assert len(changes.seen) == 4
-    assert [entry.name for entry in path.parent.iterdir()] == []
+    assert [entry.name for entry in path.parent.iterdir()] == ["halt.lock"]
 
 
 def test_a_scope_that_is_none_changes_nothing(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ async def test_signals_and_the_file_are_followed_within_a_tenth_of_a_second(
 ) -> None:
     path = tmp_path / "halt"
     switch = KillSwitch(path, Recorder())
-    assert WATCH_EVERY_S < 0.05
+    assert KILL_SWITCH_LOOK_S < 0.05
     async with trio.open_nursery() as nursery:
         nursery.start_soon(switch.watch)
         nursery.start_soon(switch.heed_signals)

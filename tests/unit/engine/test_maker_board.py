@@ -133,12 +133,25 @@ def test_a_halted_pair_is_taken_down_and_comes_back() -> None:
 def test_an_unchanged_price_is_published_again_after_a_while() -> None:
     board = a_chain().board
     changes(board)
+    board.apply(PAIR, GRID, NOW_MS + 1_000)
     board.mark_for_refresh(NOW_MS + 1_999, 2_000)
     assert changes(board) is None
     board.mark_for_refresh(NOW_MS + 2_000, 2_000)
     assert changes(board, NOW_MS + 2_000)["prices"][PAIR] != {}
     board.mark_for_refresh(NOW_MS + 2_001, 2_000)
     assert changes(board) is None
+    board.mark_for_refresh(NOW_MS + 9_000, 2_000)
+    assert changes(board) is None, "nobody confirmed it since"
+
+
+def test_a_withheld_board_shows_nothing() -> None:
+    board = a_chain().board
+    board.withheld = True
+    board.refresh(NOW_MS)
+    assert shown(board) == {}
+    board.withheld = False
+    board.refresh(NOW_MS)
+    assert shown(board) != {}
 
 
 def test_message_is_sent_only_where_it_is_set() -> None:

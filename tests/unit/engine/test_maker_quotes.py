@@ -12,6 +12,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import firm_user
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.errors import (
+    ConfigError,
     FirmRefused,
     InvalidInput,
     RequestError,
@@ -217,7 +218,7 @@ def test_trading_that_is_stopped_and_funds_that_are_unknown() -> None:
     role.desk.halted = True
     assert type(refused(role)) is TradingStopped
     role.desk.halted = False
-    role.desk.funds_known = False
+    role.desk.withhold("funds", "no answer")
     assert type(refused(role)) is ServiceUnavailable
 
 
@@ -238,10 +239,10 @@ def test_a_user_who_leaves_quotes_unused_is_blacklisted_for_a_time() -> None:
     for _ in range(3):
         quoted(role, **small)
     assert msgspec.json.decode(role.desk.answer(firm_request(**small), NOW_MS)).keys() == {"message"}
-    assert role.blacklist.members() == [parse_hex(USER, "")]
+    assert list(role.blacklist.users) == [parse_hex(USER, "")]
     assert quoted(role, userAddress=MAKER, **small)
     role.blacklist.release_expired(NOW_MS // 1000 + 600)
-    assert role.blacklist.members() == []
+    assert role.blacklist.json() == b"[]"
 
 
 def test_a_fill_gives_the_user_its_quotes_back() -> None:
@@ -287,19 +288,40 @@ def test_promises_stay_below_the_funds() -> None:
     assert quoted(role)
 
 
-def test_a_partial_fill_keeps_the_rest_reserved() -> None:
+def test_a_fill_shrinks_its_promise_and_a_reorganisation_restores_it() -> None:
     role = a_chain()
     quoted(role)
     order_hash = role.desk.ledger.oldest(1)[0]
-    role.desk.ledger.settle(order_hash, 0)  # never seen on chain
-    assert reserved(role)[USDC] == 2_500_000_000
-    role.desk.ledger.settle(order_hash, 1_000_000_001)
-    assert reserved(role)[USDC] == 1_000_000_000
-    assert role.board.pairs["WETH/USDC"].exposure.notional == 1_000_000_000
-    role.desk.ledger.settle(order_hash, 1)
-    assert reserved(role)[USDC] == 0
-    assert len(role.desk.ledger) == 0
+    exposure = role.board.pairs["WETH/USDC"].exposure
+    for remaining, left in ((0, 2_500), (1_000_000_001, 1_000), (1, 0), (0, 2_500), (500_000_001, 500)):
+        role.desk.ledger.settle(order_hash, remaining)
+        assert reserved(role)[USDC] == exposure.notional == left * 10**6
+        assert exposure.base_sold == -ONE
     role.desk.ledger.release_expired(NOW_MS // 1000 + 10_000)
+    assert (reserved(role)[USDC], exposure.notional, len(role.desk.ledger)) == (0, 0, 0)
+    assert exposure.base_sold == -ONE * 4 // 5  # what was bought stays
+
+
+def test_with_a_node_quotes_are_released_by_the_time_of_its_block() -> None:
+    role = a_chain(price_life_ms=10**9)
+    role.desk.chain_time_s = NOW_MS // 1000
+    quoted(role)
+    quoted(role, NOW_MS + 400_000, takerAmount=str(10**15))
+    assert len(role.desk.ledger) == 2
+    role.desk.chain_time_s = NOW_MS // 1000 + 166
+    quoted(role, NOW_MS + 400_000, takerAmount=str(10**15))
+    assert len(role.desk.ledger) == 2
+
+
+def test_releasing_is_done_in_slices() -> None:
+    role = a_chain()
+    for _ in range(10):
+        quoted(role, takerAmount="1000000000000000")
+    later = NOW_MS // 1000 + 1_000
+    assert role.desk.ledger.release_expired(later, 4)
+    assert len(role.desk.ledger) == 6
+    assert role.desk.ledger.release_expired(later, 4)
+    assert not role.desk.ledger.release_expired(later, 4)
     assert reserved(role)[USDC] == 0
 
 
@@ -336,8 +358,11 @@ def test_only_so_many_quotes_may_be_live() -> None:
 
 
 def test_the_keys_policy_is_the_last_word() -> None:
-    role = a_chain(settings_of(f'[keys.maker.policy.amounts_max]\n"{CHAIN_ID}:{USDC}" = "2499999999"\n'))
+    amounts = f'[keys.maker.policy.amounts_max]\n"{CHAIN_ID}:{WETH}" = "1"\n"{CHAIN_ID}:{DAI}" = "1"\n'
+    role = a_chain(settings_of(f'{amounts}"{CHAIN_ID}:{USDC}" = "2499999999"\n'))
     assert refused(role).detail == "Notional limit: the signing key's policy forbids it"
+    with pytest.raises(ConfigError, match=f"amounts_max: lacks {CHAIN_ID}:{USDC}"):
+        a_chain(settings_of(amounts))
 
 
 def test_processes_divide_the_funds() -> None:
@@ -362,12 +387,10 @@ def test_reservations_always_are_the_sum_of_live_promises(steps: list[tuple[int,
         live[order_hash] = [int(order.maker_amount), order.expiry]
         if then == "fill":
             role.desk.ledger.settle(order_hash, 1)
-            del live[order_hash]
+            live[order_hash][0] = 0
         elif then == "half":
             live[order_hash][0] //= 2
             role.desk.ledger.settle(order_hash, live[order_hash][0] + 1)
-            if not live[order_hash][0]:
-                del live[order_hash]
         elif then == "wait":
             now_ms += 100_000
             role.desk.ledger.release_expired(now_ms // 1000)

@@ -56,7 +56,10 @@ def test_a_wrong_setting_is_named(changes: dict[str, Any], words: str) -> None:
 
 
 REFUSED = [
-    ("expiry_s = 119", "expiry_s is at least 120"),
+    ("expiry_s = 124", "expiry_s is at least 125"),
+    ("takers_every_s = nan", "takers_every_s is above 0"),
+    ("node_stale_s = inf", "node_stale_s is above 0"),
+    ("node_head_max_s = nan", "node_head_max_s is 0 or more"),
     ("price_life_ms = 0", "price_life_ms is above 0"),
     ("unused_quotes_max = -1", "unused_quotes_max is 0 or more"),
     ('prefix = "maker"', "prefix is /path"),
@@ -107,7 +110,7 @@ def test_without_a_node_the_settings_are_the_funds_and_with_one_they_bound_them(
     role = a_chain(node_url="http://127.0.0.1:1")
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
     assert role.caps[bytes.fromhex(WETH[2:])] == 100 * 10**18
-    assert not role.desk.funds_known
+    assert role.desk.withheld
 
 
 def test_the_domain_is_that_of_the_chains_contract() -> None:

@@ -1,0 +1,163 @@
+"""Live quotes across restarts: a file per chain and process in the state directory.
+
+    start --file says `running`--> the last run ended badly: hold until its quotes expired
+          --file has quotes------> the last run ended well: they are promised again
+          --no file--------------> nothing was promised
+    running: the file says so and how long quotes live; a good end replaces it by the live quotes
+
+Nothing is written while quotes are signed: the hot path costs nothing, the price is the wait after a crash.
+
+Source: design, "Keys" and "Orders": crash-only where it costs money.
+Choice: after a crash no quote is signed until those of the run before have expired.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...codecs.wire import decoder, encode
+from ...config.errors import ConfigError, InvalidInput
+from .ledger import EXPIRY_GRACE_S, Exposure, Holding, Ledger
+
+_BYTES_MAX = 1 << 30
+
+
+class Kept(msgspec.Struct, array_like=True):
+    """One live quote, as written. Bytes as hexadecimal, amounts as decimal text."""
+
+    order_hash: str
+    user: str
+    token: str
+    pair_id: str
+    amount: str
+    notional: str
+    base_sold: str
+    left: str
+    release_s: int
+
+
+class Remembered(msgspec.Struct, forbid_unknown_fields=True):
+    """The file.
+
+    Attributes:
+        running: a process wrote this at its start and has not replaced it.
+        expiry_s: how long its quotes live.
+        quotes: live at its end.
+    """
+
+    running: bool
+    expiry_s: int
+    quotes: list[Kept]
+
+
+_decode = decoder(Remembered, bytes_max=_BYTES_MAX)
+
+
+class Memory:
+    """The file of one chain.
+
+    Args:
+        path: in the state directory.
+        inherited: files of processes that there are no more, which this one takes over.
+        holdings: token -> holding; exposures: pair id -> exposure: what restored quotes count for.
+        expiry_s: of this run's quotes.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        inherited: Sequence[Path],
+        ledger: Ledger,
+        holdings: Mapping[bytes, Holding],
+        exposures: Mapping[str, Exposure],
+        expiry_s: int,
+    ) -> None:
+        self._path = path
+        self._inherited = inherited
+        self._ledger = ledger
+        self._holdings = holdings
+        self._exposures = exposures
+        self._expiry_s = expiry_s
+
+    def begin(self, now_s: int) -> int:
+        """Promise again what the last run left, and mark this one as running.
+
+        Returns:
+            Unix seconds until which nothing may be signed; 0 for no wait.
+
+        Raises:
+            ConfigError: the file cannot be read or written.
+        """
+        hold_until_s = 0
+        kept: list[Kept] = []
+        for path in (self._path, *self._inherited):
+            last = self._read(path)
+            if last is not None:
+                kept += last.quotes
+                if last.running:
+                    hold_until_s = max(hold_until_s, now_s + last.expiry_s + EXPIRY_GRACE_S)
+        for quote in sorted(kept, key=lambda quote: quote.release_s):
+            self._restore(quote)
+        left_s = max([hold_until_s, *(quote.release_s for quote in kept)]) - now_s
+        self._write(Remembered(running=True, expiry_s=max(self._expiry_s, left_s), quotes=[]))
+        for path in self._inherited:
+            path.unlink(missing_ok=True)
+        return hold_until_s
+
+    def end(self) -> None:
+        """Write down what is promised. Raises ConfigError if that fails: then the next start waits."""
+        pairs = {id(exposure): pair_id for pair_id, exposure in self._exposures.items()}
+        quotes = [
+            Kept(
+                promise.order_hash.hex(),
+                promise.user.hex(),
+                promise.holding.token.hex(),
+                pairs[id(promise.exposure)],
+                str(promise.amount),
+                str(promise.notional),
+                str(promise.base_sold),
+                str(promise.left),
+                promise.release_s,
+            )
+            for promise in self._ledger.promises()
+        ]
+        self._write(Remembered(running=False, expiry_s=self._expiry_s, quotes=quotes))
+
+    def _restore(self, kept: Kept) -> None:
+        """A token or pair that is not there any more is left out: nothing is signed for it either."""
+        holding = self._holdings.get(bytes.fromhex(kept.token))
+        exposure = self._exposures.get(kept.pair_id)
+        if holding is None or exposure is None:
+            return
+        order_hash = bytes.fromhex(kept.order_hash)
+        self._ledger.promise(
+            order_hash,
+            bytes.fromhex(kept.user),
+            holding,
+            int(kept.amount),
+            exposure,
+            int(kept.notional),
+            int(kept.base_sold),
+            kept.release_s - EXPIRY_GRACE_S,
+        )
+        self._ledger.settle(order_hash, int(kept.left) + 1)
+
+    def _read(self, path: Path) -> Remembered | None:
+        try:
+            return _decode(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ConfigError("state_dir", f"{path} cannot be read: {error.strerror}") from None
+        except InvalidInput:
+            return Remembered(running=True, expiry_s=self._expiry_s, quotes=[])  # torn: as after a crash
+
+    def _write(self, remembered: Remembered) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            beside = self._path.with_name(f"{self._path.name}.new")
+            beside.write_bytes(encode(remembered))
+            beside.replace(self._path)
+        except OSError as error:
+            raise ConfigError("state_dir", f"{self._path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,38 @@
+"""The wall clock of a process: the system's time at the start, and the monotonic clock from then on.
+
+A step of the system's clock, by hand or by a daemon, moves neither expiries nor the age of prices. How far
+the two have come apart is for the operator to hear of.
+
+Source: design, "Time and chance".
+"""
+
+import time
+from collections.abc import Callable
+
+
+class WallClock:
+    """Unix milliseconds that only go forward, evenly.
+
+    Args:
+        system_ns: the system's clock, Unix nanoseconds.
+        monotonic_ns: nanoseconds since whenever.
+    """
+
+    __slots__ = ("_anchor_ns", "_monotonic_ns", "_system_ns")
+
+    def __init__(
+        self,
+        system_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._system_ns = system_ns
+        self._monotonic_ns = monotonic_ns
+        self._anchor_ns = system_ns() - monotonic_ns()
+
+    def now_ms(self) -> int:
+        """The time."""
+        return (self._anchor_ns + self._monotonic_ns()) // 1_000_000
+
+    def behind_ms(self) -> int:
+        """How far the system's clock is ahead of this one; negative where it is behind."""
+        return self._system_ns() // 1_000_000 - self.now_ms()
