@@ -26,6 +26,7 @@ from cambist.codecs.maker_messages import (
     decode_prices,
     decode_stream_message,
     decode_tokens,
+    encode_firm_quote,
 )
 from cambist.codecs.vocabulary import TokenType
 from cambist.codecs.wire import encode
@@ -233,3 +234,22 @@ def test_a_side_too_long_costs_only_its_pair() -> None:
     decoded = decode_prices(f'{{"prices":{{"A/B":{{"bids":[{side}]}},"C/D":{{"bids":[]}}}}}}'.encode())
     assert list(decoded.body.prices) == ["C/D"]
     assert "length <= 1000" in decoded.refused["prices.A/B"]
+
+
+def test_the_fast_encoder_of_a_quote_says_the_same() -> None:
+    members = (
+        2**255 + 7,
+        1_795_000_150,
+        "0x" + "Ab" * 20,
+        "0x" + "12" * 20,
+        "0x" + "cd" * 20,
+        "0x" + "ef" * 20,
+    )
+    signature = bytes(range(65))
+    for maker_amount, taker_amount in (("007", 12), (5, "10"), (2**256 - 1, 1)):
+        order = FirmOrder(
+            str(members[0]), *members[1:], str(maker_amount), str(taker_amount), f"0x{signature.hex()}"
+        )
+        assert encode_firm_quote(*members, maker_amount, taker_amount, signature) == encode(
+            FirmResponse(order)
+        )

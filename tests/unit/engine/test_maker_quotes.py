@@ -129,6 +129,15 @@ def test_addresses_come_in_any_case_and_are_echoed_as_they_came() -> None:
     assert (order.maker_asset, order.taker_asset, order.taker) == (shout(USDC), shout(WETH), shout(TAKER))
 
 
+def test_a_message_is_sent_along_where_it_is_set() -> None:
+    role = a_chain(message="maintenance at noon", blacklist=(MAKER,))
+    answer = msgspec.json.decode(role.desk.answer(firm_request(), NOW_MS))
+    assert (answer.keys(), answer["message"]) == ({"order", "message"}, "maintenance at noon")
+    assert a_chain().desk.answer(firm_request(), NOW_MS).startswith(b'{"order":{')
+    refused_user = role.desk.answer(firm_request(userAddress=MAKER), NOW_MS)
+    assert msgspec.json.decode(refused_user) == {"message": "maintenance at noon"}
+
+
 def test_unknown_keys_are_ignored() -> None:
     assert quoted(a_chain(), partner="acme", special=True, nested={"a": [1]}).maker_amount == "2500000000"
 
