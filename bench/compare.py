@@ -22,6 +22,25 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     quick: bool = False
 
 
+class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of budgets.toml about a whole path.
+
+    Attributes:
+        metric: as the bench of the path names what it measured.
+        at_least: greater is better.
+    """
+
+    what: str
+    metric: str
+    must: float
+    stretch: float
+    at_least: bool = False
+
+    def keeps(self, ratio: float, bound: float) -> bool:
+        """Whether a ratio is on the right side of a bound."""
+        return ratio >= bound if self.at_least else ratio <= bound
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """A budget and what was measured."""
 
@@ -34,9 +53,48 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.ratio <= self.budget.must
 
 
+class Rounds(msgspec.Struct, frozen=True):
+    """A metric of a whole path, round by round.
+
+    Attributes:
+        values: of the rounds that count.
+        noisy: something else ran beside every round, so all were taken, and none can be relied on.
+    """
+
+    values: tuple[float, ...]
+    noisy: bool = False
+
+
+class LoadVerdict(msgspec.Struct, frozen=True):
+    """A budget of a whole path and what was measured."""
+
+    budget: LoadBudget
+    rounds: Rounds
+
+    @property
+    def ratio(self) -> float:
+        """The median round."""
+        return median(self.rounds.values)
+
+    @property
+    def kept(self) -> bool:
+        """Within the budget; what was measured beside something else is not."""
+        return not self.rounds.noisy and self.budget.keeps(self.ratio, self.budget.must)
+
+    @property
+    def stretched(self) -> bool:
+        """Better than what is asked."""
+        return self.budget.keeps(self.ratio, self.budget.stretch)
+
+
 def read_budgets(path: Path = BUDGETS) -> list[Budget]:
-    """The rows of budgets.toml."""
+    """The rows of budgets.toml about operations."""
     return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8"))["budget"], list[Budget])
+
+
+def read_load_budgets(path: Path = BUDGETS) -> list[LoadBudget]:
+    """The rows of budgets.toml about whole paths."""
+    return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8"))["load"], list[LoadBudget])
 
 
 def seconds_by_lap(results: Mapping[str, Any]) -> dict[str, dict[int, float]]:
@@ -61,3 +119,12 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
         laps = tuple(ours[lap] / theirs[lap] for lap in sorted(ours))
         verdicts.append(Verdict(budget, median(laps), laps))
     return verdicts
+
+
+def judge_loads(budgets: Sequence[LoadBudget], measured: Mapping[str, Rounds]) -> list[LoadVerdict]:
+    """One verdict per budget: the median over the rounds that count.
+
+    Raises:
+        KeyError: a budgeted metric was not measured.
+    """
+    return [LoadVerdict(budget, measured[budget.metric]) for budget in budgets]

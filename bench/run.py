@@ -1,4 +1,8 @@
-"""`python -m bench.run [--quick]`: measure, then judge against budgets.toml. Exit status 1 over budget."""
+"""`python -m bench.run [--quick]`: measure, then judge against budgets.toml. Exit status 1 over budget.
+
+--quick    the operations that CI holds, under a minute
+else       all operations, then the whole paths; tables and a plot go to bench/results/report.md
+"""
 
 import argparse
 import json
@@ -11,30 +15,74 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench.compare import Budget, Verdict, judge, read_budgets, seconds_by_lap
+from bench.compare import (
+    Budget,
+    LoadVerdict,
+    Verdict,
+    judge,
+    judge_loads,
+    read_budgets,
+    read_load_budgets,
+    seconds_by_lap,
+)
+from bench.load_children import LoadError
+from bench.load_firm import FirmLoad, Plan, Row, metrics
+from bench.load_report import load_verdicts_table, write_report
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
+PARTS = ("operations", "loads")
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="only the budgets that CI holds")
-    arguments.add_argument("--laps", type=int, default=3, help="times over the whole suite (default 3)")
+    arguments.add_argument("--part", choices=PARTS, help="only the operations, or only the whole paths")
+    arguments.add_argument("--laps", type=int, default=3, help="times over the operations (default 3)")
+    arguments.add_argument("--rounds", type=int, default=3, help="times over the whole paths (default 3)")
+    arguments.add_argument("--seconds", type=float, default=5.0, help="of a closed loop; an open one: thrice")
     chosen = arguments.parse_args()
-    budgets = [budget for budget in read_budgets() if budget.quick or not chosen.quick]
-    measure(budgets if chosen.quick else [], chosen.laps, seconds_each=0.15 if chosen.quick else 0.5)
+    parts = ("operations",) if chosen.quick else (chosen.part,) if chosen.part else PARTS
+    console = Console()
+    operations: list[Verdict] = []
+    loads: list[LoadVerdict] = []
+    if "operations" in parts:
+        operations = run_operations(console, quick=chosen.quick, laps=chosen.laps)
+    if "loads" in parts:
+        rows, loads = run_loads(console, Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds))
+        console.print(f"written: {write_report(RESULTS.parent, rows, loads, operations).relative_to(ROOT)}")
+    over = [f"{one.budget.what}: {one.ratio:.3f} > {one.budget.must}" for one in operations if not one.kept]
+    over += [
+        f"{one.budget.what}: {one.ratio:.3f}, must {one.budget.must}"
+        f"{', measured beside something else: measure again' if one.rounds.noisy else ''}"
+        for one in loads
+        if not one.kept
+    ]
+    for text in over:
+        console.print(f"[red]not kept[/red] {text}")
+    return 1 if over else 0
+
+
+def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]:
+    """Measure operations and judge them."""
+    budgets = [budget for budget in read_budgets() if budget.quick or not quick]
+    measure(budgets if quick else [], laps, seconds_each=0.15 if quick else 0.5)
     seconds = seconds_by_lap(json.loads(RESULTS.read_text(encoding="utf-8")))
     verdicts = judge(budgets, seconds)
-    console = Console()
     console.print(operations_table(seconds))
     console.print(verdicts_table(verdicts))
-    over = [verdict for verdict in verdicts if not verdict.kept]
-    for verdict in over:
-        console.print(
-            f"[red]over budget[/red] {verdict.budget.what}: {verdict.ratio:.3f} > {verdict.budget.must}"
-        )
-    return 1 if over else 0
+    return verdicts
+
+
+def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict]]:
+    """Measure whole paths and judge them; ends the run where one cannot be measured."""
+    try:
+        rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
+    except LoadError as error:
+        sys.exit(str(error))
+    verdicts = judge_loads(read_load_budgets(), metrics(rows))
+    console.print(load_verdicts_table(verdicts))
+    return rows, verdicts
 
 
 def measure(budgets: list[Budget], laps: int, *, seconds_each: float) -> None:

@@ -1,0 +1,248 @@
+"""The book: grids applied and amounts priced, beside the Decimal code that does the same work.
+
+Every grid of the "fresh" benches is decoded from its JSON for its round alone, so that no string was seen or
+hashed before, and more of them come round than the memo of columns holds. The Decimal builder does what ours
+does: refuses the same grids, floors amounts to units, keeps prefix sums. Its walk has no use for them and
+goes level by level, as such code does.
+"""
+
+import itertools
+import random
+from collections.abc import Callable
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from typing import Any
+
+import msgspec
+
+from cambist.codecs.maker_messages import Level, PriceGrid
+from cambist.feeds.book import COLUMNS_REMEMBERED, Book, Ladder, build_book
+from cambist.feeds.fill import base_received, quote_received
+
+BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
+ROUNDS = 2_000
+EXACT = Context(prec=120)
+UNIT = Decimal(10) ** -BASE_DECIMALS
+CORPUS = COLUMNS_REMEMBERED  # grids; twice as many columns of prices, and of amounts, as are remembered
+
+DecimalSide = tuple[list[Decimal], list[Decimal], list[Decimal]]
+
+
+def side(numbers: random.Random, ticks: int, levels: int, *, rising: bool) -> list[Level]:
+    """Prices of four decimals, amounts of six, as feeds write them."""
+    made = []
+    for _ in range(levels):
+        ticks += numbers.randint(1, 60) if rising else -numbers.randint(1, 60)
+        amount = numbers.randint(1, 99_999_999)
+        made.append((f"{ticks // 10_000}.{ticks % 10_000:04}", f"{amount // 10**6}.{amount % 10**6:06}"))
+    return made
+
+
+def grid_json(seed: int, levels: int = 20) -> bytes:
+    numbers = random.Random(seed)
+    mid = numbers.randint(15_000_000, 35_000_000)
+    bids, asks = (side(numbers, mid, levels, rising=rising) for rising in (False, True))
+    return msgspec.json.encode({"bids": bids, "asks": asks})
+
+
+def trimmed(raw: bytes) -> bytes:
+    """The same grid as JavaScript prints it: without trailing zeros."""
+    sides = msgspec.json.decode(raw)
+    return msgspec.json.encode(
+        {
+            name: [[text.rstrip("0").rstrip(".") for text in level] for level in levels]
+            for name, levels in sides.items()
+        }
+    )
+
+
+decode_grid = msgspec.json.Decoder(PriceGrid).decode
+GRIDS = [grid_json(seed) for seed in range(CORPUS)]
+TRIMMED = [trimmed(raw) for raw in GRIDS]
+
+
+def apply(grid: PriceGrid, previous: tuple[PriceGrid, Book] | None = None) -> Book:
+    return build_book(grid, BASE_DECIMALS, QUOTE_DECIMALS, field="prices.WETH/USDC", previous=previous)
+
+
+def decimal_side(levels: Any, *, rising: bool) -> DecimalSide:
+    prices: list[Decimal] = []
+    bases, quotes = [Decimal(0)], [Decimal(0)]
+    for price_text, amount_text in levels:
+        price, amount = Decimal(price_text), Decimal(amount_text)
+        if not price.is_finite() or price <= 0 or not amount.is_finite() or amount < 0:
+            raise ValueError(price_text, amount_text)
+        if prices and (price < prices[-1] if rising else price > prices[-1]):
+            raise ValueError("best price first")
+        amount = amount.quantize(UNIT, ROUND_FLOOR)
+        prices.append(price)
+        bases.append(bases[-1] + amount)
+        quotes.append(quotes[-1] + price * amount)
+    return prices, bases, quotes
+
+
+def apply_decimal(grid: PriceGrid) -> tuple[DecimalSide, DecimalSide]:
+    bids, asks = decimal_side(grid.bids, rising=False), decimal_side(grid.asks, rising=True)
+    if bids[0] and asks[0] and bids[0][0] >= asks[0][0]:
+        raise ValueError("crossed")
+    return bids, asks
+
+
+def walk_decimal(levels: list[tuple[Decimal, Decimal]], amount: Decimal) -> Decimal | None:
+    total = Decimal(0)
+    for price, held in levels:
+        taken = min(amount, held)
+        total += taken * price
+        amount -= taken
+        if not amount:
+            return total
+    return None
+
+
+def assert_equal_work(raw: bytes) -> None:
+    """Both builders give the same sums."""
+    grid = decode_grid(raw)
+    with localcontext(EXACT):
+        for ladder, (prices, bases, quotes) in zip(_ladders(apply(grid)), apply_decimal(grid), strict=True):
+            price_scale = ladder.quote_scale + QUOTE_DECIMALS - BASE_DECIMALS
+            assert [Decimal(price).scaleb(-price_scale) for price in ladder.prices] == prices
+            assert [Decimal(base).scaleb(-BASE_DECIMALS) for base in ladder.base_before] == bases
+            scale = ladder.quote_scale + QUOTE_DECIMALS
+            assert [Decimal(quote).scaleb(-scale) for quote in ladder.quote_before] == quotes
+
+
+def _ladders(book: Book) -> tuple[Ladder, Ladder]:
+    return book.bids, book.asks
+
+
+def each_decoded(corpus: list[bytes]) -> Callable[[], tuple[tuple[PriceGrid], dict[str, Any]]]:
+    following = itertools.cycle(corpus).__next__
+    return lambda: ((decode_grid(following()),), {})
+
+
+def bench_apply_fresh(benchmark: Any) -> None:
+    assert_equal_work(GRIDS[0])
+    benchmark.pedantic(apply, setup=each_decoded(GRIDS), rounds=ROUNDS, warmup_rounds=100)
+
+
+def bench_apply_fresh_trimmed(benchmark: Any) -> None:
+    assert_equal_work(TRIMMED[0])
+    benchmark.pedantic(apply, setup=each_decoded(TRIMMED), rounds=ROUNDS, warmup_rounds=100)
+
+
+def bench_apply_fresh_decimal(benchmark: Any) -> None:
+    with localcontext(EXACT):
+        benchmark.pedantic(apply_decimal, setup=each_decoded(GRIDS), rounds=ROUNDS, warmup_rounds=100)
+
+
+def bench_apply_half_the_levels_changed(benchmark: Any) -> None:
+    """Every other level of both sides gets another amount: half of the prices' memo, none of the amounts'."""
+    numbers = random.Random(0)
+    grid = decode_grid(GRIDS[0])
+    state: list[tuple[PriceGrid, Book]] = [(grid, apply(grid))]
+
+    def following() -> tuple[tuple[PriceGrid, tuple[PriceGrid, Book]], dict[str, Any]]:
+        sides = msgspec.json.decode(GRIDS[0])
+        for levels in sides.values():
+            for at in range(0, len(levels), 2):
+                levels[at][1] = f"{numbers.randint(0, 99)}.{numbers.randint(0, 999_999):06}"
+        return (decode_grid(msgspec.json.encode(sides)), state[0]), {}
+
+    def apply_next(grid: PriceGrid, previous: tuple[PriceGrid, Book]) -> None:
+        state[0] = grid, apply(grid, previous)
+
+    benchmark.pedantic(apply_next, setup=following, rounds=ROUNDS, warmup_rounds=100)
+
+
+def bench_apply_remembered(benchmark: Any) -> None:
+    """New strings, all of whose columns were seen before."""
+    benchmark.pedantic(apply, setup=each_decoded(GRIDS[:500]), rounds=ROUNDS, warmup_rounds=500)
+
+
+def bench_apply_one_side_changed(benchmark: Any) -> None:
+    grid = decode_grid(GRIDS[0])
+    previous = grid, apply(grid)
+    following = itertools.cycle(GRIDS).__next__
+
+    def changed() -> tuple[tuple[PriceGrid, tuple[PriceGrid, Book]], dict[str, Any]]:
+        asks = [[f"9{price}", amount] for price, amount in msgspec.json.decode(following())["asks"]]
+        sides = {"bids": grid.bids, "asks": asks}
+        return (decode_grid(msgspec.json.encode(sides)), previous), {}
+
+    benchmark.pedantic(apply, setup=changed, rounds=ROUNDS, warmup_rounds=100)
+
+
+def bench_apply_unchanged(benchmark: Any) -> None:
+    grid = decode_grid(GRIDS[0])
+    previous = grid, apply(grid)
+    benchmark.pedantic(
+        apply,
+        setup=lambda: ((decode_grid(GRIDS[0]), previous), {}),
+        rounds=ROUNDS,
+        warmup_rounds=100,
+    )
+
+
+def amounts(book: Book) -> Callable[[], int]:
+    """Raw base amounts all over the depth."""
+    numbers = random.Random(1)
+    depth = book.bids.base_before[-1]
+    return itertools.cycle([numbers.randint(1, depth) for _ in range(10_000)]).__next__
+
+
+def price_with_ours(benchmark: Any, levels: int) -> None:
+    raw = grid_json(1, levels)
+    book, decimal_levels = apply(decode_grid(raw)), levels_decimal(raw)
+    following = amounts(book)
+    with localcontext(EXACT):
+        for _ in range(1_000):
+            amount = following()
+            walked = walk_decimal(decimal_levels, Decimal(amount).scaleb(-BASE_DECIMALS))
+            assert walked is not None
+            units = walked.scaleb(QUOTE_DECIMALS).to_integral_value(ROUND_FLOOR)
+            assert quote_received(book.bids, amount) == int(units)
+    bids = book.bids
+    assert benchmark(lambda: quote_received(bids, following()))
+
+
+def price_with_decimals(benchmark: Any, levels: int) -> None:
+    raw = grid_json(1, levels)
+    decimal_levels = levels_decimal(raw)
+    following = amounts(apply(decode_grid(raw)))
+
+    def quote() -> int:
+        walked = walk_decimal(decimal_levels, Decimal(following()).scaleb(-BASE_DECIMALS))
+        assert walked is not None
+        return int(walked.scaleb(QUOTE_DECIMALS).to_integral_value(ROUND_FLOOR))
+
+    with localcontext(EXACT):
+        assert benchmark(quote)
+
+
+def levels_decimal(raw: bytes) -> list[tuple[Decimal, Decimal]]:
+    return [(Decimal(price), Decimal(amount)) for price, amount in msgspec.json.decode(raw)["bids"]]
+
+
+def bench_quote_20_levels(benchmark: Any) -> None:
+    price_with_ours(benchmark, 20)
+
+
+def bench_quote_20_levels_decimal(benchmark: Any) -> None:
+    price_with_decimals(benchmark, 20)
+
+
+def bench_quote_100_levels(benchmark: Any) -> None:
+    price_with_ours(benchmark, 100)
+
+
+def bench_quote_100_levels_decimal(benchmark: Any) -> None:
+    price_with_decimals(benchmark, 100)
+
+
+def bench_quote_inverted_20_levels(benchmark: Any) -> None:
+    """An amount in the quote token."""
+    book = apply(decode_grid(grid_json(1)))
+    numbers = random.Random(2)
+    depth = book.asks.quote_before[-1] // 10**book.asks.quote_scale
+    following = itertools.cycle([numbers.randint(1, depth) for _ in range(10_000)]).__next__
+    asks = book.asks
+    assert benchmark(lambda: base_received(asks, following()))

@@ -1,0 +1,57 @@
+"""A firm quote from the signed request to the signed answer, without HTTP, beside the C signature alone."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bench.firm_check import fault, nonce
+from bench.fixtures import NOW_MS
+from bench.maker_fixture import Maker, build_maker, prepared_calls
+from bench.maker_work import work
+from cambist.engine.server import Call, Reply
+
+REQUESTS = 12_000
+
+
+@pytest.fixture(scope="module")
+def maker() -> Maker:
+    return build_maker(now_ms=NOW_MS)
+
+
+@pytest.fixture(scope="module")
+def calls() -> list[Call]:
+    """Distinct ones, over all pairs, both directions and both kinds of amount."""
+    return list(prepared_calls(range(REQUESTS), NOW_MS))
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    """Which request is next: every bench goes on where the last one ended."""
+    return itertools.cycle(range(REQUESTS))
+
+
+def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[Call], numbers: Iterator[int]) -> None:
+    """HMAC over the raw bytes, decoding, blacklist, price, bounds, nonce, hash, signature, reservation."""
+    firm, following = maker.surface.firm, numbers.__next__
+    signed = maker.role.desk.signed
+
+    def once() -> tuple[int, Reply]:
+        number = following()
+        return number, firm(calls[number])
+
+    number, reply = benchmark(once)
+    assert not fault(work(number), reply.body, NOW_MS // 1_000)
+    assert maker.role.desk.signed > signed
+    assert not maker.role.desk.refused
+
+
+def bench_firm_desk(benchmark: Any, maker: Maker, calls: list[Call], numbers: Iterator[int]) -> None:
+    """The same without HMAC: what an operator of an unsigned surface has."""
+    answer, following = maker.role.desk.answer, numbers.__next__
+
+    def once() -> bytes:
+        return answer(calls[following()].request.body, NOW_MS)
+
+    assert nonce(benchmark(once)) != nonce(once())

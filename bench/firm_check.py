@@ -1,0 +1,111 @@
+"""Whether an answer to POST /firm is the right one: another reading of the prices, and the signature.
+
+The walk here is the document's, level by level in fractions, and shares nothing with `feeds.fill`.
+"""
+
+import json
+from fractions import Fraction
+from math import ceil, floor
+
+from bench.maker_work import (
+    BASE_DECIMALS,
+    CHAIN_ID,
+    CONTRACT,
+    MAKER,
+    TAKER,
+    Work,
+    base_address,
+    grid,
+    quote_address,
+    quote_decimals,
+)
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
+from cambist.config.errors import CambistError
+from cambist.crypto.signatures import signer
+
+_DIGEST_OF = RFQ_ORDER.compiled.digest_for(
+    rfq_domain_separator("Cambist RFQ", CHAIN_ID, bytes.fromhex(CONTRACT[2:]))
+)
+_ADDRESS_BITS = 160
+EXPIRY_AHEAD_S_MIN = 120
+
+
+def fault(asked: Work, answer: bytes, now_s: int, versions: int = 1) -> str:
+    """What is wrong with an answer; nothing if it is right.
+
+    Args:
+        now_s: when it had come, Unix seconds.
+        versions: how many versions of the prices may have been in force.
+    """
+    try:
+        order = json.loads(answer)["order"]
+        told = int(order["nonceAndMeta"]), int(order["makerAmount"]), int(order["takerAmount"])
+        signature = bytes.fromhex(order["signature"][2:])
+    except (ValueError, KeyError, TypeError) as error:
+        return f"no order: {error!r} in {answer[:200]!r}"
+    nonce_and_meta, maker_amount, taker_amount = told
+    base, quote = base_address(asked.pair), quote_address(asked.pair)
+    gives, takes = (base, quote) if asked.gives_base else (quote, base)
+    expected = {"makerAsset": gives, "takerAsset": takes, "maker": MAKER, "taker": TAKER}
+    for name, value in expected.items():
+        if order[name].lower() != value:
+            return f"{name} is {order[name]}, not {value}"
+    if nonce_and_meta % (1 << _ADDRESS_BITS) != int(asked.user, 16):
+        return f"nonceAndMeta {nonce_and_meta} is not the user's, {asked.user}"
+    if order["expiry"] < now_s + EXPIRY_AHEAD_S_MIN:
+        return f"expiry {order['expiry']} is too near at {now_s}"
+    right = [amounts(asked, version) for version in range(versions)]
+    if (maker_amount, taker_amount) not in right:
+        return f"amounts {maker_amount}, {taker_amount}: expected {right[0]} for {asked}"
+    digest32 = _DIGEST_OF(
+        RfqOrder(
+            nonce_and_meta,
+            order["expiry"],
+            bytes.fromhex(gives[2:]),
+            bytes.fromhex(takes[2:]),
+            bytes.fromhex(MAKER[2:]),
+            bytes.fromhex(TAKER[2:]),
+            maker_amount,
+            taker_amount,
+        )
+    )
+    try:
+        is_makers = signer(digest32, signature) == bytes.fromhex(MAKER[2:])
+    except CambistError as error:
+        return f"no signature: {error}"
+    return "" if is_makers else "the signature is not the maker's"
+
+
+def amounts(asked: Work, version: int = 0) -> tuple[int, int]:
+    """(maker amount, taker amount) in raw units: the given one, and the other from the levels."""
+    prices = grid(asked.pair, version)
+    side = prices.asks if asked.gives_base else prices.bids
+    assert isinstance(side, tuple)
+    base_unit, quote_unit = 10**BASE_DECIMALS, 10 ** quote_decimals(asked.pair)
+    left = Fraction(asked.amount, base_unit if asked.amount_is_base else quote_unit)
+    other = Fraction(0)
+    for price_text, amount_text in side:
+        price, amount = Fraction(price_text), Fraction(amount_text)
+        if asked.amount_is_base:
+            taken = min(left, amount)
+            left, other = left - taken, other + taken * price
+        else:
+            taken = min(left, amount * price)
+            left, other = left - taken, other + taken / price
+        if not left:
+            break
+    else:
+        raise ValueError(f"beyond the depth: {asked}")
+    unit = quote_unit if asked.amount_is_base else base_unit
+    if asked.names_maker_amount:
+        return asked.amount, ceil(other * unit)
+    return floor(other * unit), asked.amount
+
+
+def nonce(answer: bytes) -> int:
+    """The low 64 of the 96 random bits of an answer's nonceAndMeta; -1 without one."""
+    start = answer.find(b'"nonceAndMeta":"') + 16
+    end = answer.find(b'"', start)
+    if start < 16 or end < 0 or not answer[start:end].isdigit():
+        return -1
+    return int(answer[start:end]) >> _ADDRESS_BITS & (1 << 64) - 1

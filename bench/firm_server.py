@@ -1,0 +1,127 @@
+"""Our server with the fair work, as a process of the load benches; on request with what disturbs it.
+
+    python -m bench.firm_server --fd 5 --snapshots --watch watched.json
+
+SIGTERM ends it. With `--watch` it then writes how long its other tasks were kept waiting: a task sleeps 1 ms
+again and again and notes by how much it woke up late.
+"""
+
+import json
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import trio
+
+from bench.maker_fixture import Maker, build_maker
+from bench.maker_work import CHAIN_ID, PAIRS, snapshot, wall_ms
+from bench.peers.served import freeze, inherited, options
+from cambist.codecs.maker_messages import PriceGrid
+from cambist.engine.maker.feed import Feed
+from cambist.engine.maker.prices.source import PriceSource
+from cambist.engine.maker.surface import encode_maker_error
+from cambist.engine.server import AccessLog, Router, Server, open_access_log
+
+SNAPSHOT_EVERY_S = 0.5
+VERSIONS = 8  # their columns are twice what the book remembers, so a snapshot is always a fresh one
+NAP_S = 0.001
+
+
+class Watch:
+    """By how much a task that wants to run every millisecond runs late.
+
+    Attributes:
+        late_s: per nap.
+        snapshot_s: what each snapshot took to apply, the waits for others included.
+    """
+
+    def __init__(self) -> None:
+        self.late_s: list[float] = []
+        self.snapshot_s: list[float] = []
+
+    async def nap(self) -> None:
+        """Note the lateness of every nap, for ever."""
+        while True:
+            started = time.perf_counter()
+            await trio.sleep(NAP_S)
+            self.late_s.append(time.perf_counter() - started - NAP_S)
+
+    def write(self, path: Path) -> None:
+        """Leave the figures in a file."""
+        found = {"late_s": self.late_s, "snapshot_s": self.snapshot_s}
+        path.write_text(json.dumps(found), encoding="utf-8")
+
+
+async def apply_snapshots(maker: Maker, snapshots: list[dict[str, PriceGrid]], watch: Watch) -> None:
+    """A fresh snapshot of all pairs every half second, through the feed, for ever."""
+    feed = Feed(
+        desk=maker.role.desk,
+        broadcast=maker.role.broadcast,
+        make_source=_no_source,
+        refresh_ms=maker.role.settings.refresh_ms,
+        wall_ms=wall_ms,
+        random=Random(1),
+    )
+    due, turn = trio.current_time(), 1
+    while True:
+        started = time.perf_counter()
+        await feed.apply(snapshots[turn % len(snapshots)])
+        watch.snapshot_s.append(time.perf_counter() - started)
+        assert not feed.refused, "a snapshot was refused"
+        due, turn = due + SNAPSHOT_EVERY_S, turn + 1
+        await trio.sleep_until(due)
+
+
+def _no_source() -> PriceSource:
+    raise NotImplementedError("snapshots are applied directly")
+
+
+async def end_on_signal(
+    scope: trio.CancelScope, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            scope.cancel()
+
+
+async def serve(chosen: Any) -> None:
+    watch = Watch()
+    maker = build_maker(chosen.pairs)
+    router = Router(encode_maker_error)
+    router.mount(maker.surface.surface, prefix=f"/{CHAIN_ID}")
+    with ExitStack() as stack:
+        sink = stack.enter_context(open_access_log(chosen.access_log)) if chosen.access_log else None
+        access_log = AccessLog(sink) if sink else None
+        server = Server(
+            router,
+            maker.settings.server,
+            wall_ms=wall_ms,
+            access_log=access_log,
+            reactor=not chosen.no_reactor,
+        )
+        versions = range(VERSIONS if chosen.snapshots else 0)
+        snapshots = [snapshot(version, chosen.pairs) for version in versions]
+        freeze()
+        async with trio.open_nursery() as nursery:
+            if chosen.watch:
+                stack.callback(watch.write, Path(chosen.watch))
+                nursery.start_soon(watch.nap)
+            if snapshots:
+                nursery.start_soon(apply_snapshots, maker, snapshots, watch)
+            await nursery.start(end_on_signal, nursery.cancel_scope)
+            await server.serve(inherited(chosen.fd))
+
+
+if __name__ == "__main__":
+    parser = options(__doc__)
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--snapshots", action="store_true", help="apply all prices anew every half second")
+    parser.add_argument("--watch", default="", help="the file to write lateness to")
+    parser.add_argument("--access-log", default="", help="the file to write the access log to")
+    parser.add_argument("--no-reactor", action="store_true", help="a task for every connection")
+    chosen = parser.parse_args()
+    trio.run(serve, chosen)

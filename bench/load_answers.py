@@ -1,0 +1,28 @@
+"""Reading the answers of any server off a connection, as cheaply as a load generator must."""
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = b"content-length:"
+
+
+class AnswerFault(Exception):
+    """What came back is no answer with a length."""
+
+
+def take_answer(data: bytes, start: int) -> tuple[int, bytes, int] | None:
+    """(status, body, offset behind it) of the answer at `start`; None while it is not complete.
+
+    Raises:
+        AnswerFault: it is none.
+    """
+    head_end = data.find(_HEAD_END, start)
+    if head_end < 0:
+        return None
+    head = data[start:head_end].lower()
+    at = head.find(_LENGTH)
+    if at < 0 or not head.startswith(b"http/1.1 "):
+        raise AnswerFault(f"not an answer with a length: {head[:200]!r}")
+    line_end = head.find(b"\r\n", at)
+    length = int(head[at + len(_LENGTH) : line_end if line_end > 0 else len(head)])
+    body_start = head_end + len(_HEAD_END)
+    end = body_start + length
+    return (int(head[9:12]), data[body_start:end], end) if end <= len(data) else None

@@ -1,0 +1,191 @@
+"""The processes of a load bench: a server on a socket of the system's choice, a load beside it, each pinned.
+
+A server is ready when it has answered a request; nothing sleeps. Each process is ended by its own id. What a
+process said on its standard error is shown when it fails.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from bench.maker_work import signed_request, wall_ms
+from bench.measured import Measured, Wrk
+from cambist.feeds.net.streams import listen
+
+ROOT = Path(__file__).parents[1]
+HOST = "127.0.0.1"
+READY_S = 60.0
+END_S = 10.0
+LOAD_S = 180.0
+ERRORS_SHOWN = 3_000
+MAKE_TARGET = {".venv-load": "make setup-load", ".venv-peers": "make setup-peers"}
+_READY_FROM = 1 << 40  # numbers of the first requests, which no load uses
+_PINNED = (
+    "import os, sys\n"
+    "if sys.argv[1]: os.sched_setaffinity(0, {int(sys.argv[1])})\n"
+    "os.execvp(sys.argv[2], sys.argv[2:])"
+)
+
+
+class LoadError(Exception):
+    """A whole path cannot be measured, or what came back was wrong."""
+
+
+def cores() -> tuple[int | None, int | None]:
+    """(the server's core, the load's); None where processes cannot be pinned, or there is one core only."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None, None
+    ours = sorted(os.sched_getaffinity(0))
+    return (ours[0], ours[-1]) if len(ours) > 1 else (None, None)
+
+
+def pinned(core: int | None, command: Sequence[str]) -> list[str]:
+    """The command, to be run on one core; its process id is that of the process that is started."""
+    return [sys.executable, "-c", _PINNED, "" if core is None else str(core), *command]
+
+
+def python_of(environment: str) -> str:
+    """The interpreter of one of our environments.
+
+    Raises:
+        LoadError: says what makes it.
+    """
+    path = ROOT / environment / "bin" / "python"
+    if not path.exists():
+        raise LoadError(f"{environment} is missing: {MAKE_TARGET[environment]}")
+    return str(path)
+
+
+class ServerProcess:
+    """A server under load, from its start to its end.
+
+    Args:
+        name: in errors.
+        environment: whose interpreter runs it.
+        module: its script.
+        more: further options.
+        core: where it is pinned.
+
+    Attributes:
+        port, pid: of the process that listens.
+    """
+
+    def __init__(
+        self, name: str, environment: str, module: str, more: Sequence[str], core: int | None
+    ) -> None:
+        self.name = name
+        self._environment = environment
+        self._errors = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by __exit__
+        with listen(HOST, 0) as listener:
+            self.port: int = listener.getsockname()[1]
+            command = [python_of(environment), "-m", module, "--fd", str(listener.fileno()), *more]
+            self._process = subprocess.Popen(
+                pinned(core, command),
+                cwd=ROOT,
+                pass_fds=[listener.fileno()],
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+            )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        try:
+            self._await_first_answer()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+
+    def _await_first_answer(self) -> None:
+        """Our copy of the socket is closed, so the end of the process ends the connection too."""
+        answer = b""
+        try:
+            with socket.create_connection((HOST, self.port), READY_S) as connection:
+                connection.sendall(signed_request(_READY_FROM, wall_ms()))
+                while b'"signature"' not in answer:
+                    piece = connection.recv(65_536)
+                    if not piece:
+                        break
+                    answer += piece
+        except OSError as error:
+            answer += f" ({error})".encode()
+        if not answer.startswith(b"HTTP/1.1 200") or b'"signature"' not in answer:
+            raise LoadError(self._said(f"{self.name} gave no quote: {answer[:300]!r}"))
+
+    def _said(self, text: str) -> str:
+        """The failure, with what the process said and what to do about it."""
+        self._errors.seek(0)
+        said = self._errors.read().decode(errors="replace")[-ERRORS_SHOWN:]
+        if "No module named" in said:
+            text += f"; {self._environment} lacks a package: {MAKE_TARGET[self._environment]}"
+        return f"{text}\n{said}" if said else text
+
+
+def run_generator(server: ServerProcess, core: int | None, *arguments: str) -> Measured:
+    """One measurement by the load generator.
+
+    Raises:
+        LoadError: it failed, or an answer was wrong.
+    """
+    command = [python_of(".venv-load"), "-m", "bench.load_generator", *arguments]
+    command += ["--host", HOST, "--port", str(server.port), "--server-pid", str(server.pid)]
+    done = subprocess.run(pinned(core, command), cwd=ROOT, capture_output=True, check=False, timeout=LOAD_S)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace")[-ERRORS_SHOWN:]
+        hint = f"; {MAKE_TARGET['.venv-load']}" if "No module named" in said else ""
+        raise LoadError(f"the load generator failed{hint}\n{said}")
+    measured = msgspec.json.decode(done.stdout, type=Measured)
+    if measured.failures:
+        raise LoadError(f"{server.name}: " + "; ".join(measured.failures))
+    return measured
+
+
+def has_wrk() -> bool:
+    """Whether the second witness is here."""
+    return shutil.which("wrk") is not None
+
+
+def run_wrk(
+    server: ServerProcess, core: int | None, *, clients: int, seconds: int, first: int, count: int
+) -> Wrk:
+    """One measurement by wrk, with `count` requests of their own signed for it.
+
+    Raises:
+        LoadError: it failed, or not every answer was a success.
+    """
+    with tempfile.NamedTemporaryFile() as requests:
+        now_ms = wall_ms()
+        for number in range(first, first + count):
+            request = signed_request(number, now_ms)
+            requests.write(b"%08d%b" % (len(request), request))
+        requests.flush()
+        script = str(ROOT / "bench" / "peers" / "firm.lua")
+        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "-s", script]
+        command += [f"http://{HOST}:{server.port}", "--", requests.name]
+        done = subprocess.run(
+            pinned(core, command), cwd=ROOT, capture_output=True, text=True, check=False, timeout=LOAD_S
+        )
+    line = done.stdout.strip().rpartition("\n")[2]
+    if done.returncode or not line.startswith("{"):
+        raise LoadError(f"wrk failed: {done.stdout}{done.stderr}")
+    found = msgspec.json.decode(line, type=Wrk)
+    if found.failures:
+        raise LoadError(f"{server.name}: wrk counts {found.failures} answers or connections that failed")
+    return found

@@ -1,0 +1,162 @@
+"""Market data over a WebSocket: our driver and picows on uvloop take the same messages, round by round.
+
+    receive    a message of 1 KB as text, and nothing else: CPU a message
+    book       decode it and build the book: messages a second
+
+One process sends, one for each client takes; in every round each client is measured once, in turn.
+`python -m bench.load_websocket [rounds]` prints the table.
+"""
+
+import sys
+from collections.abc import Sequence
+from statistics import median
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.cpu_use import CpuUse
+from bench.peers.process import ROOT, Peer
+from bench.websocket_corpus import MESSAGES
+
+OURS, PICOWS = "ours", "picows"
+RECEIVE, BOOK = "receive", "book"
+ENVIRONMENT = ".venv-peers"
+_MODULES = {OURS: "bench.websocket_client", PICOWS: "bench.peers.picows_client"}
+_WARM_UP = 5_000
+TRIES = 3
+FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
+_COUNTS = {RECEIVE: 200_000, BOOK: MESSAGES - _WARM_UP}  # no book comes twice
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One measurement of one client.
+
+    Attributes:
+        work: RECEIVE or BOOK.
+        client: OURS or PICOWS.
+        round: from 0.
+        rate: messages a second.
+        cpu_us: CPU of the client's process for a message.
+        digest: of all books; equal for both clients, or the comparison is void.
+        foreign_core: cores that ran something else meanwhile; None where the platform does not tell.
+    """
+
+    work: str
+    client: str
+    round: int
+    rate: float
+    cpu_us: float
+    digest: str
+    foreign_core: float | None
+
+
+class _Process(Peer):
+    """A peer whose use of the cores is known."""
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+
+def run(rounds: int) -> list[Row]:
+    """Measure both clients, `rounds` times.
+
+    Raises:
+        RuntimeError: the clients did not build the same books.
+    """
+    python = ROOT / ENVIRONMENT / "bin" / "python"
+    with (
+        _Process(python, "-m", "bench.websocket_corpus") as sender,
+        _Process(python, "-m", _MODULES[OURS]) as ours,
+        _Process(python, "-m", _MODULES[PICOWS]) as picows,
+    ):
+        port = int(sender.ask(""))
+        clients = {OURS: ours, PICOWS: picows}
+        pids = [peer.pid for peer in (sender, ours, picows)]
+        rows = [
+            _measure(work, client, number, clients[client], port, pids)
+            for number in range(rounds)
+            for work in (RECEIVE, BOOK)
+            for client in (clients if number % 2 else reversed(clients))
+        ]
+    for work in (RECEIVE, BOOK):
+        if len({row.digest for row in rows if row.work == work}) != 1:
+            raise RuntimeError(f"the clients differ in {work}")
+    return rows
+
+
+def _measure(work: str, client: str, number: int, peer: Peer, port: int, pids: Sequence[int]) -> Row:
+    """The first quiet measurement of TRIES, or the last."""
+    for _ in range(TRIES - 1):
+        row = _measure_once(work, client, number, peer, port, pids)
+        if row.foreign_core is None or row.foreign_core <= FOREIGN_MAX:
+            return row
+    return _measure_once(work, client, number, peer, port, pids)
+
+
+def _measure_once(work: str, client: str, number: int, peer: Peer, port: int, pids: Sequence[int]) -> Row:
+    count = _COUNTS[work]
+    use = CpuUse(pids)
+    use.begin()
+    seconds, cpu, digest = peer.ask(f"{port} {work} {_WARM_UP} {count}").split()
+    use.end()
+    return Row(
+        work=work,
+        client=client,
+        round=number,
+        rate=count / float(seconds),
+        cpu_us=float(cpu) / count * 1e6,
+        digest=digest,
+        foreign_core=use.foreign,
+    )
+
+
+def ratios(rows: Sequence[Row], work: str) -> list[float]:
+    """Our rate to that of picows, of each round in which both were quiet; of all rounds if none was."""
+    rounds: dict[int, dict[str, Row]] = {}
+    for row in rows:
+        if row.work == work:
+            rounds.setdefault(row.round, {})[row.client] = row
+    is_quiet = [
+        all((row.foreign_core or 0) <= FOREIGN_MAX for row in both.values()) for both in rounds.values()
+    ]
+    return [
+        both[OURS].rate / both[PICOWS].rate
+        for both, quiet in zip(rounds.values(), is_quiet, strict=True)
+        if quiet or not any(is_quiet)
+    ]
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Medians of the rounds."""
+    shown = Table(
+        "work", "client", "messages a second", "CPU us a message", "to picows", "by CPU", "foreign", box=None
+    )
+    for work in (RECEIVE, BOOK):
+        cpu = {client: median(row.cpu_us for row in _of(rows, work, client)) for client in _MODULES}
+        for client in _MODULES:
+            mine = _of(rows, work, client)
+            shown.add_row(
+                work,
+                client,
+                f"{median(row.rate for row in mine):,.0f}",
+                f"{cpu[client]:.2f}",
+                f"{median(ratios(rows, work)):.3f}" if client == OURS else "",
+                f"{cpu[PICOWS] / cpu[OURS]:.3f}" if client == OURS else "",
+                f"{median(row.foreign_core or 0 for row in mine):.2f}",
+            )
+    return shown
+
+
+def _of(rows: Sequence[Row], work: str, client: str) -> list[Row]:
+    return [row for row in rows if (row.work, row.client) == (work, client)]
+
+
+def main() -> None:
+    """Measure and print."""
+    Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The maker that does the fair work: one chain with 200 pairs, built from settings text.
+
+    settings text -> chain -> ChainSurface.firm     ours, and every peer with the same handler
+
+Everything a real maker has is on: HMAC, 10,000 blacklisted users, reservations, bounds of one quote, of all
+open ones of a pair and of the unused ones of a user, counters.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.maker_work import (
+    ACCESS_KEY,
+    BASE_DECIMALS,
+    BLACKLISTED,
+    CHAIN_ID,
+    CONTRACT,
+    DOMAIN,
+    KEY_HEX,
+    PAIRS,
+    SECRET,
+    TAKER,
+    TARGET,
+    base_address,
+    body,
+    pair_id,
+    quote_address,
+    quote_decimals,
+    signed_headers,
+    snapshot,
+    wall_ms,
+    work,
+)
+from cambist.codecs.http1 import Request
+from cambist.config.errors import CambistError, PathNotFound
+from cambist.config.settings import Settings, parse_settings
+from cambist.engine.credentials import policed_key, request_verifier
+from cambist.engine.maker.entropy import random96_source
+from cambist.engine.maker.role import ChainRole, build_chain
+from cambist.engine.maker.surface import ChainSurface, Gate
+from cambist.engine.server import Call, Reply
+
+
+def settings_text(pairs: int = PAIRS) -> str:
+    """The settings of such a maker, as an operator writes them."""
+    chain = f"maker.chains.{CHAIN_ID}"
+    blacklist = ",".join(f'"0x{1 + user:040x}"' for user in range(BLACKLISTED))
+    tokens: dict[str, tuple[str, int]] = {}
+    listed = []
+    for pair in range(pairs):
+        base, quote = pair_id(pair).split("/")
+        tokens[base] = base_address(pair), BASE_DECIMALS
+        tokens[quote] = quote_address(pair), quote_decimals(pair)
+        listed.append(
+            f'[{chain}.pairs."{base}/{quote}"]\nbase = "{base}"\nquote = "{quote}"\n'
+            'liquidity_usd = 1000000\nnotional_max = "1000000"\nopen_notional_max = "1000000000000"\n'
+        )
+    held = [
+        f'[{chain}.tokens.{name}]\naddress = "{address}"\ndecimals = {decimals}\n'
+        'balance = "1000000000000"\nquote_max = "1000000"\n'
+        for name, (address, decimals) in tokens.items()
+    ]
+    return f"""
+[chains.{CHAIN_ID}]
+name = "devnet"
+rfq = true
+rfq_contract = "{CONTRACT}"
+[keys.maker]
+source = "env:MAKER_KEY"
+[keys.maker.policy]
+contracts = ["{CHAIN_ID}:{CONTRACT}"]
+[auth.domains.{DOMAIN}]
+keys = [{{ access_key = "{ACCESS_KEY}", secret = "env:VENUE_SECRET" }}]
+[{chain}]
+key = "maker"
+price_source = "static"
+price_options = {{ path = "prices.json" }}
+price_life_ms = 3600000
+takers = ["{TAKER}"]
+unused_quotes_max = 1000000
+live_quotes_max = 10000000
+blacklist = [{blacklist}]
+{"".join(held)}{"".join(listed)}"""
+
+
+class Maker(Struct, frozen=True):
+    """A maker with its prices in force.
+
+    Attributes:
+        role: its one chain.
+        surface: what is mounted; `surface.firm` is the whole handler of POST /firm.
+    """
+
+    settings: Settings
+    role: ChainRole
+    surface: ChainSurface
+
+
+def build_maker(pairs: int = PAIRS, now_ms: int | None = None) -> Maker:
+    """The maker that ours and every peer with the same handler serve.
+
+    Args:
+        now_ms: since when its prices hold, Unix milliseconds; the clock's if None.
+    """
+    environ = {"MAKER_KEY": KEY_HEX, "VENUE_SECRET": SECRET}
+    settings = parse_settings(settings_text(pairs), environ, Path())
+    keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
+    assert settings.maker
+    role = build_chain(settings, settings.maker, CHAIN_ID, keys, random96_source(), 1)
+    surface = ChainSurface(
+        gate=Gate(request_verifier(settings), role.settings.auth),
+        board=role.board,
+        desk=role.desk,
+        blacklist=role.blacklist,
+        broadcast=role.broadcast,
+        message=role.settings.message,
+    )
+    for name, prices in snapshot(0, pairs).items():
+        role.board.apply(name, prices, wall_ms() if now_ms is None else now_ms)
+    return Maker(settings, role, surface)
+
+
+def prepared_calls(numbers: range, now_ms: int) -> Iterator[Call]:
+    """Verified work without HTTP: what the server hands to the handler, signed at `now_ms`."""
+    target = TARGET.encode()
+    for number in numbers:
+        raw = body(work(number))
+        signed = [
+            (name.lower().encode(), value.encode()) for name, value in signed_headers(raw, now_ms).items()
+        ]
+        headers = [(b"host", b"127.0.0.1:8080"), (b"content-type", b"application/json"), *signed]
+        yield Call(
+            Request(b"POST", target, target, None, 1, headers, True, dict(headers), raw),
+            "127.0.0.1",
+            f"bench-{number:x}",
+            now_ms,
+            (),
+        )
+
+
+Answering = Callable[[bytes, list[tuple[bytes, bytes]], bytes], Reply]
+
+
+def answering(maker: Maker) -> Answering:
+    """The same handler for a server that is not ours: (target, headers in lower case, body) -> reply."""
+    firm, refusal, known = maker.surface.firm, maker.surface.surface.refusal, TARGET.encode()
+
+    def answer(target: bytes, headers: list[tuple[bytes, bytes]], raw: bytes) -> Reply:
+        if target != known:
+            return refusal(PathNotFound(), "")
+        request = Request(b"POST", target, target, None, 1, headers, True, dict(headers), raw)
+        try:
+            return firm(Call(request, "127.0.0.1", "", wall_ms(), ()))
+        except CambistError as error:
+            return refusal(error, "")
+
+    return answer
