@@ -13,17 +13,19 @@ class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One listening socket.
+    """One listening socket. Bounds are those of each process.
 
     Attributes:
         host, port: port 0 lets the system choose.
         processes: how many serve the one socket.
         tls: absent serves plain HTTP.
         cors_origins: origins that browsers may call from; `*` for any; empty sends no CORS header.
-        connections_max: open at a time, per process; more are answered 503 and closed.
-        connections_per_address_max: of these, from one address.
+        connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
+            file descriptors.
+        connections_per_address_max: of these, from one IPv4 address or one IPv6 /64.
         requests_per_connection_max: the last is answered with `connection: close`.
-        body_bytes_max: of one request.
+        body_bytes_max: of one request; a set of routes may have a bound of its own below it.
+        bodies_bytes_max: of all requests under way; more are answered 503 and closed.
         socket_bytes_max: what may wait for the slow reader of one WebSocket before it is closed.
         header_s, body_s, idle_s, write_s, route_s, drain_s: see `timeouts`.
         access_log: file to append to, `-` for standard output; empty keeps none.
@@ -35,9 +37,10 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     tls: TlsSettings | None = None
     cors_origins: tuple[str, ...] = ()
     connections_max: int = 4_096
-    connections_per_address_max: int = 1_024
+    connections_per_address_max: int = 256
     requests_per_connection_max: int = 100_000
     body_bytes_max: int = limits.JSON_BYTES_MAX
+    bodies_bytes_max: int = 256 << 20
     socket_bytes_max: int = limits.MAKER_JSON_BYTES_MAX
     header_s: float = timeouts.SERVER_HEADER_S
     body_s: float = timeouts.SERVER_BODY_S
@@ -52,7 +55,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ValueError(f"port is 0 to 65535, got {self.port}")
         if not 1 <= self.processes <= 64:
             raise ValueError(f"processes is 1 to 64, got {self.processes}")
-        for name in ("connections_max", "connections_per_address_max", "requests_per_connection_max"):
+        for name in (
+            "connections_max",
+            "connections_per_address_max",
+            "requests_per_connection_max",
+            "bodies_bytes_max",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
         for name in ("header_s", "body_s", "idle_s", "write_s", "route_s", "drain_s"):

@@ -14,6 +14,7 @@ SERVER_DRAIN_IDLE_S = 0.25  # while draining, for a request that may be on its w
 SERVER_ACCEPT_PAUSE_S = 0.1  # before accepting again when the system has no file descriptors left
 SERVER_LINGER_S = 2.0  # reading on after a refusal, so that its answer is not lost to a reset
 TLS_HANDSHAKE_S = 10.0
+ACCESS_LOG_END_S = 1.5  # for the last lines to be written when the server ends
 PROCESS_KILL_S = 5.0  # beyond the drain, for a process to end before it is killed
 PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
 PROCESS_PAUSE_S_MAX = 5.0
@@ -29,6 +30,7 @@ WEBSOCKET_STAND_IN_S = 5.0  # the application asks for no message: the driver re
 # --- Outgoing HTTP ---------------------------------------------------------------------------------
 DIAL_S = 5.0
 HTTP_REQUEST_S = 10.0
+HTTP_POOL_LOOK_S = 1.0  # between two looks at whether idle connections have ended
 HTTP_POOL_IDLE_S = 30.0  # an idle connection is not used again after that; most servers keep it longer
 
 # --- Market maker ----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from .addresses import checked_address
 from .hexadecimal import HEX_EXPECTED, parse_hex
 from .keccak import keccak256
 
+EIP712_PREFIX = b"\x19\x01"
 DOMAIN_TYPE = "EIP712Domain"
 DOMAIN_MEMBERS: tuple[tuple[str, str], ...] = (
     ("name", "string"),
@@ -318,4 +319,4 @@ def domain_separator(domain: Mapping[str, object]) -> bytes:
 
 def signing_digest(domain_separator32: bytes, struct_hash32: bytes) -> bytes:
     """The digest32 that a wallet signs."""
-    return keccak256(b"\x19\x01" + domain_separator32 + struct_hash32)
+    return keccak256(EIP712_PREFIX + domain_separator32 + struct_hash32)

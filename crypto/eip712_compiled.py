@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..config.errors import InvalidInput
-from .eip712 import Members, Types, fixed_bytes, integer_bits, split_array
+from .eip712 import EIP712_PREFIX, Members, Types, fixed_bytes, integer_bits, split_array
 from .keccak import KECCAK_EMPTY, keccak256, typed_digest
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -62,25 +62,14 @@ class CompiledStruct:
 
     def digest_for(self, domain_separator32: bytes) -> Callable[[Any], bytes]:
         """A function object -> digest32 for one domain, with its prefix made once."""
-        return self._digest_function(domain_separator32, "digest", "value", "value.")
-
-    def members_digest_for(self, domain_separator32: bytes) -> Callable[..., bytes]:
-        """As `digest_for`, of the members' values in their order, for those who have no object yet."""
-        arguments = ", ".join(attribute_name(member) for member, _ in self.structs[self.name])
-        return self._digest_function(domain_separator32, "digest_of_members", arguments, "")
-
-    def _digest_function(
-        self, domain_separator32: bytes, name: str, arguments: str, path: str
-    ) -> Callable[..., bytes]:
-        members = self.structs[self.name]
         source = (
-            f"def {name}({arguments}):\n"
-            f"{_encoding_source(self.name, members, self.type_hash, path)}"
+            f"def digest(value):\n"
+            f"{_encoding_source(self.structs[self.name], self.type_hash, self.name)}"
             f"    return typed_digest(encoded)\n"
         )
-        scope = {**self._scope, "typed_digest": typed_digest(b"\x19\x01" + domain_separator32)}
+        scope = {**self._scope, "typed_digest": typed_digest(EIP712_PREFIX + domain_separator32)}
         exec(compile(source, f"<eip712 {self.name}>", "exec"), scope)  # noqa: S102  the text is ours
-        digest: Callable[..., bytes] = scope[name]
+        digest: Callable[[Any], bytes] = scope["digest"]
         return digest
 
     def __repr__(self) -> str:
@@ -105,16 +94,15 @@ def _refused(struct: str, value: Any, error: Exception) -> InvalidInput:
 
 def _function_source(struct: str, members: Members, type_hash: bytes) -> str:
     """The text of `hash_<struct>(value)`."""
-    encoding = _encoding_source(struct, members, type_hash, "value.")
+    encoding = _encoding_source(members, type_hash, struct)
     return f"def hash_{struct}(value):\n{encoding}    return keccak256(encoded)\n"
 
 
-def _encoding_source(struct: str, members: Members, type_hash: bytes, path: str) -> str:
-    """The lines that make `encoded`: type hash and words of the members, attributes of `path` or names."""
-    blamed = path.rstrip(".") or "None"
+def _encoding_source(members: Members, type_hash: bytes, struct: str) -> str:
+    """The lines that make `encoded` of `value`: the type hash and the words of the members."""
     pieces: list[str | bytes] = [type_hash]
     for member, type_name in members:
-        for piece in _pieces(type_name, f"{path}{attribute_name(member)}"):
+        for piece in _pieces(type_name, f"value.{attribute_name(member)}"):
             if isinstance(piece, bytes) and isinstance(pieces[-1], bytes):
                 pieces[-1] += piece
             else:
@@ -123,9 +111,9 @@ def _encoding_source(struct: str, members: Members, type_hash: bytes, path: str)
         f"    try:\n"
         f"        encoded = join(({_listed(pieces)},))\n"
         f"    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:\n"
-        f"        raise refused({struct!r}, {blamed}, error) from None\n"
+        f"        raise refused({struct!r}, value, error) from None\n"
         f"    if len(encoded) != {32 * (1 + len(members))}:\n"
-        f"        raise refused({struct!r}, {blamed}, ValueError('a member of bytes has a wrong length'))\n"
+        f"        raise refused({struct!r}, value, ValueError('a member of bytes has a wrong length'))\n"
     )
 
 

@@ -4,7 +4,7 @@ A policy is an allow-list: a chain, a verifying contract or a token that it does
 knows nothing of prices or books; those who quote have their own limits, and this one holds when they fail.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -40,10 +40,7 @@ class SigningPolicy(msgspec.Struct, frozen=True):
             expiry_s: Unix seconds; 0, never, is beyond every bound.
             now_s: wall clock, Unix seconds.
         """
-        if (chain_id, contract) not in self.contracts:
-            raise PolicyError(
-                f"contract {to_checksum(contract)} on chain {chain_id} is not on this key's list"
-            )
+        self.check_contract(chain_id, contract)
         if self.amounts_max is not None:
             most = self.amounts_max.get((chain_id, token))
             if most is None:
@@ -54,6 +51,13 @@ class SigningPolicy(msgspec.Struct, frozen=True):
         if not expiry_s or not self.expiry_min_s <= ahead_s <= self.expiry_max_s:
             raise PolicyError(
                 f"an expiry {ahead_s} s ahead: this key signs {self.expiry_min_s} to {self.expiry_max_s} s"
+            )
+
+    def check_contract(self, chain_id: int, contract: bytes) -> None:
+        """Pass, or raise PolicyError for a contract that is not on the list."""
+        if (chain_id, contract) not in self.contracts:
+            raise PolicyError(
+                f"contract {to_checksum(contract)} on chain {chain_id} is not on this key's list"
             )
 
 
@@ -96,6 +100,28 @@ class PolicedKey:
         """
         self._check(chain_id, contract, token, amount, expiry_s, now_s)
         return self._sign(digest32)
+
+    def signer_for(
+        self, chain_id: int, contract: bytes
+    ) -> Callable[[bytes, bytes, int, int, int], tuple[bytes, int]]:
+        """`sign` for one chain and contract, which are looked up once.
+
+        Returns:
+            (digest32, token, amount, expiry_s, now_s) -> (rs64, recovery_id).
+
+        Raises:
+            PolicyError: the policy does not have the contract; the function raises it for the rest.
+        """
+        policy, sign_digest = self.policy, self._sign
+        policy.check_contract(chain_id, contract)
+        amounts_max, least_s, most_s = policy.amounts_max, policy.expiry_min_s, policy.expiry_max_s
+
+        def sign(digest32: bytes, token: bytes, amount: int, expiry_s: int, now_s: int) -> tuple[bytes, int]:
+            if amounts_max is not None or not least_s <= expiry_s - now_s <= most_s:
+                policy.check(chain_id, contract, token, amount, expiry_s, now_s)
+            return sign_digest(digest32)
+
+        return sign
 
     def __repr__(self) -> str:
         return f"PolicedKey({to_checksum(self.address)})"

@@ -133,11 +133,6 @@ def build_ladder(
     return Ladder(prices, base_before, quote_before, price_scale + base_decimals - quote_decimals)
 
 
-def quote_units(ladder: Ladder, quote_amount: int) -> int:
-    """Raw units of the quote token in the ladder's own quote units, exactly."""
-    return quote_amount * POWERS_OF_TEN[ladder.quote_scale]
-
-
 def _build_side(
     levels: Sequence[Level] | UnsetType,
     base_decimals: int,

@@ -28,6 +28,16 @@ def pack_firm(user: bytes, random96: int) -> int:
     return random96 << 160 | int.from_bytes(user, "big")
 
 
+def firm_word(user: bytes, random12: bytes) -> bytes:
+    """As `pack_firm`, as the 32 bytes that are signed.
+
+    Args:
+        user: 20 bytes.
+        random12: 12 unpredictable bytes.
+    """
+    return random12 + user
+
+
 def pack_otc(maker: bytes, nonce96: int) -> int:
     """nonceAndMeta of an OTC order.
 

@@ -34,6 +34,7 @@ from .request_head import (
 
 # Members by name, because the hot path reads them and access through the class is slow.
 IDLE, HEADERS, BODY, CLOSED, UPGRADED = Phase
+_FIELD_BYTES_MIN = len("a:\r\n")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -59,6 +60,7 @@ class ServerConnection:
         "_continue_due",
         "_empty_lines",
         "_eof",
+        "_few_fields_bytes",
         "_in_step",
         "_limits",
         "_line_bytes_max",
@@ -80,6 +82,7 @@ class ServerConnection:
         self._body_bytes_max = bodies.one_bytes_min if bodies else limits.body_bytes_max
         self._taken = 0  # of `bodies`
         self._line_bytes_max = request_line_bytes_max(limits.target_bytes_max)
+        self._few_fields_bytes = limits.header_count_max * _FIELD_BYTES_MIN
         self.phase: Phase = IDLE
         self.requests = 0
         self._buffer = b""
@@ -201,8 +204,8 @@ class ServerConnection:
         self._scanned = self._empty_lines = 0
 
         http_minor = 1 if minor == b"1" else 0
-        # Counted ahead of llhttp, which makes a call for each field.
-        check_count(buffer.count(b"\r\n", after_line, end) - 1, limits.header_count_max)
+        if end - after_line > self._few_fields_bytes:  # counted ahead of llhttp, which makes a call for each
+            check_count(buffer.count(b"\r\n", after_line, end) - 1, limits.header_count_max)
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
         request = Request(method, target, path, query, http_minor, headers, False, fields)  # noqa: FBT003

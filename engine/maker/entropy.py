@@ -9,21 +9,19 @@ _BYTES = limits.FIRM_RANDOM_BITS // 8
 _NUMBERS_PER_READ = 1_024
 
 
-def random96_source(read: Callable[[int], bytes] = os.urandom) -> Callable[[], int]:
-    """A function that gives an unpredictable integer below 2^96 each time, none twice.
+def random96_source(read: Callable[[int], bytes] = os.urandom) -> Callable[[], bytes]:
+    """A function that gives 12 unpredictable bytes each time, none twice.
 
     Args:
         read: count of bytes -> so many unpredictable bytes.
     """
-    waiting: list[int] = []
+    waiting: list[bytes] = []
     take = waiting.pop
 
-    def random96() -> int:
+    def random96() -> bytes:
         if not waiting:
             block = read(_BYTES * _NUMBERS_PER_READ)
-            waiting.extend(
-                int.from_bytes(block[at : at + _BYTES], "big") for at in range(0, len(block), _BYTES)
-            )
+            waiting.extend(block[at : at + _BYTES] for at in range(0, len(block), _BYTES))
         return take()
 
     return random96

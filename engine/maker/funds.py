@@ -24,8 +24,8 @@ from .ledger import Holding
 from .quotes import Desk
 from .shares import Share
 
-HASHES_PER_CALL = 500
-HASHES_PER_ROUND = 2_000
+QUOTES_PER_CALL = 500
+QUOTES_PER_ROUND = 2_000
 UNKNOWN = "the maker's funds cannot be read from its node"
 
 _log = structlog.get_logger("cambist.maker")
@@ -95,7 +95,7 @@ class Funds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """One round, at the latest block: funds of all tokens and the state of the oldest live quotes.
+        """One round, at the latest block: funds of all tokens and the state of some live quotes, in turn.
 
         Raises:
             ChainError: nothing was changed.
@@ -103,14 +103,20 @@ class Funds:
         settings, node, ledger = self._settings, self._node, self._desk.ledger
         head = await node.head()
         self._check(head.number, head.time_s)
-        live = ledger.oldest(HASHES_PER_ROUND)
-        chunks = [live[start : start + HASHES_PER_CALL] for start in range(0, len(live), HASHES_PER_CALL)]
+        live = ledger.take_turns(QUOTES_PER_ROUND)
+        chunks = [live[start : start + QUOTES_PER_CALL] for start in range(0, len(live), QUOTES_PER_CALL)]
         reads = [(holding.token, calldata.balance_of(settings.maker)) for holding in self._holdings]
         reads += [
             (holding.token, calldata.allowance(settings.maker, settings.contract))
             for holding in self._holdings
         ]
-        reads += [(settings.contract, calldata.remaining_balances(settings.maker, chunk)) for chunk in chunks]
+        reads += [
+            (
+                settings.contract,
+                calldata.remaining_balances(settings.maker, [promise.order_hash for promise in chunk]),
+            )
+            for chunk in chunks
+        ]
         answers = await node.call_all(reads, head.number)
         count = len(self._holdings)
         funds = [
@@ -122,9 +128,8 @@ class Funds:
         ]
         self._apply(funds)
         for chunk, remainder in zip(chunks, remainders, strict=True):
-            for order_hash, left in zip(chunk, remainder, strict=True):
-                ledger.settle(order_hash, left)
-        ledger.rotate(live)
+            for promise, left in zip(chunk, remainder, strict=True):
+                ledger.settle(promise, left)
         self._block, self._read_at = head.number, trio.current_time()
         self._desk.chain_time_s = head.time_s if settings.head_max_s else None
         self._desk.withhold("funds", "")

@@ -17,7 +17,6 @@ Source: document 3, "What the service does"; interop.md 1 (`remaining`), 4 (fund
 """
 
 from collections import deque
-from collections.abc import Iterable
 from itertools import islice
 
 from msgspec import Struct
@@ -75,6 +74,7 @@ class Promise(Struct, gc=False):
         amount, notional, base_sold: as signed, in raw units; what the maker buys of base is negative.
         left: of `amount`, what can still be filled.
         used: some of it was filled.
+        live: it is not released yet.
     """
 
     release_s: int
@@ -87,6 +87,7 @@ class Promise(Struct, gc=False):
     base_sold: int
     left: int
     used: bool = False
+    live: bool = True
 
 
 class Ledger:
@@ -98,20 +99,20 @@ class Ledger:
         unused_window_s: how long an unused quote is remembered after its expiry.
     """
 
-    __slots__ = ("_live", "_live_max", "_queue", "_unused", "_unused_by_user", "_unused_max", "_window_s")
+    __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
 
     def __init__(self, *, live_max: int, unused_max: int, unused_window_s: int) -> None:
         self._live_max = live_max
         self._unused_max = unused_max
         self._window_s = unused_window_s
         self._queue: deque[Promise] = deque()  # by release time, since every quote lives equally long
-        self._live: dict[bytes, Promise] = {}
+        self._turn = 0  # which of the queue `take_turns` gives next
         self._unused: deque[tuple[int, bytes]] = deque()
         self._unused_by_user: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         """How many promises are live."""
-        return len(self._live)
+        return len(self._queue)
 
     def admits(self, user: bytes, now_s: int) -> bool:
         """Whether `user` has fewer unused quotes than one may have; some of what expired is released."""
@@ -134,7 +135,7 @@ class Ledger:
             raise FirmRefused(message="Notional limit", detail="too much of this pair is open; retry later")
         if amount >= holding.funds - holding.reserved:
             raise FirmRefused(message="Not enough funds", detail="ask for less, or retry later")
-        if len(self._live) >= self._live_max:
+        if len(self._queue) >= self._live_max:
             raise FirmRefused(message="Too many open quotes", detail="retry later")
 
     def promise(
@@ -147,7 +148,7 @@ class Ledger:
         notional: int,
         base_sold: int,
         expiry_s: int,
-    ) -> None:
+    ) -> Promise:
         """Hold a checked promise until `EXPIRY_GRACE_S` past its expiry.
 
         Args:
@@ -168,10 +169,10 @@ class Ledger:
         exposure.notional += notional
         exposure.base_sold += base_sold
         self._queue.append(promise)
-        self._live[order_hash] = promise
         if self._unused_max:
             counts = self._unused_by_user
             counts[user] = counts.get(user, 0) + 1
+        return promise
 
     def release_expired(self, now_s: int, count_max: int = RELEASED_AT_ONCE) -> bool:
         """Let go of what cannot be filled any more, and forget what was unused long ago.
@@ -187,8 +188,9 @@ class Ledger:
         left = count_max
         while queue and queue[0].release_s < now_s and left:
             left -= 1
+            self._turn = max(0, self._turn - 1)
             promise = queue.popleft()
-            del self._live[promise.order_hash]
+            promise.live = False
             promise.holding.reserved -= promise.left
             promise.exposure.notional -= _part(promise.notional, promise)
             promise.exposure.base_sold -= _part(promise.base_sold, promise)
@@ -199,16 +201,15 @@ class Ledger:
             self._count(unused.popleft()[1], -1)
         return not (left and count_max)
 
-    def settle(self, order_hash: bytes, remaining: int) -> None:
+    def settle(self, promise: Promise, remaining: int) -> None:
         """What the chain says of one promise now, whatever it said before.
 
         Args:
-            order_hash: of the signed order; one that is not live is ignored.
+            promise: one that is released by now is left alone.
             remaining: as the contract's `remaining`: 0 never seen, 1 filled or cancelled, else what is left
                 of the maker amount plus 1.
         """
-        promise = self._live.get(order_hash)
-        if promise is None:
+        if not promise.live:
             return
         left = min(remaining - 1, promise.amount) if remaining else promise.amount
         if left == promise.left:
@@ -226,16 +227,13 @@ class Ledger:
         """All live ones, in the order of their release."""
         return list(self._queue)
 
-    def oldest(self, count: int) -> list[bytes]:
-        """Order hashes of `count` live promises, those that were not rotated for the longest time."""
-        return list(islice(self._live, count))
-
-    def rotate(self, order_hashes: Iterable[bytes]) -> None:
-        """Move these to the end, so that `oldest` gives others next."""
-        for order_hash in order_hashes:
-            promise = self._live.pop(order_hash, None)
-            if promise is not None:
-                self._live[order_hash] = promise
+    def take_turns(self, count: int) -> list[Promise]:
+        """The next `count` live promises, one after the other, and from the first again after the last."""
+        if self._turn >= len(self._queue):
+            self._turn = 0
+        taken = list(islice(self._queue, self._turn, self._turn + count))
+        self._turn += len(taken)
+        return taken
 
     def _count(self, user: bytes, change: int) -> None:
         count = self._unused_by_user.get(user, 0) + change

@@ -130,9 +130,8 @@ class Memory:
         exposure = self._exposures.get(kept.pair_id)
         if holding is None or exposure is None:
             return
-        order_hash = bytes.fromhex(kept.order_hash)
-        self._ledger.promise(
-            order_hash,
+        promise = self._ledger.promise(
+            bytes.fromhex(kept.order_hash),
             bytes.fromhex(kept.user),
             holding,
             int(kept.amount),
@@ -141,7 +140,7 @@ class Memory:
             int(kept.base_sold),
             kept.release_s - EXPIRY_GRACE_S,
         )
-        self._ledger.settle(order_hash, int(kept.left) + 1)
+        self._ledger.settle(promise, int(kept.left) + 1)
 
     def _read(self, path: Path) -> Remembered | None:
         try:

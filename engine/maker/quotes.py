@@ -18,8 +18,8 @@ import msgspec
 import structlog
 
 from ...codecs.amounts import parse_amount
-from ...codecs.eip712_orders.nonce_and_meta import pack_firm
-from ...codecs.eip712_orders.rfq import RFQ_ORDER
+from ...codecs.eip712_orders.nonce_and_meta import firm_word
+from ...codecs.eip712_orders.rfq import address_words, digest_of_words_for
 from ...codecs.maker_messages import (
     FirmRequest,
     FirmResponse,
@@ -47,6 +47,7 @@ class Market(msgspec.Struct, frozen=True):
         state: the pair.
         holding: of the token that the maker gives.
         takes: the token that it gets, 20 bytes.
+        addresses128: taker -> the addresses of an order, as signed words.
         gives_base: the maker sells base: its asks are filled; else its bids.
     """
 
@@ -54,6 +55,7 @@ class Market(msgspec.Struct, frozen=True):
     holding: Holding
     takes: bytes
     gives_base: bool
+    addresses128: dict[bytes, bytes] = msgspec.field(default_factory=dict)
 
 
 class Signer(msgspec.Struct, frozen=True):
@@ -88,13 +90,14 @@ class Desk:
         "_blacklisted_body",
         "_blacklisted_users",
         "_digest_of",
+        "_expiry",
         "_expiry_s",
         "_hold_until_s",
         "_maker",
         "_maker_text",
         "_price_life_ms",
         "_random96",
-        "_signer",
+        "_sign",
         "_tail",
         "_unused_blacklist_s",
         "_withheld",
@@ -122,7 +125,7 @@ class Desk:
         blacklist: Blacklist,
         expiry_s: int,
         unused_blacklist_s: int,
-        random96: Callable[[], int],
+        random96: Callable[[], bytes],
         message: str = "",
     ) -> None:
         self.board = board
@@ -139,8 +142,9 @@ class Desk:
         self._hold_until_s = 0
         self._withheld: dict[str, str] = {}
         self.signed = self.refused = self.blacklisted = 0
-        self._signer = signer
-        self._digest_of = RFQ_ORDER.compiled.members_digest_for(signer.domain_separator)
+        self._digest_of = digest_of_words_for(signer.domain_separator)
+        self._sign = signer.key.signer_for(signer.chain_id, signer.contract)
+        self._expiry = 0, b""
         self._maker_text = f"0x{signer.maker.hex()}"
         self._expiry_s = expiry_s
         self._unused_blacklist_s = unused_blacklist_s
@@ -202,23 +206,23 @@ class Desk:
         ledger.check(holding, maker_amount, exposure, notional)
 
         expiry_s = now_s + self._expiry_s
-        nonce_and_meta = pack_firm(user, self._random96())
+        if expiry_s != self._expiry[0]:
+            self._expiry = expiry_s, expiry_s.to_bytes(32, "big")
+        addresses128 = market.addresses128.get(taker) or self._address_words(market, taker)
+        nonce_and_meta32 = firm_word(user, self._random96())
         order_hash = self._digest_of(
-            nonce_and_meta,
-            expiry_s,
-            holding.token,
-            market.takes,
-            self._maker,
-            taker,
-            maker_amount,
-            taker_amount,
+            nonce_and_meta32, self._expiry[1], addresses128, maker_amount, taker_amount
         )
-        signature = self._sign(order_hash, holding.token, maker_amount, expiry_s, now_s)
+        try:
+            rs64, recovery_id = self._sign(order_hash, holding.token, maker_amount, expiry_s, now_s)
+        except PolicyError as error:
+            _log.error("a signing policy refused a firm quote", reason=error.detail)
+            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
         base_sold = maker_amount if gives_base else -taker_amount
         ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
         self.signed += 1
         answer = encode_firm_quote(
-            nonce_and_meta,
+            int.from_bytes(nonce_and_meta32, "big"),
             expiry_s,
             request.maker_asset,
             request.taker_asset,
@@ -226,26 +230,15 @@ class Desk:
             request.taker_address,
             request.maker_amount or maker_amount,
             request.taker_amount or taker_amount,
-            signature,
+            to_65(rs64, recovery_id),
         )
         return answer if self._tail is None else answer[:-1] + self._tail
 
-    def _sign(self, order_hash: bytes, token: bytes, amount: int, expiry_s: int, now_s: int) -> bytes:
-        signer = self._signer
-        try:
-            rs64, recovery_id = signer.key.sign(
-                order_hash,
-                chain_id=signer.chain_id,
-                contract=signer.contract,
-                token=token,
-                amount=amount,
-                expiry_s=expiry_s,
-                now_s=now_s,
-            )
-        except PolicyError as error:
-            _log.error("a signing policy refused a firm quote", reason=error.detail)
-            raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
-        return to_65(rs64, recovery_id)
+    def _address_words(self, market: Market, taker: bytes) -> bytes:
+        """Made once for each direction of a pair and each taker that was let in."""
+        words = address_words(market.holding.token, market.takes, self._maker, taker)
+        market.addresses128[taker] = words
+        return words
 
     def _no_order(self) -> bytes:
         self.blacklisted += 1

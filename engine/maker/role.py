@@ -53,7 +53,7 @@ def build_chain(
     maker: MakerSettings,
     chain_id: int,
     keys: Mapping[str, PolicedKey],
-    random96: Callable[[], int],
+    random96: Callable[[], bytes],
     share: int,
 ) -> ChainRole:
     """Put one chain together.

@@ -2,14 +2,19 @@
 
 Adding costs a fraction of a microsecond and never waits. When the ring is full the newest entry is
 dropped and counted, and the next batch ends in a line that says how many. Headers and bodies are never
-written; the target is, with its query.
+written; the target is, with its query, as far as it fits.
 
-Choice: where the file cannot be written the batch is lost and counted; the server goes on.
+Choice: where the file cannot be written the batch is lost and counted; the server goes on. A line that was
+written in part is ended before the next, and counts as lost.
+Choice: of a target the first 512 bytes are logged, then `... (N bytes)`, which no target can hold.
+Choice: a sink that takes nothing more is left behind when the server ends, after a second and a half.
 """
 
 import sys
 from collections import deque
+from errno import EAGAIN
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO, TypeAlias
 
 import msgspec
@@ -17,10 +22,13 @@ import structlog
 import trio
 
 from ...config.errors import ConfigError
+from ...config.timeouts import ACCESS_LOG_END_S
 
 _ENTRIES_MAX = 65_536
 _PERIOD_S = 0.25
 _CHUNK = 500  # entries encoded between two checkpoints
+_TARGET_BYTES_MAX = 512
+_NEW_LINE = ord("\n")
 
 _log = structlog.get_logger("cambist.server")
 
@@ -47,63 +55,109 @@ class AccessLog:
     """Takes entries from the servers of one process and writes them to `sink`.
 
     Args:
-        sink: where lines go; it stays open, for who opened it.
+        sink: where lines go, not buffered: `open_access_log`. It stays open, for who opened it.
         entries_max: what the ring holds between two batches.
-
-    Attributes:
-        dropped: entries there was no room for, and lines that could not be written.
     """
 
     def __init__(self, sink: BinaryIO, *, entries_max: int = _ENTRIES_MAX) -> None:
-        self.dropped = 0
         self._sink = sink
         self._entries_max = entries_max
         self._ring: deque[Entry] = deque()
+        self._refused = 0  # entries
         self._reported = 0
+        self._batches: deque[tuple[bytes, int]] = deque()  # for the thread that writes: text, lines
+        self._batched = 0  # lines that have left the ring
         self._encode = msgspec.json.Encoder().encode
+        # Of the thread that holds `_writing`:
+        self._writing = Lock()
+        self._settled = 0  # lines, written or lost
+        self._lost = 0
+        self._is_torn = False  # the sink ends within a line
+        self._has_given_up = False
+
+    @property
+    def dropped(self) -> int:
+        """Entries there was no room for, and lines that could not be written."""
+        return self._refused + self._lost
 
     def add(self, entry: Entry) -> None:
         """Keep an entry until the next batch. Never waits."""
         if len(self._ring) < self._entries_max:
+            if len(entry[3]) > _TARGET_BYTES_MAX:
+                entry = (*entry[:3], _cut(entry[3]), *entry[4:])
             self._ring.append(entry)
         else:
-            self.dropped += 1
+            self._refused += 1
 
     async def run(self) -> None:
-        """Write a batch every quarter of a second until cancelled, then what is left."""
+        """Write a batch every quarter of a second until cancelled, then what is left.
+
+        A sink that takes nothing holds up neither the server nor, ACCESS_LOG_END_S apart, its end.
+        """
         try:
             while True:
                 await trio.sleep(_PERIOD_S)
                 await self.flush()
         finally:
-            await self.flush()
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + ACCESS_LOG_END_S) as scope:
+                await self.flush()
+            if scope.cancelled_caught:
+                self._has_given_up = True
+                self._refused += self._batched - self._settled + len(self._ring)
+                self._ring.clear()
+                _log.error("the access log is stuck", dropped=self.dropped)
 
     async def flush(self) -> None:
-        """Write what was added so far. Not cancelled: what has left the ring is written."""
-        with trio.CancelScope(shield=True):
-            await self._flush()
-
-    async def _flush(self) -> None:
+        """Write what was added so far. Cancelling it loses nothing: the next call writes the rest."""
         lines: list[bytes] = []
         for _ in range(len(self._ring)):
-            if len(lines) % _CHUNK == _CHUNK - 1:
-                await trio.lowlevel.checkpoint()
             lines.append(self._encode(_line(self._ring.popleft())))
+            if len(lines) == _CHUNK:
+                self._batch(lines)
+                lines = []
+                await trio.lowlevel.checkpoint()
         if self.dropped != self._reported:
             lines.append(self._encode(_Dropped(self.dropped - self._reported)))
             self._reported = self.dropped
-        if not lines:
-            return
-        lines.append(b"")
-        try:
-            await trio.to_thread.run_sync(self._write, b"\n".join(lines))
-        except OSError as error:
-            self.dropped += len(lines) - 1
-            _log.error("the access log cannot be written", reason=str(error))
+        if lines:
+            self._batch(lines)
+        if self._batched != self._settled:
+            await trio.to_thread.run_sync(self._write_batches, abandon_on_cancel=True)
 
-    def _write(self, text: bytes) -> None:
-        self._sink.write(text)
-        self._sink.flush()
+    def _batch(self, lines: list[bytes]) -> None:
+        self._batches.append((b"\n".join([*lines, b""]), len(lines)))
+        self._batched += len(lines)
+
+    # --- In a thread ----------------------------------------------------------------------------------
+
+    def _write_batches(self) -> None:
+        """Write all batches, behind those of an earlier thread that is not done yet."""
+        with self._writing:
+            while self._batches and not self._has_given_up:
+                text, count = self._batches.popleft()
+                written = self._write(text)
+                self._lost += count - text.count(b"\n", 0, written)
+                self._settled += count
+
+    def _write(self, text: bytes) -> int:
+        """Write lines, none of them twice; how many bytes, which is all of them unless the sink fails."""
+        written = 0
+        try:
+            if self._is_torn:
+                self._take(b"\n")
+                self._is_torn = False
+            while written < len(text):
+                written += self._take(text[written:])
+        except OSError as error:
+            _log.error("the access log cannot be written", reason=str(error))
+            self._is_torn = self._is_torn or (written > 0 and text[written - 1] != _NEW_LINE)
+        return written
+
+    def _take(self, text: bytes) -> int:
+        taken: int | None = self._sink.write(text)
+        if not taken:
+            raise BlockingIOError(EAGAIN, "the sink takes nothing now")
+        return taken
 
 
 def _line(entry: Entry) -> _Line:
@@ -112,15 +166,19 @@ def _line(entry: Entry) -> _Line:
     return _Line(now_ms, client, method.decode(), target.decode(), status, size, us, request_id)
 
 
+def _cut(target: bytes) -> bytes:
+    return target[:_TARGET_BYTES_MAX] + b"... (%d bytes)" % len(target)
+
+
 def open_access_log(path: str) -> BinaryIO:
-    """The sink that a setting names: `-` is standard output, else a file that is appended to.
+    """The sink that a setting names, not buffered: `-` is standard output, else a file that is appended to.
 
     Raises:
         ConfigError: the file cannot be opened.
     """
     if path == "-":
-        return sys.stdout.buffer
+        return open(sys.stdout.fileno(), "wb", buffering=0, closefd=False)
     try:
-        return Path(path).open("ab")
+        return Path(path).open("ab", buffering=0)
     except OSError as error:
         raise ConfigError("access_log", f"{path}: {error.strerror}") from None

@@ -10,11 +10,15 @@ a coroutine route.
 Draining: requests that have come are answered; the last of them with `connection: close`. A connection
 with nothing under way gets `SERVER_DRAIN_IDLE_S` for a request that may be on its way, then is closed.
 
-Source: RFC 9112 9.3 to 9.6; RFC 9110 10.1.1.
+Plain routes of all connections share the time of a pass: see `turns`.
+
+Source: RFC 9112 9.3 to 9.6; RFC 9110 10.1.1; RFC 6455 10.2 (Origin).
 Choice: a disconnect does not cancel a coroutine route: what it began is finished within `route_s`.
 Choice: the end of the client's input during a streamed answer is a disconnect: nobody half-closes a
 subscription. Before and between answers a client that has half-closed gets every answer it is due.
 Choice: an incomplete request at the end of input is closed on without an answer.
+Choice: a connection that has never sent a byte is closed after `header_s`, not after `idle_s`.
+Choice: a WebSocket whose Origin is neither listed nor the request's own host is refused with 400.
 """
 
 import time
@@ -40,6 +44,7 @@ from ...feeds.net.websocket import serve_websocket
 from .exchange import Exchange
 from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces
+from .turns import Turns
 
 READ_BYTES = 16_384
 _JOINED_BYTES_MAX = 65_536  # answers are sent once so much of them has come together
@@ -98,6 +103,7 @@ class Connection:
         client: IP address of the other side.
         exchange: what answers.
         waits: bounds.
+        turns: shared with the others.
         http: the framing so far, when another driver began.
         output: bytes to be sent first, as answers to what `http` has given out.
         event: what `http` gave out last and nobody has answered.
@@ -109,6 +115,7 @@ class Connection:
         client: str,
         exchange: Exchange,
         waits: Waits,
+        turns: Turns,
         *,
         http: ServerConnection | None = None,
         output: bytes = b"",
@@ -118,7 +125,8 @@ class Connection:
         self._client = client
         self._exchange = exchange
         self._waits = waits
-        self._http = http or ServerConnection(exchange.limits)
+        self._turns = turns
+        self._http = http or ServerConnection(exchange.limits, exchange.bodies)
         self._output = [output] if output else []
         self._output_bytes = len(output)
         self._ahead = event
@@ -151,6 +159,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - our bug: it ends this connection and no other
             _log.error("a connection failed", client=self._client, exc_info=error)
         finally:
+            self._http.release()
             await trio.aclose_forcefully(self._stream)
 
     def drain(self) -> None:
@@ -170,13 +179,18 @@ class Connection:
             event = self._ahead or self._http.next_event()
             self._ahead = None
             if event is None:
-                await self._flush()
-                if not await self._read():
-                    return
+                if self._http.is_due:
+                    self._turns.end()
+                    await trio.lowlevel.checkpoint()
+                    await self._turns.take()
+                else:
+                    await self._flush()
+                    if not await self._read():
+                        return
             elif isinstance(event, Request):
                 await self._answer(event)
             elif isinstance(event, Fault):
-                self._refuse(event.error)
+                self._refuse(event)
             elif isinstance(event, Upgrade):
                 await self._upgrade(event)
                 return
@@ -195,7 +209,8 @@ class Connection:
         awaited = (http.phase, http.requests)
         if awaited != self._awaited:
             self._awaited = awaited
-            self._deadline = trio.current_time() + waits.reading(http.phase)
+            waited_for = HEADERS if not http.requests and http.phase is IDLE else http.phase
+            self._deadline = trio.current_time() + waits.reading(waited_for)
         deadline = self._deadline
         idle = http.phase is IDLE
         if idle and self._draining:
@@ -209,7 +224,7 @@ class Connection:
             if idle:
                 self._ended = True  # there is no answer that could be lost
             else:
-                self._refuse(RequestTimeout())
+                self._refuse(Fault(RequestTimeout(), http.unfinished))
             return False
         if data:
             http.receive_data(bytes(data))
@@ -217,10 +232,10 @@ class Connection:
             http.receive_eof()
         return True
 
-    def _refuse(self, error: HttpFault) -> None:
+    def _refuse(self, fault: Fault) -> None:
         """Answer what is no request, and read no more of it."""
         self._closing = self._refused = True
-        self._put(self._exchange.encode_fault(error, self._client))
+        self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))
 
     def _keep_alive(self, request: Request) -> bool:
         """Whether the connection lives on behind the answer to `request`, which is written next."""
@@ -284,8 +299,11 @@ class Connection:
         route, parameters = exchange.router.resolve(request)
         call = exchange.call(request, self._client, parameters, exchange.wall_ms())
         if route.plain is not None:
-            if self._output:  # further answers of one read: let the others have their turn
+            if self._output and not self._turns.has_room():  # a further answer of one read
+                self._turns.end()
+                await self._flush()
                 await trio.lowlevel.checkpoint()
+                await self._turns.take()
             reply: Reply | StreamReply = exchange.plain(route.surface, route.plain, call)
         else:
             await self._flush()
@@ -313,20 +331,25 @@ class Connection:
 
     async def _answer_stream(self, route: Route, call: Call, reply: StreamReply, started: float) -> None:
         """Send the pieces, unless the request was HEAD, and note what became of them."""
-        exchange, request = self._exchange, call.request
-        keep_alive = self._keep_alive(request)
+        exchange = self._exchange
+        keep_alive = self._keep_alive(call.request)
         try:
-            head = exchange.encode_stream(route.surface, call, reply, keep_alive=keep_alive)
-        except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
+            try:
+                head = exchange.encode_stream(route.surface, call, reply, keep_alive=keep_alive)
+            except Exception as error:  # noqa: BLE001 - a status or header that breaks the framing; logged
+                refusal = exchange.refusal(route.surface, error, call.request_id)
+                self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=keep_alive))
+            else:
+                await self._stream_pieces(call, head, reply, started)
+        finally:
             await close_pieces(reply.pieces)
-            refusal = exchange.refusal(route.surface, error, call.request_id)
-            self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=keep_alive))
-            return
-        pump = Pump(self._stream, self._send)
+
+    async def _stream_pieces(self, call: Call, head: bytes, reply: StreamReply, started: float) -> None:
+        exchange, request = self._exchange, call.request
+        pump = Pump(self._stream, self._send, endless=reply.endless)
         try:
             await self._send(head)
             if request.method == b"HEAD":
-                await close_pieces(reply.pieces)
                 return
             self._cut_scope = pump.scope if reply.endless else None
             if self._cut_scope and self._draining:
@@ -364,6 +387,7 @@ class Connection:
         call = exchange.call(request, self._client, parameters, exchange.wall_ms())
         started = time.perf_counter()
         try:
+            route.surface.check_origin(request)
             route.check(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             refusal = exchange.refusal(route.surface, error, call.request_id)

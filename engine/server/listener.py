@@ -8,13 +8,21 @@ Draining: the listening socket is closed at once, after what its queue held was 
 all connections to tasks, and these answer what has come (see `connection`). What is not done after
 `drain_s` is cut off.
 
+A TLS handshake costs a millisecond: like all else that a connection's task does, each of its steps waits for
+a turn (see `turns`).
+
 Source: design, "HTTP server".
-Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed.
-Choice: IPv4 addresses mapped into IPv6 count as IPv4.
+Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed, and
+all of them where there is TLS, whose handshake costs more than the request that is refused.
+Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
+Choice: the process may open as many files as its hard limit says; 128 of them are not for connections.
+Choice: TLS handshakes under way when a drain begins have a quarter of a second to end.
 """
 
 import errno
+import resource
 import socket
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
@@ -27,18 +35,20 @@ from trio import TASK_STATUS_IGNORED, TaskStatus
 from ...codecs.http1 import Event, Http1Limits, ServerConnection
 from ...config.errors import ServiceUnavailable
 from ...config.server import ServerSettings
-from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, TLS_HANDSHAKE_S
-from ...feeds.net.streams import BACKLOG, server_tls, socket_stream
+from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
+from ...feeds.net.streams import BACKLOG, server_tls
 from .access_log import AccessLog
 from .connection import Connection, Waits
 from .exchange import Counters, Exchange
 from .reactor import HAS_EPOLL, Reactor
 from .routing import Router
+from .turns import PacedStream, Turns
 
 Listener: TypeAlias = socket.socket | trio.abc.Listener[trio.abc.Stream]
 
-_ACCEPTS_MAX = 64  # between two checkpoints
+_ACCEPTS_MAX = 32  # between two checkpoints
 _REFUSALS_MAX = 64
+_FILES_KEPT = 128  # descriptors that are not for connections: files, outgoing connections, refusals
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 _log = structlog.get_logger("cambist.server")
@@ -73,12 +83,16 @@ class Server:
         )
         self._settings = settings
         self._waits = Waits.of(settings)
-        self._exchange = Exchange(router, limits, wall_ms, access_log)
+        self._exchange = Exchange(router, limits, wall_ms, access_log, settings.bodies_bytes_max)
+        self._turns = Turns()
+        self._connections_max = settings.connections_max
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
         self._by_address: Counter[str] = Counter()
         self._refusals = 0
+        self._is_queue_empty = False
         self._connections: set[Connection] = set()
+        self._handshakes: set[trio.CancelScope] = set()
         self._may_react = reactor and HAS_EPOLL and self._tls is None
         self._reactor: Reactor | None = None
         self._nursery: trio.Nursery
@@ -100,7 +114,11 @@ class Server:
         Args:
             listener: a listening socket that does not block, or what gives streams; closed in the end.
         """
+        self._connections_max = min(self._settings.connections_max, _files_max() - _FILES_KEPT)
+        if self._connections_max < self._settings.connections_max:
+            _log.warning("connections are fewer, for want of files", connections_max=self._connections_max)
         async with trio.open_nursery() as outer:
+            outer.start_soon(self._turns.run)
             if self._access_log:
                 outer.start_soon(self._access_log.run)
             async with trio.open_nursery() as nursery:
@@ -119,6 +137,9 @@ class Server:
                     self._reactor.stop()
                 for connection in tuple(self._connections):
                     connection.drain()
+                soon = trio.current_time() + SERVER_DRAIN_IDLE_S
+                for scope in self._handshakes:
+                    scope.deadline = min(scope.deadline, soon)
                 with trio.move_on_after(self._settings.drain_s):
                     while self._exchange.counters.connections or self._refusals:
                         self._empty = trio.Event()
@@ -144,14 +165,19 @@ class Server:
                 if not self._accept_queued(listener):
                     await trio.sleep(SERVER_ACCEPT_PAUSE_S)
         finally:
-            self._accept_queued(listener, BACKLOG)
+            for _ in range(0, BACKLOG, _ACCEPTS_MAX):
+                if not self._accept_queued(listener) or self._is_queue_empty:
+                    break
+                await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def _accept_queued(self, listener: socket.socket, count_max: int = _ACCEPTS_MAX) -> bool:
+    def _accept_queued(self, listener: socket.socket) -> bool:
         """Take what waits, up to a bound. False when the system has no room for more."""
-        for _ in range(count_max):
+        self._is_queue_empty = False
+        for _ in range(_ACCEPTS_MAX):
             try:
                 connected, address = listener.accept()
             except BlockingIOError:
+                self._is_queue_empty = True
                 return True
             except OSError as error:
                 if error.errno in _NO_ROOM:
@@ -163,21 +189,27 @@ class Server:
         return True
 
     def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        counters, settings = self._exchange.counters, self._settings
+        counters, share = self._exchange.counters, address_share(client)
         if (
-            counters.connections >= settings.connections_max
-            or self._by_address[client] >= settings.connections_per_address_max
+            counters.connections >= self._connections_max
+            or self._by_address[share] >= self._settings.connections_per_address_max
         ):
             counters.refused += 1
             self._refuse(peer, client)
             return
         counters.accepted += 1
         counters.connections += 1
-        self._by_address[client] += 1
+        self._by_address[share] += 1
         if self._reactor and isinstance(peer, socket.socket):
-            self._reactor.adopt(peer, client)
+            try:
+                self._reactor.adopt(peer, client)
+            except OSError as error:
+                _log.warning("a connection cannot be watched", reason=error.strerror)
+                counters.broken += 1
+                peer.close()
+                self._leave(client)
             return
-        stream = socket_stream(peer) if isinstance(peer, socket.socket) else peer
+        stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
         self._nursery.start_soon(self._serve_stream, stream, client)
 
     def _promoted(
@@ -189,22 +221,23 @@ class Server:
         event: Event | None,
     ) -> None:
         """Take over a connection of the reactor."""
-        stream = socket_stream(connected)
+        stream = PacedStream(connected, self._turns)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
         """A connection has ended."""
         self._exchange.counters.connections -= 1
-        self._by_address[client] -= 1
-        if not self._by_address[client]:
-            del self._by_address[client]
+        share = address_share(client)
+        self._by_address[share] -= 1
+        if not self._by_address[share]:
+            del self._by_address[share]
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
         """Answer 503 if there is room for that."""
-        if self._refusals < _REFUSALS_MAX or not isinstance(peer, socket.socket):
+        if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
-            stream = socket_stream(peer) if isinstance(peer, socket.socket) else peer
+            stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
             self._nursery.start_soon(self._serve_refusal, stream, client)
         else:
             peer.close()
@@ -224,7 +257,14 @@ class Server:
             secured = await self._secured(stream)
             if secured is not None:
                 connection = Connection(
-                    secured, client, self._exchange, self._waits, http=http, output=output, event=event
+                    secured,
+                    client,
+                    self._exchange,
+                    self._waits,
+                    self._turns,
+                    http=http,
+                    output=output,
+                    event=event,
                 )
                 self._connections.add(connection)
                 if self._draining.is_set():
@@ -242,7 +282,9 @@ class Server:
             secured = await self._secured(stream)
             if secured is not None:
                 too_many = self._exchange.encode_fault(ServiceUnavailable("too many connections"), client)
-                refusal = Connection(secured, client, self._exchange, self._waits, output=too_many)
+                refusal = Connection(
+                    secured, client, self._exchange, self._waits, self._turns, output=too_many
+                )
                 await refusal.close()
         finally:
             self._refusals -= 1
@@ -252,9 +294,13 @@ class Server:
         """The stream to speak HTTP on; None when there was no TLS handshake."""
         if self._tls is None:
             return stream
-        secured = trio.SSLStream(stream, self._tls, server_side=True, https_compatible=True)
+        secured: trio.SSLStream[trio.abc.Stream] = trio.SSLStream(
+            stream, self._tls, server_side=True, https_compatible=True
+        )
+        bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
         try:
-            with trio.move_on_after(TLS_HANDSHAKE_S):
+            with trio.move_on_after(bound_s) as scope:
+                self._handshakes.add(scope)
                 await secured.do_handshake()
                 return secured
         except trio.BrokenResourceError:
@@ -262,8 +308,28 @@ class Server:
         except BaseException:
             await trio.aclose_forcefully(stream)
             raise
+        finally:
+            self._handshakes.discard(scope)
         await trio.aclose_forcefully(stream)
         return None
+
+
+def address_share(address: str) -> str:
+    """Whose connections count together: the address itself, of IPv6 the first 64 bits."""
+    if ":" not in address:
+        return address
+    return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
+
+
+def _files_max() -> int:
+    """How many files the process may have open, after raising that to what it may raise it to."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard or hard == resource.RLIM_INFINITY:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # the system's own bound is lower
+            return soft
+    return hard if hard != resource.RLIM_INFINITY else sys.maxsize
 
 
 async def _close(listener: Listener) -> None:

@@ -3,6 +3,10 @@
     parent: listen --> start N children with the socket --> wait
       SIGTERM, SIGINT     passed on; ends when all children have drained, or kills them after a while
       a child ends        started anew, after a pause that grows; one that keeps ending takes all down
+      no child to start   as if it had ended
+
+As soon as the end begins the parent closes its copy of the socket: the last child to drain empties the
+queue and closes it, so that no connection waits for a process that will never accept.
 
 The children inherit the one socket, so a connection in its queue outlives any of them. Each learns from
 its environment which of how many it is: a maker divides its balance and limits by that.
@@ -49,17 +53,18 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
     Args:
         settings: how many, and how long a drain may take.
         command: the program with its arguments; each child calls `inherited_listener`.
-        listener: the listening socket; it stays open, for who opened it.
+        listener: the listening socket; closed when the end begins.
 
     Returns:
         The exit status: 0 when all children ended well after SIGTERM or SIGINT.
     """
     parent_read, parent_write = os.pipe()
     try:
-        family = _Family(settings, command, (listener.fileno(), parent_read))
+        family = _Family(settings, command, listener, parent_read)
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             return await family.run(signals)
     finally:
+        listener.close()
         os.close(parent_read)
         os.close(parent_write)
 
@@ -91,11 +96,15 @@ async def parent_ended() -> None:
 class _Family:
     """The children of one parent."""
 
-    def __init__(self, settings: ServerSettings, command: Sequence[str], inherited: tuple[int, int]) -> None:
+    def __init__(
+        self, settings: ServerSettings, command: Sequence[str], listener: socket.socket, parent_read: int
+    ) -> None:
         self._count = settings.processes
         self._patience_s = settings.drain_s + PROCESS_KILL_S
         self._command = list(command)
-        self._inherited = inherited
+        self._listener = listener
+        self._inherited = (listener.fileno(), parent_read)
+        self._starting = 0  # children that are just being given the socket
         self._children: dict[int, trio.Process] = {}
         self._status = 0
         self._scope = trio.CancelScope()
@@ -121,12 +130,21 @@ class _Family:
         self._scope.deadline = min(self._scope.deadline, trio.current_time() + self._patience_s)
         for child in self._children.values():
             child.send_signal(number)
+        self._close_listener()
+
+    def _close_listener(self) -> None:
+        if self._told_to_end.is_set() and not self._starting:
+            self._listener.close()
 
     async def _keep(self, index: int) -> None:
         crashes = 0
         while not self._told_to_end.is_set():
             began = trio.current_time()
-            status = await self._run_child(index)
+            status: int | str
+            try:
+                status = await self._run_child(index)
+            except OSError as error:
+                status = f"not started: {error.strerror or error}"
             if self._told_to_end.is_set():
                 if status not in _ENDED_WELL:
                     self._status = 1
@@ -146,9 +164,14 @@ class _Family:
         listener, parent = self._inherited
         place = {_LISTENER: listener, _PARENT: parent, _INDEX: index, _COUNT: self._count}
         environment = os.environ | {name: str(value) for name, value in place.items()}
-        child = await trio.lowlevel.open_process(
-            self._command, env=environment, pass_fds=self._inherited, process_group=0
-        )
+        self._starting += 1
+        try:
+            child = await trio.lowlevel.open_process(
+                self._command, env=environment, pass_fds=self._inherited, process_group=0
+            )
+        finally:
+            self._starting -= 1
+            self._close_listener()
         self._children[index] = child
         if self._told_to_end.is_set():
             child.terminate()

@@ -44,6 +44,7 @@ _OUTPUT_BYTES_MAX = 65_536  # of one connection in a row; the answer that passes
 _EVENTS_MAX = 256
 _SWEEP_S_MAX = 1.0
 _ENDED_AT_ONCE = 32
+_WRITES_PER_LOOK = 8  # at the clock
 
 _log = structlog.get_logger("cambist.server")
 
@@ -189,10 +190,11 @@ class Reactor:
                 self._serve(peer)
             except Exception as error:  # noqa: BLE001 - ends this connection and no other
                 self._lose(peer, error)
-            self._clock = perf_counter()
             over = self._clock >= self._turn_end
             if over or not ready:
-                await self._write()
+                while not self._write():
+                    await trio.lowlevel.cancel_shielded_checkpoint()
+                    self._now = trio.current_time()
             if over:
                 await trio.lowlevel.checkpoint()
                 self._begin_turn()
@@ -205,6 +207,7 @@ class Reactor:
 
     def _lose(self, peer: _Peer, error: Exception) -> None:
         """End a connection that broke, or that our bug has broken, which is logged."""
+        self._clock = perf_counter()
         if isinstance(error, OSError):
             self._exchange.counters.broken += 1
         else:
@@ -212,24 +215,28 @@ class Reactor:
         if not peer.gone:
             self._drop(peer)
 
-    async def _write(self) -> None:
-        """Send the answers of all turns since the last writing, within a budget of the same size.
+    def _write(self) -> bool:
+        """Send the answers of all turns since the last writing; False when the time for that is over.
 
-        The checkpoints are shielded: what is answered is sent before a stop or the end is heeded.
+        The budget is of the same size again. The checkpoint in between is shielded: what is answered is sent
+        before a stop or the end is heeded.
         """
         served = self._served
         end = perf_counter() + TURN_S
+        until_look = _WRITES_PER_LOOK
         while served:
             peer = served.popleft()
             try:
                 self._conclude(peer)
             except Exception as error:  # noqa: BLE001 - ends this connection and no other
                 self._lose(peer, error)
-            self._clock = perf_counter()
-            if self._clock >= end and served:
-                await trio.lowlevel.cancel_shielded_checkpoint()
-                self._now = trio.current_time()
-                end = perf_counter() + TURN_S
+            until_look -= 1
+            if not until_look:
+                until_look = _WRITES_PER_LOOK
+                if served and perf_counter() >= end:
+                    return False
+        self._clock = perf_counter()
+        return True
 
     def _serve(self, peer: _Peer) -> None:
         """One turn of one connection."""
@@ -271,8 +278,10 @@ class Reactor:
                 break
         else:
             peer.left_over = True
-        if http.is_due:
-            peer.left_over = True
+        if event is not None or http.phase is not _IDLE:  # parsed in vain, as far as the time goes
+            self._clock = perf_counter()
+            if http.is_due:
+                peer.left_over = True
         peer.event = event
         peer.served = True
         self._served.append(peer)

@@ -166,12 +166,17 @@ class Surface:
             *vary,
         )
 
-    def takes_origin(self, request: Request) -> bool:
-        """Whether a page of the request's Origin may open a WebSocket: browsers do not ask before they do."""
+    def check_origin(self, request: Request) -> None:
+        """Refuse a WebSocket to pages of other origins: browsers do not ask before they open one.
+
+        Raises:
+            InvalidInput: an Origin that is neither one of ours nor the request's own host.
+        """
         origin = header(request, b"origin")
         if origin is None or self._any_origin or origin in self._origins:
-            return True
-        return origin.partition(b"://")[2].lower() == (header(request, b"host") or b"").lower()
+            return
+        if origin.partition(b"://")[2].lower() != (header(request, b"host") or b"").lower():
+            raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
 
     def _preflight_headers(self, request: Request, allow: bytes) -> tuple[tuple[bytes, bytes], ...]:
         """Those of an OPTIONS answer beside `cors_headers`; a plain OPTIONS has Allow alone."""
@@ -297,6 +302,7 @@ class Router:
         self.default = Surface(default_errors)
         self._anywhere = _Mounts()
         self._by_host: dict[bytes, _Mounts] = {}
+        self._bounds: list[int] = []
         self._nowhere = self.default.refusing_route(PathNotFound())
 
     def mount(self, surface: Surface, *, prefix: str = "", host: str | None = None) -> None:
@@ -327,6 +333,9 @@ class Router:
             touched.append(endpoint)
         for endpoint in touched:
             endpoint.finish()
+        if surface.body_bytes_max is not None:
+            self._bounds.append(surface.body_bytes_max)
+            self.default.body_bytes_max = min(self._bounds)  # a path of nobody's is no way around it
         mounts.prefixes.append((prefix.encode(), surface.refusing_route(PathNotFound())))
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 

@@ -58,6 +58,7 @@ class Pump:
                     self.failure = error
                     return
                 self.sent += len(piece)
+                await trio.lowlevel.checkpoint()
             if chunked:
                 await self._send(LAST_CHUNK)
             self.complete = True

@@ -1,22 +1,26 @@
 """Turns: the connections that have a task each share a millisecond of every pass of the scheduler.
 
-    room left in this pass --> goes on at once
-    none, or others wait   --> waits in line --the keeper, pass by pass--> goes on
+    readable --room left in this pass--> reads, answers, writes
+       |     --none, or others wait--> waits in line --the keeper, pass by pass--> reads, answers, writes
 
 Without it a pass would be as long as there are tasks with a request, and everybody else's wait too. How
-many leave the line in one pass follows from how long the last passes were: half as many after one that took
+many leave the line in one pass follows from how much the last passes took: half as many after one that took
 too long, one more after any other.
 
-What is charged is the time of the work itself, not of the other tasks in between. trio tells of each pass
+What is counted is the time from a turn's begin to the next wait of its connection. trio tells of each pass
 through an `Instrument`.
 """
 
+import socket
 from time import perf_counter
 
 import trio
 
+from ...feeds.net.lean_stream import LeanStream
+
 TURN_S = 0.001
 _SHARE_MAX = 64
+_SMALL_BYTES = 16_384
 
 
 class Turns(trio.abc.Instrument):
@@ -25,24 +29,36 @@ class Turns(trio.abc.Instrument):
     def __init__(self) -> None:
         self._spent = 0.0  # in this pass
         self._spent_before = 0.0  # in the last one
+        self._began = 0.0  # the turn that is under way; 0 when none is
         self._share = 8  # how many leave the line in one pass
         self._line = trio.lowlevel.ParkingLot()
         self._keeper = trio.lowlevel.ParkingLot()
 
-    def after_io_wait(self, timeout: float) -> None:
+    def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
         """A pass begins. Called by trio."""
         self._spent_before = self._spent
-        self._spent = 0.0
+        self._spent = self._began = 0.0
 
-    def charge(self, started: float) -> None:
-        """Count the time since `started`, a `perf_counter()` of this pass, as used up."""
-        self._spent += perf_counter() - started
+    def end(self) -> None:
+        """The turn under way, if any, is over: its connection is about to wait."""
+        if self._began:
+            self._spent += perf_counter() - self._began
+            self._began = 0.0
+
+    def has_room(self) -> bool:
+        """Whether the turn under way may go on, or another begin if nobody has said that it is over."""
+        if self._began:
+            now = perf_counter()
+            self._spent += now - self._began
+            self._began = now
+        return self._spent < TURN_S and not self._line
 
     async def take(self) -> None:
         """Wait for a turn; no checkpoint if there is room."""
-        if self._spent >= TURN_S or self._line:
+        if not self.has_room():
             self._keeper.unpark_all()
             await self._line.park()
+        self._began = perf_counter()
 
     async def run(self) -> None:
         """Keep the line until cancelled; whoever still waits then has to be cancelled too."""
@@ -58,3 +74,40 @@ class Turns(trio.abc.Instrument):
                 self._line.unpark(count=self._share)
         finally:
             trio.lowlevel.remove_instrument(self)
+
+
+class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
+    """A connection's socket: whatever comes is read, and worked on, in a turn. Under TLS or without."""
+
+    def __init__(self, connected: socket.socket, turns: Turns) -> None:
+        super().__init__(connected)
+        self._turns = turns
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """Wait until there is something to read, then for a turn; always a checkpoint."""
+        self._turns.end()
+        while True:
+            await trio.lowlevel.wait_readable(self._socket)
+            await self._turns.take()
+            try:
+                return self._socket.recv(max_bytes or 65_536)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """A checkpoint if there is much of it or the socket does not take it all at once."""
+        await super().send_all(data)
+        if len(data) > _SMALL_BYTES:
+            self._turns.end()
+            await trio.lowlevel.checkpoint()
+
+    async def send_eof(self) -> None:
+        """Say that nothing more will come."""
+        self._turns.end()
+        await trio.lowlevel.checkpoint()
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            raise trio.BrokenResourceError(error.strerror) from error

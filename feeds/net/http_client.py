@@ -5,12 +5,17 @@
 
 A connection that saw anything but a whole, clean answer is never used again. A request is sent a second
 time, on a new connection, only if it went out on a reused one that died before a byte of the answer: then
-the server most likely closed it while it was idle. Everything within one deadline; every failure is a
-MakerError that knows its stage.
+the server most likely closed it while it was idle. But it may also have died of the request, so one that is
+not idempotent is sent again only where the caller says that it may be. Everything within one deadline; every
+failure is a MakerError that knows its stage.
+
+A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, one that nobody
+uses within HTTP_POOL_IDLE_S.
 
 Source: design, "Firm client"; RFC 9110 9.2.2 (retries); RFC 9112 9.
 Choice: the wait for a turn is first come, first served.
 Choice: one retry at most, so a request reaches the other side twice at the worst.
+Choice: POST and PATCH are not sent again unless the caller passes `may_repeat`, as the firm client does.
 """
 
 import math
@@ -19,19 +24,20 @@ from contextlib import asynccontextmanager
 from enum import Enum
 from ssl import SSLContext
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import trio
 from msgspec import Struct
 
 from ...codecs.http1 import ClientConnection, Http1Limits, Response
 from ...config.errors import MakerError
-from ...config.timeouts import HTTP_POOL_IDLE_S
+from ...config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
 from .dial_fault import dial_fault
 from .lean_stream import LeanStream
 from .streams import Dial, dial
 
 _READ_BYTES = 65_536
+_IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
 class Stage(Enum):
@@ -96,9 +102,14 @@ class _Connection:
         stream = self.stream
         if isinstance(stream, LeanStream):
             return stream.has_input()
-        if isinstance(stream, trio.SSLStream) and isinstance(stream.transport_stream, trio.SocketStream):
-            return stream.transport_stream.socket.is_readable()
-        return False
+        if not isinstance(stream, trio.SSLStream):
+            return False
+        # What TLS has taken from the socket and nobody has read: decrypted, or not even that. For the
+        # latter trio has no name of its own.
+        if stream.pending() or cast("Any", stream)._incoming.pending:
+            return True
+        transport = stream.transport_stream
+        return isinstance(transport, trio.SocketStream) and transport.socket.is_readable()
 
 
 class _Call(Struct):
@@ -110,6 +121,7 @@ class _Call(Struct):
     body: bytes
     deadline: float
     deadline_s: float
+    may_repeat: bool
     stage: Stage = Stage.TURN
 
 
@@ -146,6 +158,7 @@ class HttpClient:
         self._connections_max = connections_max
         self._waiting = trio.lowlevel.ParkingLot()
         self._watched: dict[_Connection, LeanStream] = {}
+        self._scopes: set[trio.CancelScope] = set()  # of requests that are not watched
         self._wake_at = math.inf
         self._nap = trio.CancelScope()
         self._is_open = False
@@ -176,12 +189,19 @@ class HttpClient:
                 self._is_open = False
                 for stream in self._watched.values():
                     stream.close()
+                for scope in self._scopes:
+                    scope.cancel()
                 with trio.CancelScope(shield=True):  # or the first checkpoint would keep the rest open
                     while self._idle:
                         await trio.aclose_forcefully(self._idle.pop().stream)
                 nursery.cancel_scope.cancel()
         if failure is not None:
             raise failure
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it has no connection, and nobody asks for one."""
+        return not self._idle and self._turns == self._connections_max
 
     def statistics(self) -> HttpClientStatistics:
         """What happened so far, and what waits."""
@@ -203,6 +223,7 @@ class HttpClient:
         body: bytes = b"",
         *,
         deadline_s: float,
+        may_repeat: bool = False,
     ) -> Response:
         """Ask and wait for the whole answer, whatever its status.
 
@@ -212,6 +233,7 @@ class HttpClient:
             headers: without those of the framing: Host, Content-Length, Connection and their like.
             body: sent with its length.
             deadline_s: seconds from now, for everything: a turn, the connection, the answer.
+            may_repeat: a POST or PATCH does no harm when it is taken twice; see the module.
 
         Raises:
             HttpFailure: a MakerError: no connection, no answer in time, or no answer that we take.
@@ -221,7 +243,9 @@ class HttpClient:
         if not self._is_open:
             raise trio.ClosedResourceError("this HTTP client is not open")
         self._requests += 1
-        call = _Call(method, target, headers, body, trio.current_time() + deadline_s, deadline_s)
+        deadline = trio.current_time() + deadline_s
+        may_repeat = may_repeat or method in _IDEMPOTENT
+        call = _Call(method, target, headers, body, deadline, deadline_s, may_repeat)
         try:
             await self._take_turn(call)
             try:
@@ -253,7 +277,9 @@ class HttpClient:
             try:
                 return await self._exchange(connection, call)
             except MakerError:
-                if connection.framing.response_started or connection.is_overdue:
+                if connection.framing.response_started or connection.is_overdue or not self._is_open:
+                    raise
+                if not call.may_repeat:
                     raise
                 self._retries += 1
         return await self._exchange(await self._connect(call), call)
@@ -294,8 +320,10 @@ class HttpClient:
             await trio.aclose_forcefully(connection.stream)
             raise
         if answer.keep_alive and self._is_open:
-            connection.idle_since = trio.current_time()
+            connection.idle_since = now = trio.current_time()
             self._idle.append(connection)
+            if self._wake_at > now + HTTP_POOL_LOOK_S:
+                self._wake_at = self._nap.deadline = now + HTTP_POOL_LOOK_S
         else:
             await trio.aclose_forcefully(connection.stream)
         return answer
@@ -326,10 +354,7 @@ class HttpClient:
         if not self._is_open:  # closed meanwhile, and the watchdog is gone
             raise self._fault(call, "the client was closed")
         if not isinstance(stream, LeanStream):
-            with trio.CancelScope(deadline=call.deadline):
-                return await self._converse(connection, call)
-            connection.is_overdue = True
-            raise self._late(call)
+            return await self._in_scope(connection, call)
         connection.deadline = call.deadline
         self._watched[connection] = stream
         if call.deadline < self._wake_at:
@@ -339,8 +364,20 @@ class HttpClient:
         finally:
             del self._watched[connection]
 
+    async def _in_scope(self, connection: _Connection, call: _Call) -> Response:
+        with trio.CancelScope(deadline=call.deadline) as scope:
+            self._scopes.add(scope)
+            try:
+                return await self._converse(connection, call)
+            finally:
+                self._scopes.discard(scope)
+        if not self._is_open:
+            raise self._fault(call, "the client was closed")
+        connection.is_overdue = True
+        raise self._late(call)
+
     async def _watch(self) -> None:
-        """Close the connections whose deadline is over: who waits on one is woken by that."""
+        """Close the connections whose deadline is over: who waits on one is woken by that. And idle ones."""
         while True:
             with trio.CancelScope(deadline=self._wake_at) as self._nap:
                 await trio.sleep_forever()
@@ -352,6 +389,16 @@ class HttpClient:
                 elif not connection.is_overdue:
                     connection.is_overdue = True
                     stream.close()
+            ended = [connection for connection in self._idle if self._is_spent(connection, now)]
+            for connection in ended:
+                self._idle.remove(connection)
+            if self._idle:
+                self._wake_at = min(self._wake_at, now + HTTP_POOL_LOOK_S)
+            for connection in ended:
+                await trio.aclose_forcefully(connection.stream)
+
+    def _is_spent(self, connection: _Connection, now: float) -> bool:
+        return connection.idle_since + HTTP_POOL_IDLE_S <= now or connection.has_input()
 
     def _fault(self, call: _Call, text: str, *, is_late: bool = False) -> HttpFailure:
         return HttpFailure(f"{self._host}:{self._port}: {text}", call.stage, is_late=is_late)

@@ -4,6 +4,9 @@ httpx brings its interface, redirects and JSON; what goes over the wire is ours:
 set of bounds. (httpcore leaves async generators behind whenever a request fails or is cancelled, which trio
 reports as leaks.)
 
+A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
+opened. A POST is never sent twice.
+
 Choice: httpx's four time-outs become one deadline for the whole request, the largest of them.
 Choice: nothing is compressed: a few bytes of gzip could unfold to any size. A content-encoding is refused.
 Choice: an answer that only ends with its connection is refused, as it cannot be told from a broken one.
@@ -13,7 +16,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 import httpx
 import trio
@@ -23,6 +26,7 @@ from ...config.timeouts import HTTP_REQUEST_S
 from .http_client import HttpClient, HttpFailure, Stage
 from .streams import Dial, dial
 
+_Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
 _OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PORTS = {"http": 80, "https": 443}
 _LATE: dict[Stage, type[httpx.TransportError]] = {
@@ -53,7 +57,7 @@ class DialTransport(httpx.AsyncBaseTransport):
         self._connections_max = connections_max
         self._limits = limits
         self._dial = dial
-        self._clients: dict[tuple[str, str, int], HttpClient] = {}
+        self._clients: dict[_Origin, tuple[HttpClient, trio.CancelScope]] = {}
         self._opening = trio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -90,7 +94,8 @@ class DialTransport(httpx.AsyncBaseTransport):
         Raises:
             httpx.TransportError: the kind that says in which stage it failed.
         """
-        client = await self._client(request.url)
+        body = await request.aread()
+        client = await self._client(request.url)  # no checkpoint between here and its use: it may be evicted
         times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
         try:
             answer = await client.request(
@@ -100,7 +105,7 @@ class DialTransport(httpx.AsyncBaseTransport):
                     *(field for field in request.headers.raw if field[0].lower() not in _OURS),
                     (b"accept-encoding", b"identity"),
                 ],
-                await request.aread(),
+                body,
                 deadline_s=max(times, default=HTTP_REQUEST_S),
             )
         except HttpFailure as failure:
@@ -122,11 +127,15 @@ class DialTransport(httpx.AsyncBaseTransport):
         if origin not in self._clients:
             async with self._opening:
                 await self._open(origin)
-        return self._clients[origin]
+        return self._clients[origin][0]
 
-    async def _open(self, origin: tuple[str, str, int]) -> None:
+    async def _open(self, origin: _Origin) -> None:
         if origin in self._clients:
             return
+        for old, (unused, scope) in tuple(self._clients.items()):
+            if unused.is_unused:
+                del self._clients[old]
+                scope.cancel()
         scheme, host, port = origin
         client = HttpClient(
             host,
@@ -136,11 +145,11 @@ class DialTransport(httpx.AsyncBaseTransport):
             limits=self._limits,
             dial=self._dial,
         )
-        await self._nursery.start(_keep_open, client)
-        self._clients[origin] = client
+        self._clients[origin] = client, await self._nursery.start(_keep_open, client)
 
 
-async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[None]) -> None:
-    async with client:
-        task_status.started()
-        await trio.sleep_forever()
+async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+    with trio.CancelScope() as scope:
+        async with client:
+            task_status.started(scope)
+            await trio.sleep_forever()

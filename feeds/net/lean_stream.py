@@ -11,10 +11,12 @@ import trio
 
 
 class LeanStream(trio.abc.Stream):
-    """Takes over the socket of a trio.SocketStream, which must not be used afterwards."""
+    """Takes over a connected socket, or that of a trio.SocketStream, which must not be used afterwards."""
 
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._socket = socket.socket(fileno=stream.socket.detach())
+    def __init__(self, connected: socket.socket | trio.SocketStream) -> None:
+        if isinstance(connected, trio.SocketStream):
+            connected = socket.socket(fileno=connected.socket.detach())
+        self._socket = connected
         self._socket.settimeout(0)
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:

@@ -79,7 +79,7 @@ async def _secured(stream: trio.SocketStream, tls: ssl.SSLContext, name: str) ->
 
 
 def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
-    """A listening socket, not blocking; its connections send without delay.
+    """A listening socket, not blocking; its connections send without delay and notice a peer that is gone.
 
     Args:
         host: an address or a name; of a name the first address counts. `::` takes IPv4 too.
@@ -95,6 +95,7 @@ def listen(host: str, port: int, *, backlog: int = BACKLOG) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(host != "::"))
         listener.bind(address)

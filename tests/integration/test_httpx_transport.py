@@ -11,6 +11,7 @@ import trio
 import trio.testing
 
 from cambist.codecs.http1 import Http1Limits
+from cambist.feeds.net import http_client
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, listen, server_tls
 from support.scripted_server import OK, Caller, keep_answering, scripted_server
@@ -109,6 +110,43 @@ async def test_a_connection_closed_while_idle_is_not_used() -> None:
         assert (await http.get(f"http://127.0.0.1:{port}/")).text == "ok"
         await closed.wait()
         assert (await http.get(f"http://127.0.0.1:{port}/")).text == "ok"
+
+
+async def test_a_post_is_never_sent_twice() -> None:
+    async def dies(caller: Caller) -> None:
+        await caller.answer()
+        await caller.request()
+
+    async with scripted_server(dies, keep_answering) as port, client() as http:
+        for method, status in (("GET", 200), ("POST", None), ("GET", 200)):
+            if status:
+                assert (await http.request(method, f"http://127.0.0.1:{port}/")).status_code == status
+            else:
+                with pytest.raises(httpx.RemoteProtocolError, match="closed by the maker"):
+                    await http.request(method, f"http://127.0.0.1:{port}/")
+
+
+async def test_a_host_without_connections_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "HTTP_POOL_LOOK_S", 0.01)
+
+    async def once(caller: Caller) -> None:
+        await caller.answer()
+
+    transport = DialTransport(tls=client_tls(), connections_max=1, limits=LIMITS)
+    async with (
+        scripted_server(once) as first,
+        scripted_server(keep_answering) as second,
+        scripted_server(keep_answering) as third,
+        httpx.AsyncClient(transport=transport, timeout=LONG_S) as http,
+    ):
+        await http.get(f"http://127.0.0.1:{first}/")
+        with trio.fail_after(LONG_S):
+            while not all(pooled.is_unused for pooled, _ in transport._clients.values()):
+                await trio.lowlevel.checkpoint()
+        for port in (second, third):
+            await http.get(f"http://127.0.0.1:{port}/")
+        assert [origin[2] for origin in transport._clients] == [second, third]
+        assert (await http.get(f"http://127.0.0.1:{first}/")).text == "ok"
 
 
 async def silent(caller: Caller) -> None:

@@ -74,7 +74,7 @@ async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Pat
             assert (await quote(venue))[1]["order"]
             held = holdings(maker)[USDC]
             assert held.reserved == 2_500_000_000
-            order_hash = maker.chains[CHAIN_ID].desk.ledger.oldest(1)[0]
+            order_hash = maker.chains[CHAIN_ID].desk.ledger.promises()[0].order_hash
             node.remaining[order_hash] = 1_000_000_001
             node.balances[USDC] -= 1_500_000_000
             node.block += 1

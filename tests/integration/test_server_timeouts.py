@@ -36,9 +36,17 @@ async def test_an_idle_connection_is_closed_silently(clock: trio.testing.MockClo
         assert trio.current_time() == pytest.approx(75)
 
 
+async def test_a_connection_that_never_asks_is_closed_as_soon_as_a_slow_header(
+    clock: trio.testing.MockClock,
+) -> None:
+    async with serving_memory(**WAITS) as (_, listener), listener.connect() as stream:
+        assert await read_to_end(stream) == b""
+        assert trio.current_time() == pytest.approx(10)
+
+
 async def test_a_header_that_trickles_is_answered_408(clock: trio.testing.MockClock) -> None:
     async with serving_memory(**WAITS) as (_, listener), listener.connect() as stream:
-        await trio.sleep(50)
+        await trio.sleep(9)
         began = trio.current_time()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_trickle, stream, GET[:-2] + b"x: " + b"y" * 100)

@@ -9,12 +9,19 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, order_type_of
-from cambist.codecs.eip712_orders.nonce_and_meta import firm_user, pack_firm, pack_otc, taker_from_meta
+from cambist.codecs.eip712_orders.nonce_and_meta import (
+    firm_user,
+    firm_word,
+    pack_firm,
+    pack_otc,
+    taker_from_meta,
+)
 from cambist.codecs.eip712_orders.partner_and_fee import (
     PartnerAndFee,
     pack_partner_and_fee,
     unpack_partner_and_fee,
 )
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, address_words, digest_of_words_for
 from cambist.codecs.eip712_orders.typed_struct import TypedStruct
 from cambist.config.errors import InvalidInput
 from cambist.crypto.eip712 import domain_separator
@@ -53,15 +60,23 @@ def test_digest_and_signature_equal_eth_account(
     assert to_65(*key.sign(digest32)).hex() == answer["signature"]
 
 
-@each_type
-@given(data=st.data())
-def test_a_digest_of_members_is_that_of_their_order(
-    order_type: TypedStruct[Any], data: st.DataObject
-) -> None:
-    order = data.draw(orders(order_type))
-    members = msgspec.structs.astuple(order)
-    compiled = order_type.compiled
-    assert compiled.members_digest_for(SEPARATOR)(*members) == compiled.digest_for(SEPARATOR)(order)
+@given(order=orders(RFQ_ORDER))
+def test_a_digest_of_words_is_that_of_the_order(order: RfqOrder) -> None:
+    digest_of = digest_of_words_for(SEPARATOR)
+    digest32 = digest_of(
+        order.nonce_and_meta.to_bytes(32, "big"),
+        order.expiry.to_bytes(32, "big"),
+        address_words(order.maker_asset, order.taker_asset, order.maker, order.taker),
+        order.maker_amount,
+        order.taker_amount,
+    )
+    assert digest32 == RFQ_ORDER.compiled.digest_for(SEPARATOR)(order)
+
+
+@given(user=st.binary(min_size=20, max_size=20), random12=st.binary(min_size=12, max_size=12))
+def test_a_firm_word_is_the_packed_number(user: bytes, random12: bytes) -> None:
+    packed = pack_firm(user, int.from_bytes(random12, "big"))
+    assert firm_word(user, random12) == packed.to_bytes(32, "big")
 
 
 @pytest.mark.oracle

@@ -81,7 +81,7 @@ def a_chain(
     *,
     grid: PriceGrid | None = GRID,
     share: int = 1,
-    random96: Callable[[], int] | None = None,
+    random96: Callable[[], bytes] | None = None,
     **chain: Any,
 ) -> ChainRole:
     """The chain of these settings, quoting `grid` since NOW_MS."""

@@ -68,6 +68,7 @@ def fault_of(data: bytes, limits: Http1Limits = LIMITS) -> HttpFault:
     assert isinstance(event, Fault), event
     assert connection.phase is Phase.CLOSED
     assert drain(connection, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n") == []
+    assert isinstance(event.error, HttpFault)
     return event.error
 
 

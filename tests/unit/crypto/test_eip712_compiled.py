@@ -54,7 +54,7 @@ def test_values_that_the_type_does_not_hold(type_name: str, value: Any) -> None:
     with pytest.raises(InvalidInput):
         compiled.hash_struct(SimpleNamespace(x=value))
     with pytest.raises(InvalidInput):
-        compiled.members_digest_for(bytes(32))(value)
+        compiled.digest_for(bytes(32))(SimpleNamespace(x=value))
 
 
 def test_a_missing_attribute_is_named() -> None:

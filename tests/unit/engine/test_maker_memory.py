@@ -44,13 +44,14 @@ def test_a_good_end_hands_the_live_quotes_over(tmp_path: Path) -> None:
     role, memory, _ = a_run(tmp_path, unused_quotes_max=2)
     for _ in range(2):
         role.desk.answer(firm_request(), NOW_MS)
-    first, second = role.desk.ledger.oldest(2)
+    first, second = role.desk.ledger.promises()
     role.desk.ledger.settle(first, 1_000_000_001)
     memory.end()
     after, _, hold_until_s = a_run(tmp_path, unused_quotes_max=2)
     assert hold_until_s == 0
     assert reserved(after) == reserved(role) == 3_500_000_000
-    assert after.desk.ledger.oldest(2) == [first, second]
+    hashes = [promise.order_hash for promise in after.desk.ledger.promises()]
+    assert hashes == [first.order_hash, second.order_hash]
     exposure, before = after.board.pairs["WETH/USDC"].exposure, role.board.pairs["WETH/USDC"].exposure
     assert (exposure.notional, exposure.base_sold) == (before.notional, before.base_sold)
     assert b'"order"' in after.desk.answer(firm_request(), NOW_MS)  # one of two was used

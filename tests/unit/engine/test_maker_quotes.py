@@ -1,6 +1,5 @@
 """POST /firm: what is signed, what is refused and why, what is reserved."""
 
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.codecs.eip712_orders.nonce_and_meta import firm_user
+from cambist.codecs.eip712_orders.nonce_and_meta import firm_user, pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.errors import (
@@ -150,9 +149,8 @@ def test_no_two_quotes_share_a_nonce_and_the_random_part_is_spread() -> None:
 
 
 def test_the_random_source_is_passed_in() -> None:
-    following = count(5)
-    order = quoted(a_chain(random96=following.__next__))
-    assert int(order.nonce_and_meta) >> 160 == 5
+    order = quoted(a_chain(random96=lambda: bytes(11) + b"\x05"))
+    assert int(order.nonce_and_meta) == pack_firm(parse_hex(USER, ""), 5)
 
 
 # --- What is refused ----------------------------------------------------------------------------------
@@ -259,7 +257,7 @@ def test_a_fill_gives_the_user_its_quotes_back() -> None:
     small: dict[str, Any] = {"takerAmount": "1000000000000000"}
     quoted(role, **small)
     quoted(role, **small)
-    role.desk.ledger.settle(role.desk.ledger.oldest(1)[0], 1)
+    role.desk.ledger.settle(role.desk.ledger.promises()[0], 1)
     assert quoted(role, **small)
     assert "order" not in msgspec.json.decode(role.desk.answer(firm_request(**small), NOW_MS))
 
@@ -300,10 +298,10 @@ def test_promises_stay_below_the_funds() -> None:
 def test_a_fill_shrinks_its_promise_and_a_reorganisation_restores_it() -> None:
     role = a_chain()
     quoted(role)
-    order_hash = role.desk.ledger.oldest(1)[0]
+    (promise,) = role.desk.ledger.promises()
     exposure = role.board.pairs["WETH/USDC"].exposure
     for remaining, left in ((0, 2_500), (1_000_000_001, 1_000), (1, 0), (0, 2_500), (500_000_001, 500)):
-        role.desk.ledger.settle(order_hash, remaining)
+        role.desk.ledger.settle(promise, remaining)
         assert reserved(role)[USDC] == exposure.notional == left * 10**6
         assert exposure.base_sold == -ONE
     role.desk.ledger.release_expired(NOW_MS // 1000 + 10_000)
@@ -320,6 +318,21 @@ def test_with_a_node_quotes_are_released_by_the_time_of_its_block() -> None:
     role.desk.chain_time_s = NOW_MS // 1000 + 166
     quoted(role, NOW_MS + 400_000, takerAmount=str(10**15))
     assert len(role.desk.ledger) == 2
+
+
+def test_live_quotes_are_looked_at_in_turn() -> None:
+    role = a_chain()
+    ledger = role.desk.ledger
+    for second in range(7):
+        quoted(role, NOW_MS + 1_000 * second, takerAmount="1000000000000000")
+    quotes = ledger.promises()
+    assert ledger.take_turns(3) == quotes[:3]
+    ledger.release_expired(NOW_MS // 1000 + 167)  # two are gone
+    assert ledger.take_turns(3) == quotes[3:6]
+    assert ledger.take_turns(3) == quotes[6:]
+    assert ledger.take_turns(10) == quotes[2:]
+    ledger.settle(quotes[0], 1)
+    assert reserved(role)[USDC] == sum(promise.left for promise in quotes[2:])
 
 
 def test_releasing_is_done_in_slices() -> None:
@@ -392,14 +405,15 @@ def test_reservations_always_are_the_sum_of_live_promises(steps: list[tuple[int,
             order = quoted(role, now_ms, takerAmount=str(amount))
         except FirmRefused:
             continue
-        order_hash = role.desk.ledger.oldest(10**6)[-1]
+        promise = role.desk.ledger.promises()[-1]
+        order_hash = promise.order_hash
         live[order_hash] = [int(order.maker_amount), order.expiry]
         if then == "fill":
-            role.desk.ledger.settle(order_hash, 1)
+            role.desk.ledger.settle(promise, 1)
             live[order_hash][0] = 0
         elif then == "half":
             live[order_hash][0] //= 2
-            role.desk.ledger.settle(order_hash, live[order_hash][0] + 1)
+            role.desk.ledger.settle(promise, live[order_hash][0] + 1)
         elif then == "wait":
             now_ms += 100_000
             role.desk.ledger.release_expired(now_ms // 1000)
