@@ -15,6 +15,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+from bench.compare import Rounds
 from bench.cpu_use import CpuUse
 from bench.peers.process import ROOT, Peer
 from bench.websocket_corpus import MESSAGES
@@ -126,6 +127,14 @@ def ratios(rows: Sequence[Row], work: str) -> list[float]:
         for both, quiet in zip(rounds.values(), is_quiet, strict=True)
         if quiet or not any(is_quiet)
     ]
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
+    """By metric of budgets.toml."""
+    return {
+        "websocket_book": Rounds(tuple(ratios(rows, BOOK))),
+        "websocket_receive": Rounds(tuple(ratios(rows, RECEIVE))),
+    }
 
 
 def table(rows: Sequence[Row]) -> Table:

@@ -15,6 +15,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
+from bench import load_websocket
 from bench.compare import (
     Budget,
     LoadVerdict,
@@ -80,7 +81,10 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
         rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
     except LoadError as error:
         sys.exit(str(error))
-    verdicts = judge_loads(read_load_budgets(), metrics(rows))
+    sockets = load_websocket.run(plan.rounds)
+    console.print(load_websocket.table(sockets))
+    found = metrics(rows) | load_websocket.metrics(sockets)
+    verdicts = judge_loads(read_load_budgets(), found)
     console.print(load_verdicts_table(verdicts))
     return rows, verdicts
 

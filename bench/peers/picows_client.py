@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import uvloop
-from picows import (  # type: ignore[import-not-found]
+from picows import (
     WSFrame,
     WSListener,
     WSMsgType,
@@ -19,7 +19,7 @@ from picows import (  # type: ignore[import-not-found]
 from bench.websocket_work import Work
 
 
-class Listener(WSListener):  # type: ignore[misc]
+class Listener(WSListener):  # type: ignore[misc]  # picows has no types where we check
     """Takes messages as they come; sets `done` with the last of a batch."""
 
     def __init__(self, kind: str) -> None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from bench import load_websocket
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
 from bench.load_firm import FOREIGN_MAX, OURS, PROTOCOL, UVICORN, FirmLoad, Plan, Row, metrics, told
@@ -182,9 +183,16 @@ def test_a_budget_bounds_from_below_or_from_above(at_least: bool, ratio: float, 
     assert verdict.kept is kept
 
 
+SOCKETS = [
+    load_websocket.Row(work=work, client=client, round=0, rate=rate, cpu_us=3.0, digest="", foreign_core=0.0)
+    for work in (load_websocket.RECEIVE, load_websocket.BOOK)
+    for client, rate in ((load_websocket.OURS, 90.0), (load_websocket.PICOWS, 100.0))
+]
+
+
 def test_every_load_budget_is_of_something_that_is_measured() -> None:
     budgets = read_load_budgets()
-    assert {budget.metric for budget in budgets} == set(metrics(a_run()))
+    assert {budget.metric for budget in budgets} == {*metrics(a_run()), *load_websocket.metrics(SOCKETS)}
     assert all(budget.keeps(budget.stretch, budget.must) for budget in budgets)
 
 
@@ -197,7 +205,7 @@ def test_the_open_loop_runs_at_a_share_of_what_the_slowest_can_do() -> None:
 def test_the_report_tells_every_figure_and_draws_every_server() -> None:
     rows = a_run()
     rows[0] = row("throughput", 0, OURS, 1_400, foreign=FOREIGN_MAX * 2)
-    verdicts = judge_loads(read_load_budgets(), metrics(rows))
+    verdicts = judge_loads(read_load_budgets(), metrics(rows) | load_websocket.metrics(SOCKETS))
     text = report(rows, verdicts, [])
     for budget in read_load_budgets():
         assert budget.what in text
