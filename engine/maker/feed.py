@@ -1,8 +1,8 @@
 """From a price source to the board, and from the board and the blacklist out to the consumers.
 
-A big update is applied in slices of half a millisecond, each followed by a checkpoint, so that firm quotes
-are never kept waiting by it. A source that fails is started again; until it is back its prices grow old
-and leave by themselves.
+A big update is applied in slices of a fifth of a millisecond, each followed by a checkpoint, so that firm
+quotes are never kept waiting by it. A source that fails is started again; until it is back its prices grow
+old and leave by themselves.
 """
 
 import time
@@ -20,7 +20,7 @@ from .prices.source import PriceSource, normalise_grid
 from .quotes import Desk
 from .stream import Broadcast
 
-_SLICE_S = 0.000_5
+_SLICE_S = 0.000_2
 
 _log = structlog.get_logger("cambist.maker")
 
