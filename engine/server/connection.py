@@ -10,7 +10,7 @@ a coroutine route.
 Draining: requests that have come are answered; the last of them with `connection: close`. A connection
 with nothing under way gets `SERVER_DRAIN_IDLE_S` for a request that may be on its way, then is closed.
 
-Plain routes of all connections share the time of a pass: see `turns`.
+Plain routes of all connections share a millisecond of every pass: see `turns`.
 
 Source: RFC 9112 9.3 to 9.6; RFC 9110 10.1.1; RFC 6455 10.2 (Origin).
 Choice: a disconnect does not cancel a coroutine route: what it began is finished within `route_s`.
@@ -175,6 +175,8 @@ class Connection:
 
     async def _serve(self) -> None:
         """Answer events until there will be no more."""
+        if self._ahead:  # promoted with it
+            await self._turns.take()
         while True:
             event = self._ahead or self._http.next_event()
             self._ahead = None

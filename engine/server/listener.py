@@ -298,9 +298,10 @@ class Server:
             stream, self._tls, server_side=True, https_compatible=True
         )
         bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
+        scope = trio.CancelScope(deadline=trio.current_time() + bound_s)
+        self._handshakes.add(scope)
         try:
-            with trio.move_on_after(bound_s) as scope:
-                self._handshakes.add(scope)
+            with scope:
                 await secured.do_handshake()
                 return secured
         except trio.BrokenResourceError:

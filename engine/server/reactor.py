@@ -10,7 +10,7 @@ once and for good: socket, framing and unsent bytes go to a task of its own.
 The answers of one budget are written together at its end: the first write wakes a client up, and the
 others find it awake, which is worth a quarter of the throughput when client and server share a machine.
 
-Fairness is a budget of time: after `TURN_S` the other tasks have their turn, whatever the time was spent
+Fairness is a budget of time: after `_TURN_S` the other tasks have their turn, whatever the time was spent
 on: parsing, answering, refusing, writing, promoting, time-outs. A connection reads 8 KiB at a time and
 answers a bounded number of requests in a row, 64 KiB of them; what is left over waits for the next round. A
 round is a turn for each connection that was ready or has something left over, and is finished before epoll
@@ -34,11 +34,11 @@ from ...codecs.http1 import Closed, Event, Fault, Phase, Request, ServerConnecti
 from ...config.errors import RequestTimeout
 from .connection import Waits
 from .exchange import Exchange
-from .turns import TURN_S
 
 HAS_EPOLL = hasattr(select, "epoll")
 
 _READ_BYTES = 8_192
+_TURN_S = 0.001
 _REQUESTS_MAX = 16  # of one connection in a row
 _OUTPUT_BYTES_MAX = 65_536  # of one connection in a row; the answer that passes it is the last
 _EVENTS_MAX = 256
@@ -195,13 +195,14 @@ class Reactor:
                 while not self._write():
                     await trio.lowlevel.cancel_shielded_checkpoint()
                     self._now = trio.current_time()
+                    self._clock = perf_counter()
             if over:
                 await trio.lowlevel.checkpoint()
                 self._begin_turn()
 
     def _begin_turn(self) -> None:
         self._clock = perf_counter()
-        self._turn_end = self._clock + TURN_S
+        self._turn_end = self._clock + _TURN_S
         self._now = trio.current_time()
         self._now_ms = self._exchange.wall_ms()
 
@@ -222,7 +223,7 @@ class Reactor:
         before a stop or the end is heeded.
         """
         served = self._served
-        end = perf_counter() + TURN_S
+        end = self._clock + _TURN_S
         until_look = _WRITES_PER_LOOK
         while served:
             peer = served.popleft()

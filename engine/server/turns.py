@@ -18,7 +18,7 @@ import trio
 
 from ...feeds.net.lean_stream import LeanStream
 
-TURN_S = 0.001
+_TURN_S = 0.001
 _SHARE_MAX = 64
 _SMALL_BYTES = 16_384
 
@@ -51,7 +51,7 @@ class Turns(trio.abc.Instrument):
             now = perf_counter()
             self._spent += now - self._began
             self._began = now
-        return self._spent < TURN_S and not self._line
+        return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
         """Wait for a turn; no checkpoint if there is room."""
@@ -69,7 +69,7 @@ class Turns(trio.abc.Instrument):
                     await trio.lowlevel.checkpoint()
                 else:
                     await self._keeper.park()
-                over = max(self._spent, self._spent_before) > TURN_S
+                over = max(self._spent, self._spent_before) > _TURN_S
                 self._share = max(1, self._share // 2) if over else min(_SHARE_MAX, self._share + 1)
                 self._line.unpark(count=self._share)
         finally:
@@ -84,17 +84,23 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
         self._turns = turns
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Wait until there is something to read, then for a turn; always a checkpoint."""
+        """Wait until there is something to read, and for a turn; always a checkpoint."""
         self._turns.end()
+        await trio.lowlevel.checkpoint()  # often enough the next request has come by then
+        has_turn = False
         while True:
-            await trio.lowlevel.wait_readable(self._socket)
-            await self._turns.take()
             try:
-                return self._socket.recv(max_bytes or 65_536)
+                data = self._socket.recv(max_bytes or 65_536)
             except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._socket)
+                await self._turns.take()
+                has_turn = True
                 continue
             except OSError as error:
                 raise trio.BrokenResourceError(error.strerror) from error
+            if not has_turn:
+                await self._turns.take()
+            return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """A checkpoint if there is much of it or the socket does not take it all at once."""

@@ -1,7 +1,9 @@
 """The access log: what a line says, what it never says, and what happens when it cannot keep up."""
 
+import errno
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import structlog
 import trio
 
 from cambist.config.errors import ConfigError
-from cambist.engine.server import AccessLog, open_access_log
+from cambist.engine.server import AccessLog, access_log, open_access_log
 from support.server_harness import GET, LAST_GET, NOW_MS, answers, field, post, serving
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
@@ -82,6 +84,77 @@ async def test_a_file_that_cannot_be_written_costs_lines_and_nothing_else() -> N
             await log.flush()
         assert len(logs) == 1
         assert served.server.statistics().log_dropped == 1
+
+
+class Sink(io.BytesIO):
+    """Takes `room` bytes, then says that there is no space left."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, data: Any) -> int:
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        taken = min(self.room, len(data))
+        self.room -= taken
+        return super().write(data[:taken])
+
+
+async def test_a_disk_that_fills_up_loses_lines_but_tears_and_doubles_none() -> None:
+    sink = Sink(room=150)
+    log = AccessLog(sink)
+    for number in range(3):
+        log.add((NOW_MS, "::1", b"GET", b"/%d" % number, 200, 1, 0.0, "id"))
+    with structlog.testing.capture_logs() as logs:
+        await log.flush()
+    assert len(logs) == 1
+    assert log.dropped == 2
+    sink.room = 10_000
+    log.add((NOW_MS, "::1", b"GET", b"/after", 200, 1, 0.0, "id"))
+    await log.flush()
+    await log.flush()
+    whole, torn, *after = sink.getvalue().splitlines()
+    assert json.loads(whole)["target"] == "/0"
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(torn)
+    found = [json.loads(line) for line in after]
+    assert [line.get("target", line) for line in found] == ["/after", {"dropped": 2}]
+
+
+async def test_a_long_target_is_cut_and_marked() -> None:
+    sink = io.BytesIO()
+    log = AccessLog(sink)
+    for size in (512, 513, 9_000):
+        log.add((NOW_MS, "::1", b"GET", b"/" * size, 200, 1, 0.0, "id"))
+    assert sum(len(entry[3]) for entry in log._ring) < 1_700
+    await log.flush()
+    targets = [json.loads(line)["target"] for line in sink.getvalue().splitlines()]
+    assert targets == ["/" * 512, "/" * 512 + "... (513 bytes)", "/" * 512 + "... (9000 bytes)"]
+
+
+async def test_a_pipe_that_nobody_reads_holds_up_neither_answers_nor_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(access_log, "ACCESS_LOG_END_S", 0.1)
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as unread, os.fdopen(write, "wb", buffering=0) as sink:
+        log = AccessLog(sink)
+        async with serving(reactor=True, access_log=log, requests_per_connection_max=10_000) as served:
+            with trio.fail_after(30):
+                for _ in range(2):
+                    data = await served.converse(GET * 2_000 + LAST_GET)
+                    assert data.count(b"HTTP/1.1 200") == 2_001
+                    await trio.sleep(0.3)  # a batch is on its way into the pipe, and stays there
+                served.server.drain()
+                with structlog.testing.capture_logs() as logs:
+                    await served.ended.wait()
+        assert [entry["event"] for entry in logs] == ["the access log is stuck"]
+        os.set_blocking(unread.fileno(), False)
+        written = unread.read() or b""
+        assert log.dropped >= 4_002 - written.count(b"\n")
+        assert log.dropped > 2_000
+        unread.close()  # lets the thread go
 
 
 async def test_lines_are_written_while_the_server_runs(tmp_path: Path) -> None:

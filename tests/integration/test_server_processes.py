@@ -1,11 +1,13 @@
 """Several processes behind one socket: they share it, are replaced, drain, and never outlive the parent."""
 
+import errno
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -98,6 +100,89 @@ async def test_children_that_keep_crashing_end_the_parent(monkeypatch: pytest.Mo
             assert await run_processes(ServerSettings(processes=2, drain_s=1), command, listener) == 1
     assert max(entry["in_a_row"] for entry in logs) == 5
     assert {entry["status"] for entry in logs} <= {3, -signal.SIGTERM}
+
+
+async def test_a_child_that_cannot_be_started_is_a_crash_and_no_end_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(processes, "PROCESS_PAUSE_S", 0.001)
+    start = trio.lowlevel.open_process
+    killed = tmp_path / "told"
+    program = (
+        "import signal, sys, time\n"
+        f"signal.signal(signal.SIGTERM, lambda *_: (open({str(killed)!r}, 'w').close(), sys.exit(0)))\n"
+        f"open({str(tmp_path / 'ready')!r}, 'w').close()\n"
+        "time.sleep(60)\n"
+    )
+
+    async def start_one(command: Any, **options: Any) -> trio.Process:
+        if options["env"]["CAMBIST_PROCESS_INDEX"] == "1":
+            while not (tmp_path / "ready").exists():
+                await trio.lowlevel.checkpoint()
+            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+        return await start(command, **options)
+
+    monkeypatch.setattr(trio.lowlevel, "open_process", start_one)
+    with listen("127.0.0.1", 0) as listener, structlog.testing.capture_logs() as logs:
+        with trio.fail_after(PATIENCE_S):
+            command = [sys.executable, "-c", program]
+            assert await run_processes(ServerSettings(processes=2, drain_s=5), command, listener) == 1
+    assert [entry["in_a_row"] for entry in logs] == [1, 2, 3, 4, 5]
+    assert logs[0]["status"] == "not started: Resource temporarily unavailable"
+    assert killed.exists()
+
+
+async def test_the_parent_lets_go_of_the_socket_when_the_end_begins() -> None:
+    """A child that takes long to end leaves a socket on which nobody would be answered."""
+    program = (
+        "import os, signal, sys, time\n"
+        "os.close(int(os.environ['CAMBIST_LISTENER_FD']))\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), sys.exit(0)))\n"
+        "os.kill(os.getppid(), signal.SIGTERM)\n"
+        "time.sleep(60)\n"
+    )
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    command = [sys.executable, "-c", program]
+    done = trio.Event()
+
+    async def run() -> None:
+        assert await run_processes(ServerSettings(processes=1, drain_s=5), command, listener) == 0
+        done.set()
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            await _until_refused(port)
+            assert not done.is_set()
+
+
+async def _until_refused(port: int) -> None:
+    while True:
+        try:
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+        except OSError:
+            return
+        await stream.aclose()
+        await trio.sleep(0.01)
+
+
+async def test_nothing_is_left_open() -> None:
+    command = [sys.executable, "-X", "dev", str(PROGRAM), "parent"]
+    with trio.fail_after(PATIENCE_S * 2):
+        parent = await trio.lowlevel.open_process(command, stdout=-1, stderr=-1)
+        assert parent.stdout
+        assert parent.stderr
+        port = int((await parent.stdout.receive_some(100)).decode())
+        await everyone(port)
+        parent.terminate()
+        said = b""
+        while piece := await parent.stderr.receive_some():
+            said += piece
+        assert await parent.wait() == 0
+        await parent.stdout.aclose()
+        await parent.stderr.aclose()
+    assert b"Warning" not in said, said.decode()
 
 
 async def test_a_process_without_a_parent_is_the_only_one() -> None:

@@ -101,6 +101,17 @@ async def test_a_handshake_that_takes_too_long_is_closed_on(
         assert await served.converse() == b""
 
 
+async def test_a_drain_does_not_wait_for_a_handshake(tls: TlsSettings) -> None:
+    async with serving(reactor=False, tls=tls, drain_s=30) as served:
+        with trio.fail_after(PATIENCE_S / 6):
+            async with await served.connect() as silent:
+                while not served.server.statistics().connections:
+                    await trio.lowlevel.checkpoint()
+                served.server.drain()
+                assert await read_to_end(silent) in (b"", b"<RESET>")
+            await served.ended.wait()
+
+
 async def test_dial_raises_os_errors_only(tls: TlsSettings) -> None:
     async with serving(reactor=False) as served:
         port = served.port

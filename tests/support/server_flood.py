@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 
-BURST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 256
+BURST = b"GET /spin HTTP/1.1\r\nHost: a\r\n\r\n" * 256
 NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 

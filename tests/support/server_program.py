@@ -52,7 +52,7 @@ def main() -> None:
     with listen("127.0.0.1", 0) as listener:
         sys.stdout.write(f"{listener.getsockname()[1]}\n")
         sys.stdout.flush()
-        command = [sys.executable, __file__]
+        command = [sys.executable, *(("-X", "dev") if sys.flags.dev_mode else ()), __file__]
         sys.exit(trio.run(run_processes, SETTINGS, command, listener))
 
 
