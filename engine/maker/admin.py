@@ -49,7 +49,7 @@ def admin_surface(
         not_ready: reasons why /readyz fails; none when it is ready.
     """
     allowed = {domain.encode() for domain in domains}
-    surface = Surface(encode_maker_error)
+    surface = Surface(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)
 
     def admit(call: Call) -> None:
         if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:

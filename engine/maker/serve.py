@@ -45,7 +45,7 @@ async def serve_maker(
     with ExitStack() as owned:
         access_log = None
         if server.access_log:
-            access_log = AccessLog(open_access_log(server.access_log))
+            access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
         app = MakerApp(
             settings,
             environ=environ,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...codecs.http1 import Request
 from ...codecs.resource_messages import maker_error_body
 from ...codecs.wire import encode
+from ...config import limits
 from ...config.errors import CambistError, TradingStopped
 from ...config.maker import AuthMode
 from ...crypto.hmac_auth import (
@@ -97,7 +98,9 @@ class ChainSurface:
         self._tokens, self._pairs = Reply(200, board.tokens_body), Reply(200, board.pairs_body)
         self._tail = b',"message":%b}' % encode(message) if message else b"}"
         self.requests = 0
-        self.surface = surface = Surface(encode_maker_error, cors_origins=cors_origins)
+        self.surface = surface = Surface(
+            encode_maker_error, cors_origins=cors_origins, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX
+        )
         surface.plain("GET", "/tokens", self.tokens)
         surface.plain("GET", "/pairs", self.pairs)
         surface.plain("GET", "/prices", self.prices)

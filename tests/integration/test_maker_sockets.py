@@ -381,3 +381,10 @@ async def test_quotes_are_remembered_and_after_a_crash_the_next_run_waits(
     async with running_maker(tmp_path) as (maker, venue):
         assert (await venue.ask("POST", "/firm", firm_request())).status == 503
         assert any("ended badly" in reason for reason in maker.not_ready())
+
+
+async def test_a_request_larger_than_any_firm_quote_needs_is_refused(tmp_path: Path) -> None:
+    async with running_maker(tmp_path) as (_, venue):
+        response = await venue.ask("POST", "/firm", firm_request(padding="x" * 65_536))
+        assert response.status == 413
+        assert "Body too large" in msgspec.json.decode(response.body)["error"]

@@ -446,9 +446,9 @@ async def test_a_cancelled_socket_is_cut_off(autojump_clock: MockClock, side: Si
         async with side() as (socket, peer):
             scope.cancel()
             await socket.receive()
-    assert await peer.at_end()
+    assert await peer.at_end()  # pyright: ignore[reportPossiblyUnboundVariable]
     assert trio.current_time() == start
-    assert socket.close_code == 1006
+    assert socket.close_code == 1006  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 async def test_a_cancelled_close_cuts_off(autojump_clock: MockClock) -> None:
@@ -468,7 +468,7 @@ async def test_an_error_of_the_application_is_raised_as_it_is_and_closes_with_10
     with pytest.raises(ZeroDivisionError):
         async with our_server() as (_, peer):
             _ = 1 // 0
-    assert await peer.receive() == (CLOSE, close_data(1011))
+    assert await peer.receive() == (CLOSE, close_data(1011))  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 @pytest.mark.parametrize("code", [0, 999, 1005, 1006, 2000, 5000])
