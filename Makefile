@@ -44,7 +44,7 @@ test: setup setup-peers setup-node ## Run all tests.
 	$(PY) -m pytest -q
 
 test-quick: setup ## Run the tests that need neither peers nor node.
-	$(PY) -m pytest -q -m "not oracle"
+	$(PY) -m pytest -q -m "not oracle" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples.
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

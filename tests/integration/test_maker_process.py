@@ -49,7 +49,7 @@ async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[tri
             with trio.CancelScope(shield=True):
                 await process.wait()
             nursery.cancel_scope.cancel()
-            await process.stderr.aclose()
+    await process.stderr.aclose()
 
 
 async def quotes(venue: Venue) -> None:
