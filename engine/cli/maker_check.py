@@ -45,7 +45,11 @@ _ADDRESS = _Address()
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
-@click.command("check", short_help="Judge any market maker against the document.")
+@click.command(
+    "check",
+    short_help="Judge any market maker against the document.",
+    context_settings={"help_option_names": ["-h", "--help"]},  # as under `cambist`, also when run alone
+)
 @click.argument("url", required=False)
 @click.option("--list", "list_only", is_flag=True, help="Print the table of checks and stop.")
 @click.option("--strict", is_flag=True, help="Also what today's strictest consumers refuse.")
