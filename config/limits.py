@@ -58,6 +58,7 @@ MAKER_ENTRIES_MAX = 10_000  # tokens, pairs or prices in one message of a maker
 MAKER_BLACKLIST_MAX = 100_000  # addresses in one message of a maker
 MAKER_LEVELS_MAX = 1_000  # levels of one side of a price grid
 MAKER_REQUEST_BYTES_MAX = 64 << 10  # a request to a maker: POST /firm is below 2 KiB
+SOCKET_UNSENT_BYTES_MAX = 16 << 20  # for the slow reader of one WebSocket; at least a first message
 MAKER_JSON_BYTES_MAX = 16 << 20  # a maker's /prices or first socket message
 TYPED_DATA_BYTES_MAX = 1 << 20
 TYPED_DATA_DEPTH_MAX = 32  # structs and arrays inside one another

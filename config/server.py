@@ -41,7 +41,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     requests_per_connection_max: int = 100_000
     body_bytes_max: int = limits.JSON_BYTES_MAX
     bodies_bytes_max: int = 256 << 20
-    socket_bytes_max: int = limits.MAKER_JSON_BYTES_MAX
+    socket_bytes_max: int = limits.SOCKET_UNSENT_BYTES_MAX
     header_s: float = timeouts.SERVER_HEADER_S
     body_s: float = timeouts.SERVER_BODY_S
     idle_s: float = timeouts.SERVER_IDLE_S

@@ -1,6 +1,7 @@
 """The market maker's part of the demo: one on loopback, quoted, stopped, and checked by the harness."""
 
 import secrets
+import socket
 import tempfile
 import time
 from collections.abc import Mapping
@@ -83,6 +84,13 @@ async def _show(
 ) -> None:
     app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
     listener = listen("127.0.0.1", 0)
+    with app.remembering():
+        await _show_app(console, app, listener, key, secret)
+
+
+async def _show_app(
+    console: Console, app: MakerApp, listener: socket.socket, key: SigningKey, secret: str
+) -> None:
     port: int = listener.getsockname()[1]
     async with trio.open_nursery() as nursery:
         await nursery.start(app.run, listener)

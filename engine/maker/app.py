@@ -6,7 +6,8 @@ Shut-down: listeners close, answers in flight go out, then everything else is ca
 """
 
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -81,7 +82,7 @@ class MakerApp:
         chains, surfaces, feeds, prefixes: by chain id: its parts, routes, price feed and path.
         scheme: http or https.
         switch: the kill switch.
-        ended_well: drained, and the live quotes are written down.
+        drained: `run` came to its end: every answer went out.
 
     Raises:
         ConfigError: names the setting that is wrong.
@@ -111,7 +112,7 @@ class MakerApp:
         self._place = place
         self._random = random or SystemRandom()
         self._clock_is_off = False
-        self.ended_well = False
+        self.drained = False
         self._verifier = request_verifier(settings)
         keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
         random96 = random96_source()
@@ -128,6 +129,26 @@ class MakerApp:
             self._add_feed(role)
         self.switch = KillSwitch(halt_file(settings, folder), self._obey)
         self.admin = self._admin_server()
+        self._urls = self._revealed_urls()
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Around `run`: takes up what the last run promised; in the end writes down what still is.
+
+        Not in `run`, whose nursery would wrap the error.
+
+        Raises:
+            ConfigError: the state directory cannot be used, or another process uses it.
+        """
+        with ExitStack() as locks:
+            memories = [self._memory(role) for role in self.chains.values()]
+            for memory in memories:
+                locks.enter_context(memory.locked())
+            self._begin(memories)
+            yield
+            if self.drained:
+                for memory in memories:
+                    memory.end()
 
     async def run(
         self,
@@ -145,8 +166,6 @@ class MakerApp:
         transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
         http = httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S)
         async with http as client, trio.open_nursery() as nursery:
-            memories = [self._memory(role) for role in self.chains.values()]
-            self._begin(memories)
             for chain_id, role in self.chains.items():
                 feed = self.feeds[chain_id]
                 nursery.start_soon(feed.follow_source)
@@ -158,9 +177,7 @@ class MakerApp:
             if self.admin and admin_listener:
                 await nursery.start(self.admin.serve, admin_listener)
             await self.server.serve(listener, task_status=task_status)
-            for memory in memories:
-                memory.end()
-            self.ended_well = True
+            self.drained = True
             nursery.cancel_scope.cancel()
 
     def drain(self) -> None:
@@ -195,6 +212,7 @@ class MakerApp:
                     "signed": role.desk.signed,
                     "refused": role.desk.refused,
                     "blacklisted": role.desk.blacklisted,
+                    "policyRefusal": role.desk.policy_refusal,
                     "liveQuotes": len(role.desk.ledger),
                     "consumers": len(role.broadcast),
                     "messages": role.broadcast.messages,
@@ -298,11 +316,10 @@ class MakerApp:
 
     def _start_readers(self, nursery: trio.Nursery, client: httpx.AsyncClient, role: ChainRole) -> None:
         chain = role.settings
-        if chain.node_url:
-            url = self._url(chain.node_url, f"{role.field}.node_url")
-
+        node_url, takers_url = self._urls[role.chain_id]
+        if node_url:
             funds = Funds(
-                Node(client, url, f"{role.field}.node_url"),
+                Node(client, node_url, f"{role.field}.node_url"),
                 role.desk,
                 role.holdings,
                 FundsSettings(
@@ -318,20 +335,30 @@ class MakerApp:
                 self._wall_ms,
             )
             nursery.start_soon(funds.follow)
-        if chain.takers_url:
+        if takers_url:
             nursery.start_soon(
                 follow_takers,
                 client,
-                self._url(chain.takers_url, f"{role.field}.takers_url"),
+                takers_url,
                 role.desk,
                 role.fixed_takers,
                 chain.takers_every_s,
             )
 
+    def _revealed_urls(self) -> dict[int, tuple[str, str]]:
+        """chain id -> (of the node, of the takers), empty where there is none."""
+        return {
+            role.chain_id: (
+                self._url(role.settings.node_url, f"{role.field}.node_url"),
+                self._url(role.settings.takers_url, f"{role.field}.takers_url"),
+            )
+            for role in self.chains.values()
+        }
+
     def _url(self, text: str, field: str) -> str:
         if text.startswith(("env:", "file:")):
             text = read_secret(text, self._environ, field, self._folder).reveal()
-        if not text.startswith(("http://", "https://")):
+        if text and not text.startswith(("http://", "https://")):
             raise ConfigError(
                 field, "expected a URL of http or https, or env:NAME or file:PATH that holds one"
             )

@@ -23,6 +23,11 @@ _EMPTY = b"{}"
 _NO_GRID = PriceGrid()
 
 
+def message_tail(message: str) -> bytes:
+    """The end of a body: its `message`, if there is one, and the brace."""
+    return b',"message":%b}' % encode(message) if message else b"}"
+
+
 class PairState:
     """One pair and its price.
 
@@ -98,7 +103,7 @@ class Board:
         self.price_life_ms = price_life_ms
         self.withheld = False
         self._tokens, self._pairs = encode(tokens), encode(pairs)
-        self._tail = b',"message":%b}' % encode(message) if message else b"}"
+        self._tail = message_tail(message)
         self.tokens_body = b'{"tokens":%b%b' % (self._tokens, self._tail)
         self.pairs_body = b'{"pairs":%b%b' % (self._pairs, self._tail)
         self._prices_body: bytes | None = None

@@ -123,7 +123,7 @@ class Feed:
             self.refused += 1
             if self._told.get(pair_id) != error.detail:  # once, not with every update
                 self._told[pair_id] = error.detail
-                _log.warning("price refused", chain_pair=pair_id, detail=error.detail)
+                _log.warning("price refused", pair=pair_id, detail=error.detail)
         else:
             self.updates += 1
             self._told.pop(pair_id, None)

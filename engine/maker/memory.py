@@ -3,15 +3,20 @@
     start --file says `running`--> the last run ended badly: hold until its quotes expired
           --file has quotes------> the last run ended well: they are promised again
           --no file--------------> nothing was promised
-    running: the file says so and how long quotes live; a good end replaces it by the live quotes
+    running: the file says so and how long quotes live; a good end replaces it by the live quotes, and by
+             the hold, if it is not over: the quotes of a crash before are nobody's to know
 
 Nothing is written while quotes are signed: the hot path costs nothing, the price is the wait after a crash.
+What is written is on the disk before the first quote is signed. One process at a time has a file.
 
 Source: design, "Keys" and "Orders": crash-only where it costs money.
 Choice: after a crash no quote is signed until those of the run before have expired.
 """
 
-from collections.abc import Mapping, Sequence
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -44,11 +49,13 @@ class Remembered(msgspec.Struct, forbid_unknown_fields=True):
         running: a process wrote this at its start and has not replaced it.
         expiry_s: how long its quotes live.
         quotes: live at its end.
+        hold_until_s: Unix seconds until which quotes of an earlier run, which nobody knows, may be filled.
     """
 
     running: bool
     expiry_s: int
     quotes: list[Kept]
+    hold_until_s: int = 0
 
 
 _decode = decoder(Remembered, bytes_max=_BYTES_MAX)
@@ -79,6 +86,27 @@ class Memory:
         self._holdings = holdings
         self._exposures = exposures
         self._expiry_s = expiry_s
+        self._hold_until_s = 0
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes off the file.
+
+        Raises:
+            ConfigError: another process has it, or it cannot be made.
+        """
+        path = self._path.with_suffix(".lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("wb")
+        except OSError as error:
+            raise ConfigError("state_dir", f"{path} cannot be written: {error.strerror}") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConfigError("state_dir", f"another process uses it: {path} is locked") from None
+            yield
 
     def begin(self, now_s: int) -> int:
         """Promise again what the last run left, and mark this one as running.
@@ -95,8 +123,10 @@ class Memory:
             last = self._read(path)
             if last is not None:
                 kept += last.quotes
+                hold_until_s = max(hold_until_s, last.hold_until_s)
                 if last.running:
                     hold_until_s = max(hold_until_s, now_s + last.expiry_s + EXPIRY_GRACE_S)
+        self._hold_until_s = hold_until_s = hold_until_s if hold_until_s > now_s else 0
         for quote in sorted(kept, key=lambda quote: quote.release_s):
             self._restore(quote)
         left_s = max([hold_until_s, *(quote.release_s for quote in kept)]) - now_s
@@ -122,7 +152,9 @@ class Memory:
             )
             for promise in self._ledger.promises()
         ]
-        self._write(Remembered(running=False, expiry_s=self._expiry_s, quotes=quotes))
+        self._write(
+            Remembered(running=False, expiry_s=self._expiry_s, quotes=quotes, hold_until_s=self._hold_until_s)
+        )
 
     def _restore(self, kept: Kept) -> None:
         """A token or pair that is not there any more is left out: nothing is signed for it either."""
@@ -156,7 +188,15 @@ class Memory:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             beside = self._path.with_name(f"{self._path.name}.new")
-            beside.write_bytes(encode(remembered))
+            with beside.open("wb") as file:
+                file.write(encode(remembered))
+                file.flush()
+                os.fsync(file.fileno())
             beside.replace(self._path)
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
         except OSError as error:
             raise ConfigError("state_dir", f"{self._path} cannot be written: {error.strerror}") from None

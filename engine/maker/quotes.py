@@ -15,7 +15,6 @@ Choice: a blacklisted user is told so whatever else is wrong with the request, o
 from collections.abc import Callable, Mapping
 
 import msgspec
-import structlog
 
 from ...codecs.amounts import parse_amount
 from ...codecs.eip712_orders.nonce_and_meta import firm_word
@@ -34,10 +33,8 @@ from ...crypto.signing_policy import PolicedKey
 from ...feeds.book import Book
 from ...feeds.fill import base_paid, base_received, quote_paid, quote_received
 from .blacklist import Blacklist
-from .board import Board, PairState
+from .board import Board, PairState, message_tail
 from .ledger import Holding, Ledger
-
-_log = structlog.get_logger("cambist.maker")
 
 
 class Market(msgspec.Struct, frozen=True):
@@ -84,6 +81,7 @@ class Desk:
         chain_time_s: timestamp of the block whose balances are known; None without a node.
         withheld: why no quote is signed now, though trading is not stopped; empty while quotes are.
         signed, refused, blacklisted: how many answers of each kind.
+        policy_refusal: why the key's policy last refused to sign; empty if it never did.
     """
 
     __slots__ = (
@@ -108,6 +106,7 @@ class Desk:
         "halted",
         "ledger",
         "markets",
+        "policy_refusal",
         "refused",
         "signed",
         "takers",
@@ -142,6 +141,7 @@ class Desk:
         self._hold_until_s = 0
         self._withheld: dict[str, str] = {}
         self.signed = self.refused = self.blacklisted = 0
+        self.policy_refusal = ""
         self._digest_of = digest_of_words_for(signer.domain_separator)
         self._sign = signer.key.signer_for(signer.chain_id, signer.contract)
         self._expiry = 0, b""
@@ -152,7 +152,7 @@ class Desk:
         self._maker = signer.maker
         self._price_life_ms = board.price_life_ms
         self._blacklisted_users = blacklist.users
-        self._tail = b',"message":%b}' % encode(message) if message else None
+        self._tail = message_tail(message) if message else b""
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
     def answer(self, raw: bytes, now_ms: int) -> bytes:
@@ -216,7 +216,7 @@ class Desk:
         try:
             rs64, recovery_id = self._sign(order_hash, holding.token, maker_amount, expiry_s, now_s)
         except PolicyError as error:
-            _log.error("a signing policy refused a firm quote", reason=error.detail)
+            self.policy_refusal = error.detail
             raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
         base_sold = maker_amount if gives_base else -taker_amount
         ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
@@ -232,7 +232,7 @@ class Desk:
             request.taker_amount or taker_amount,
             to_65(rs64, recovery_id),
         )
-        return answer if self._tail is None else answer[:-1] + self._tail
+        return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: Market, taker: bytes) -> bytes:
         """Made once for each direction of a pair and each taker that was let in."""

@@ -59,6 +59,7 @@ async def serve_maker(
         admin_listener = None
         if admin:
             admin_listener = owned.enter_context(_listening("maker.admin", admin.host, admin.port))
+        owned.enter_context(app.remembering())
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(_drain_after_parent, app)
@@ -67,7 +68,7 @@ async def serve_maker(
                 _announce(app, listener)
             await app.run(listener, admin_listener)
             nursery.cancel_scope.cancel()
-    return 0 if app.ended_well else 1
+    return 0 if app.drained else 1
 
 
 async def _serve_several(

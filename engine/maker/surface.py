@@ -25,7 +25,7 @@ from ...crypto.hmac_auth import (
 )
 from ..server.routing import Call, Reply, Surface
 from .blacklist import Blacklist
-from .board import Board
+from .board import Board, message_tail
 from .quotes import Desk
 from .stream import Broadcast
 
@@ -96,7 +96,7 @@ class ChainSurface:
         self._blacklist = blacklist
         self._broadcast = broadcast
         self._tokens, self._pairs = Reply(200, board.tokens_body), Reply(200, board.pairs_body)
-        self._tail = b',"message":%b}' % encode(message) if message else b"}"
+        self._tail = message_tail(message)
         self.requests = 0
         self.surface = surface = Surface(
             encode_maker_error, cors_origins=cors_origins, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX

@@ -6,16 +6,22 @@ Every process that watches the file follows within `KILL_SWITCH_LOOK_S`; the one
 The file is looked at (one stat) rather than waited for: that works on every platform and file system.
 """
 
+import errno
 import fcntl
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import structlog
 import trio
 
 from ...config.timeouts import KILL_SWITCH_LOOK_S
 from .halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
+
+_LOCK_TRIES = 50
+_LOCK_PAUSE_S = 0.001
 
 _log = structlog.get_logger("cambist.kill_switch")
 
@@ -97,10 +103,10 @@ class KillSwitch:
         return parse_halts(raw.decode(errors="replace"))
 
     def _change(self, change: Callable[[Halts], Halts]) -> None:
-        """Read, change and write the file while no other process does."""
+        """Read, change and write the file while no other process does, which takes each a moment."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.with_name(f"{self._path.name}.lock").open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _lock(lock)
             halts = change(self._read())
             if halts.text():
                 beside = self._path.with_name(f"{self._path.name}.new")
@@ -115,3 +121,15 @@ class KillSwitch:
             return
         self.halts = halts
         self._on_change(halts)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock a file; OSError if another process keeps it: a stopped one must not stop this one too."""
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S)
+        else:
+            return
+    raise BlockingIOError(errno.EWOULDBLOCK, "another process keeps it locked", file.name)

@@ -146,3 +146,30 @@ async def test_signals_and_the_halt_file_stop_and_resume_all_processes(tmp_path:
         await until_all_answer(503)
         (tmp_path / "halt").unlink()
         await until_all_answer(200)
+
+
+async def test_what_stops_a_start_is_one_line(tmp_path: Path) -> None:
+    """The state directory is used by another process; a URL leads nowhere."""
+    async with maker_process(tmp_path, "[server]\nport = 0\n"):
+        second = await _failed_start(tmp_path / "maker.toml")
+        assert "state_dir: another process uses it" in second
+    config = tmp_path / "wrong.toml"
+    config.write_text(
+        (tmp_path / "maker.toml")
+        .read_text()
+        .replace('key = "maker"', 'key = "maker"\nnode_url = "env:NO_NODE"')
+    )
+    wrong = await _failed_start(config)
+    assert "node_url" in wrong
+    assert "NO_NODE" in wrong
+
+
+async def _failed_start(config: Path) -> str:
+    command = [sys.executable, "-m", "cambist", "maker", "serve", "--config", str(config)]
+    with trio.fail_after(30):
+        ended = await trio.run_process(command, env=os.environ | ENVIRON, capture_stderr=True, check=False)
+    text = ended.stderr.decode()
+    assert ended.returncode == 1, text
+    assert "Traceback" not in text
+    assert len([line for line in text.splitlines() if "rror" in line]) == 1, text
+    return text

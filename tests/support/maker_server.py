@@ -81,13 +81,16 @@ async def running_maker(
     port = listener.getsockname()[1]
     admin = listen("127.0.0.1", 0) if maker.admin else None
     admin_port = admin.getsockname()[1] if admin else 0
-    async with trio.open_nursery() as nursery:
-        await nursery.start(maker.run, listener, admin)
-        async with HttpClient("127.0.0.1", port, connections_max=connections, limits=Http1Limits()) as client:
-            venue = Venue(client, port, admin_port, clock.now_ms)
-            await until(lambda: maker.feeds[CHAIN_ID].updates + maker.feeds[CHAIN_ID].refused > 0)
-            yield maker, venue
-        maker.drain()
+    with maker.remembering():
+        async with trio.open_nursery() as nursery:
+            await nursery.start(maker.run, listener, admin)
+            async with HttpClient(
+                "127.0.0.1", port, connections_max=connections, limits=Http1Limits()
+            ) as client:
+                venue = Venue(client, port, admin_port, clock.now_ms)
+                await until(lambda: maker.feeds[CHAIN_ID].updates + maker.feeds[CHAIN_ID].refused > 0)
+                yield maker, venue
+            maker.drain()
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

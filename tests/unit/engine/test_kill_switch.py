@@ -1,5 +1,6 @@
 """The kill switch: what its file may say, who may write it, what happens when it cannot be understood."""
 
+import fcntl
 import os
 import signal
 from pathlib import Path
@@ -144,3 +145,13 @@ async def test_signals_and_the_file_are_followed_within_a_tenth_of_a_second(
             seen.append(path.exists() and path.read_text() == "all\n")
         assert seen == [True, False, True, True, False, False]
         nursery.cancel_scope.cancel()
+
+
+def test_a_lock_that_is_never_released_stops_trading_and_is_an_error(tmp_path: Path) -> None:
+    switch = KillSwitch(tmp_path / "halt", lambda _: None)
+    with (tmp_path / "halt.lock").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="keeps it locked"):
+            switch.stop("all")
+    assert switch.halts.everything
+    assert not (tmp_path / "halt").exists()

@@ -110,3 +110,23 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(ConfigError, match="state_dir"):
         memory_of(a_chain(), tmp_path / "state").begin(NOW_S)
+
+
+def test_a_hold_that_is_not_over_outlives_a_good_end(tmp_path: Path) -> None:
+    a_run(tmp_path)
+    _, memory, hold_until_s = a_run(tmp_path)
+    assert hold_until_s
+    memory.end()
+    role = a_chain()
+    again = memory_of(role, tmp_path)
+    assert again.begin(NOW_S + 1) == hold_until_s
+    again.end()
+    assert memory_of(role, tmp_path).begin(hold_until_s) == 0
+
+
+def test_a_second_process_cannot_use_the_same_file(tmp_path: Path) -> None:
+    first, second = (memory_of(a_chain(), tmp_path) for _ in range(2))
+    with first.locked(), pytest.raises(ConfigError, match="another process uses it"), second.locked():
+        pass
+    with second.locked():
+        pass

@@ -383,6 +383,7 @@ def test_the_keys_policy_is_the_last_word() -> None:
     amounts = f'[keys.maker.policy.amounts_max]\n"{CHAIN_ID}:{WETH}" = "1"\n"{CHAIN_ID}:{DAI}" = "1"\n'
     role = a_chain(settings_of(f'{amounts}"{CHAIN_ID}:{USDC}" = "2499999999"\n'))
     assert refused(role).detail == "Notional limit: the signing key's policy forbids it"
+    assert "signs at most 2499999999" in role.desk.policy_refusal
     with pytest.raises(ConfigError, match=f"amounts_max: lacks {CHAIN_ID}:{USDC}"):
         a_chain(settings_of(amounts))
 
