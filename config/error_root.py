@@ -1,0 +1,65 @@
+"""What every error has, and what every error of a caller has; `errors` draws the whole tree."""
+
+from typing import ClassVar
+
+from .error_text import NOTHING, one_line, sentence
+
+
+class CambistError(Exception):
+    """Root of the tree.
+
+    Attributes:
+        detail: the whole text, one line, safe to show to the other side; names that came from there too.
+    """
+
+    def __init__(self, detail: str) -> None:
+        self.detail = one_line(detail)
+        super().__init__(self.detail)
+
+
+class RequestError(CambistError):
+    """The caller's fault. Each subclass that sets `messages` is a row of the catalogue.
+
+    Class attributes:
+        status: HTTP status.
+        error_type: tag in the body; the class name unless set.
+        messages: what the error text starts with, word for word; the first is the default.
+        endpoint, cause, fix: the row's other columns.
+
+    Args:
+        detail: what is said after the message; may be empty.
+        field: dotted name of the field or parameter at fault.
+        expected: what it should have been, as a noun phrase.
+        got: what came; shown shortened.
+        message: one of `messages`.
+    """
+
+    status: ClassVar[int] = 400
+    error_type: ClassVar[str] = "RequestError"
+    messages: ClassVar[tuple[str, ...]] = ()
+    endpoint: ClassVar[str] = "any"
+    cause: ClassVar[str] = ""
+    fix: ClassVar[str] = ""
+    retry_after_s: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        detail: str = "",
+        *,
+        field: str | None = None,
+        expected: str | None = None,
+        got: object = NOTHING,
+        message: str | None = None,
+    ) -> None:
+        self.message = message or self.messages[0]
+        if self.message not in self.messages:
+            raise ValueError(f"{self.message!r} is not a message of {type(self).__name__}")
+        self.field = field
+        self.expected = expected
+        self.got = got
+        super().__init__(sentence(self.message, field, expected, got, detail))
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "error_type" not in cls.__dict__:
+            cls.error_type = cls.__name__

@@ -1,0 +1,435 @@
+"""The rows of the error catalogue: what a caller may have done wrong, a class each.
+
+Source: document 1, "Errors"; documents 2 and 3, "Errors".
+"""
+
+from .error_root import RequestError
+
+
+class InvalidInput(RequestError):
+    """A field, parameter or document is malformed."""
+
+    messages = ("Invalid input",)
+    cause = "a field or parameter is missing, of the wrong type or out of range"
+    fix = "correct the field that the details name"
+
+
+class MissingSlippage(RequestError):
+    """Document 1."""
+
+    messages = ("missing slippage",)
+    endpoint = "POST /transactions/{chainId}, GET /swap"
+    cause = "quote request incomplete"
+    fix = "add `slippage` in basis points and retry"
+
+
+class NoRoute(RequestError):
+    """Document 1; choices.md 3 and 35."""
+
+    messages = ("No route", "No route (crosschain)")
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
+    cause = "no liquidity, wrong decimals, or lane unsupported"
+    fix = "check decimals; retry with `mode=ALL`; reduce size"
+
+
+class TokenNotSupported(RequestError):
+    """Document 1."""
+
+    messages = ("Token not supported",)
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
+    cause = "token not whitelisted on the chain"
+    fix = "check support before quoting"
+
+
+class InvalidToken(RequestError):
+    """Document 1; choices.md 1."""
+
+    messages = ("Invalid srcToken", "Invalid destToken")
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
+    cause = "native token sent as `0x0` or lowercase form, or not a token address"
+    fix = "use the mixed-case placeholder 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE for the native token"
+
+
+class UnsupportedChain(RequestError):
+    """Document 1; choices.md 2: on every surface."""
+
+    status = 422
+    messages = ("Unsupported chain",)
+    cause = "`network` not supported by this host"
+    fix = "check GET /chains"
+
+
+class RouteValidationFailed(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("route validation failed",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "route mutated, re-stringified, or amounts cast to numbers"
+    fix = "pass the route verbatim"
+
+
+class MissingDeadline(RequestError):
+    """Document 1."""
+
+    messages = ("missing deadline",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "`deadline` absent on build"
+    fix = "pass Unix seconds"
+
+
+class InvalidTWAPParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = (
+        "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, "
+        "or `interval` below 60 or `numSlices` below 2"
+    )
+    fix = "provide all required fields"
+
+
+class InvalidTWAPBuyParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPBuyParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = (
+        "TWAP buy missing `interval`, `numSlices`, `totalDestAmount` or `maxSrcAmount`, "
+        "or `interval` below 60 or `numSlices` below 2"
+    )
+    fix = "provide all required fields"
+
+
+class InvalidTWAPSrcAmount(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPSrcAmount",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "slice amount differs from floor(totalSrcAmount / numSlices)"
+    fix = "requote the per-slice amount"
+
+
+class InvalidTWAPBuyDestAmount(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidTWAPBuyDestAmount",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "slice amount differs from floor(totalDestAmount / numSlices)"
+    fix = "requote the per-slice amount"
+
+
+class InvalidExternalOrderParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidExternalOrderParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "ExternalOrder without `handler` and `data`"
+    fix = "supply both"
+
+
+class InvalidProductiveOrderParams(RequestError):
+    """Document 1."""
+
+    messages = ("InvalidProductiveOrderParams",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "ProductiveOrder without `strategy`"
+    fix = "supply it"
+
+
+class PermitRequired(RequestError):
+    """Document 1; choices.md 31."""
+
+    messages = ("Permit / Permit2 required",)
+    endpoint = "POST /v2/delta/orders/build"
+    cause = "token requires a permit and none attached"
+    fix = "attach a signed payload; a separate approval is not accepted for these tokens"
+
+
+class InvalidSignature(RequestError):
+    """Document 1 (submit); also document 2's post (choices.md 25)."""
+
+    messages = ("Invalid signature",)
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    cause = "signed payload differs from the built order"
+    fix = "sign `toSign` exactly; submit `toSign.value`"
+
+
+class InvalidCancelSignature(InvalidSignature):
+    """Document 1 (cancel)."""
+
+    error_type = "InvalidSignature"
+    endpoint = "POST /v2/delta/orders/cancel"
+    cause = "wrong cancel typed data"
+    fix = "sign the payload of POST /v2/delta/orders/build/cancellation"
+
+
+class OrderExpired(RequestError):
+    """Document 1."""
+
+    messages = ("Order expired",)
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    cause = "`deadline` passed before validation"
+    fix = "rebuild or use a later deadline"
+
+
+class InsufficientAllowance(RequestError):
+    """Document 1."""
+
+    messages = ("InsufficientAllowance",)
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    cause = "wrong spender approved"
+    fix = "approve the Delta spender, not the Market router"
+
+
+class InsufficientBalance(RequestError):
+    """Document 1."""
+
+    messages = ("InsufficientBalance",)
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    cause = "balance dropped after pricing"
+    fix = "requote and rebuild"
+
+
+class TwapDeadlineTooShort(RequestError):
+    """Document 1."""
+
+    messages = ("deadline must allow enough time for all slices to execute",)
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "TWAP deadline earlier than numSlices x interval"
+    fix = "extend deadline or reduce slices or interval"
+
+
+class TwapTotalTooSmall(RequestError):
+    """Document 1."""
+
+    messages = (
+        "totalSrcAmount must be >= numSlices",
+        "totalDestAmount must be >= numSlices",
+        "maxSrcAmount must be >= numSlices",
+    )
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
+    cause = "a slice would round to zero"
+    fix = "raise total or lower `numSlices`"
+
+
+class OrderAlreadySettled(RequestError):
+    """Document 1."""
+
+    messages = ("Order already settled",)
+    endpoint = "POST /v2/delta/orders/cancel"
+    cause = "an id is in a terminal or post-settlement status"
+    fix = "cancel only PENDING, AWAITING_SIGNATURE, ACTIVE, SUSPENDED orders"
+
+
+class TooManyOrderIds(RequestError):
+    """Document 1."""
+
+    messages = ("orderIds.length > 100",)
+    endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
+    cause = "batch too large"
+    fix = "chunk to at most 100"
+
+
+class InvalidPriceRoute(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("Invalid priceRoute",)
+    endpoint = "POST /transactions/{chainId}"
+    cause = "route modified, or built for another chain"
+    fix = "requote and pass verbatim"
+
+
+class StalePriceRoute(RequestError):
+    """Document 1; choices.md 11."""
+
+    messages = ("Stale priceRoute",)
+    endpoint = "POST /transactions/{chainId}"
+    cause = "route older than about 30 seconds"
+    fix = "requote and pass verbatim"
+
+
+class PartnerNotAllowed(RequestError):
+    """Document 1; choices.md 13."""
+
+    status = 422
+    messages = ("Partner not allowed",)
+    cause = "partner tier does not permit the fee or surplus configuration"
+    fix = "drop the parameter"
+
+
+class RateLimited(RequestError):
+    """Document 1."""
+
+    status = 429
+    messages = ("rate limit exceeded",)
+    cause = "rate limit exceeded"
+    fix = "back off and retry"
+    retry_after_s = 1
+
+
+class NonceUsed(RequestError):
+    """choices.md 28."""
+
+    messages = ("Nonce already used",)
+    endpoint = "POST /v2/delta/orders"
+    cause = "another live or filled order of the owner has this nonce"
+    fix = "rebuild with a new nonce"
+
+
+class OrderNotFound(RequestError):
+    """interop.md 1 and 3."""
+
+    status = 404
+    messages = ("Order not found",)
+    endpoint = "GET /v2/delta/orders/{orderId}, GET /v2/delta/orders/hash/{hash}, GET /ft/order/{orderHash}"
+    cause = "no order has this id or hash"
+    fix = "check the id; an order exists from the moment its submission was answered"
+
+
+class FirmRefused(RequestError):
+    """Document 3, POST /firm: "all other failures return an error response". One row for each reason."""
+
+    messages = (
+        "Amount out of range",
+        "Beyond depth",
+        "Notional limit",
+        "Not enough funds",
+        "Pair not quoted",
+        "Price is stale",
+        "Taker not allowed",
+        "Too many open quotes",
+        "Unknown token",
+    )
+    endpoint = "POST {mm_base_url}/firm"
+    cause = "the market maker does not quote this pair, amount or taker now; the message says which"
+    fix = "read GET /pairs and GET /prices again, ask for less, or use a taker of /adapters/contract-takers"
+
+
+class TradingStopped(RequestError):
+    """Document 3, "What the service does": a failing /prices is the off switch; choices.md 16."""
+
+    status = 503
+    messages = ("Trading is stopped",)
+    endpoint = "GET {mm_base_url}/prices, POST {mm_base_url}/firm, WebSocket"
+    cause = "the market maker has stopped trading on this chain, or altogether"
+    fix = "retry later; quotes signed before are not taken back by this"
+    retry_after_s = 10
+
+
+class ServiceUnavailable(RequestError):
+    """A queue is full or something the answer depends on is away; nothing was done."""
+
+    status = 503
+    messages = ("Service unavailable",)
+    cause = "a queue is full, or a node or the store cannot be reached"
+    fix = "retry after the time in Retry-After; nothing was done"
+    retry_after_s = 1
+
+
+class InternalError(RequestError):
+    """Our fault. What happened is logged under the request id and not told."""
+
+    status = 500
+    messages = ("Internal error",)
+    cause = "a fault of this service"
+    fix = "report the request id"
+
+
+class HttpFault(RequestError):
+    """The bytes never became a request one can answer in content. Subclasses say why."""
+
+    messages = ("Malformed HTTP request",)
+    error_type = "MalformedRequest"
+    cause = "the request breaks HTTP/1.1 framing"
+    fix = "send a well-formed HTTP/1.1 request"
+
+
+class PathNotFound(HttpFault):
+    """No such path."""
+
+    status = 404
+    error_type = "NotFound"
+    messages = ("Not found",)
+    cause = "no endpoint has this path"
+    fix = "check the path against the API documentation"
+
+
+class MethodNotAllowed(HttpFault):
+    """The path exists, the method does not."""
+
+    status = 405
+    error_type = "MethodNotAllowed"
+    messages = ("Method not allowed",)
+    cause = "the path does not take this method"
+    fix = "use a method of the Allow header"
+
+
+class RequestTimeout(HttpFault):
+    """The request did not arrive in time."""
+
+    status = 408
+    error_type = "RequestTimeout"
+    messages = ("Request timeout",)
+    cause = "the request was not complete within the time allowed"
+    fix = "send the whole request at once"
+
+
+class BodyTooLarge(HttpFault):
+    """The body exceeds the limit of the listener."""
+
+    status = 413
+    error_type = "BodyTooLarge"
+    messages = ("Body too large",)
+    cause = "the body is larger than this listener takes"
+    fix = "send less"
+
+
+class TargetTooLong(HttpFault):
+    """The request target exceeds the limit of the listener."""
+
+    status = 414
+    error_type = "TargetTooLong"
+    messages = ("Request target too long",)
+    cause = "the request target is longer than this listener takes"
+    fix = "shorten the query"
+
+
+class ExpectationFailed(HttpFault):
+    """An Expect other than 100-continue."""
+
+    status = 417
+    error_type = "ExpectationFailed"
+    messages = ("Expectation failed",)
+    cause = "an Expect header other than 100-continue"
+    fix = "drop the Expect header"
+
+
+class HeadersTooLarge(HttpFault):
+    """Header bytes or count exceed the limit of the listener."""
+
+    status = 431
+    error_type = "HeadersTooLarge"
+    messages = ("Request header fields too large",)
+    cause = "the header section is larger than this listener takes, in bytes or in fields"
+    fix = "send fewer or shorter headers"
+
+
+class UnknownMethodOrCoding(HttpFault):
+    """A method or transfer coding that HTTP may know and we do not take."""
+
+    status = 501
+    error_type = "NotImplemented"
+    messages = ("Not implemented",)
+    cause = "a transfer coding other than chunked, or an unknown method"
+    fix = "send the body plain or chunked"
+
+
+class HttpVersionNotSupported(HttpFault):
+    """Not HTTP/1.0 or 1.1."""
+
+    status = 505
+    error_type = "HttpVersionNotSupported"
+    messages = ("HTTP version not supported",)
+    cause = "the request line names a version other than HTTP/1.0 or HTTP/1.1"
+    fix = "speak HTTP/1.1"
