@@ -41,6 +41,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/server/reactor.py",
         "engine/server/streaming.py",
         "engine/server/turns.py",
+        "engine/store/store.py",
         "feeds/net/http_client.py",
         "feeds/net/httpx_transport.py",
         "feeds/net/lean_stream.py",

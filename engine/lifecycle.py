@@ -1,0 +1,153 @@
+"""Life cycles as tables of transitions: which state may follow which, and why.
+
+    Lifecycle(name, initial, steps, undone)     every check, diagram and property test is made from it
+
+A step that the table does not have is our bug and raises TransitionError; whether it may be taken at that
+moment is for whoever takes it to decide. What a re-organisation of the chain takes back is `undone`: a step
+against the table's direction that is only allowed while the state is not final.
+"""
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from ..codecs.vocabulary import OrderStatus, OtcState
+from ..config.errors import TransitionError
+
+S = TypeVar("S", OrderStatus, OtcState)
+
+
+class Lifecycle(Struct, Generic[S], frozen=True):
+    """One table.
+
+    Attributes:
+        initial: states that a new order may have.
+        steps: (from, to) -> why, as the diagram says it.
+        undone: (from, to) -> why, of what the chain took back.
+    """
+
+    name: str
+    initial: frozenset[S]
+    steps: Mapping[tuple[S, S], str]
+    undone: Mapping[tuple[S, S], str]
+
+    def states(self) -> frozenset[S]:
+        """Every state that can be reached."""
+        return self.initial | {state for step in self.steps for state in step}
+
+    def terminal(self) -> frozenset[S]:
+        """The states that no step leaves."""
+        return self.states() - {before for before, _ in self.steps}
+
+    def check_new(self, state: S) -> None:
+        """Pass, or raise TransitionError: no order begins so."""
+        if state not in self.initial:
+            raise TransitionError(f"{self.name}: no order begins as {state}")
+
+    def check(self, before: S, after: S, *, is_final: bool) -> None:
+        """Pass, or raise TransitionError; staying is always allowed.
+
+        Args:
+            is_final: the chain cannot take it back any more.
+        """
+        if before is after or (before, after) in self.steps:
+            return
+        if (before, after) in self.undone:
+            if not is_final:
+                return
+            raise TransitionError(f"{self.name}: {before} is final, it cannot go back to {after}")
+        raise TransitionError(f"{self.name}: no step leads from {before} to {after}")
+
+    def diagram(self) -> str:
+        """The table as a Mermaid state diagram."""
+        lines = ["stateDiagram-v2"]
+        lines += [f"    [*] --> {state}" for state in sorted(self.initial)]
+        lines += [f"    {before} --> {after}: {why}" for (before, after), why in self.steps.items()]
+        lines += [f"    {before} --> {after}: undone, {why}" for (before, after), why in self.undone.items()]
+        lines += [f"    {state} --> [*]" for state in sorted(self.terminal())]
+        return "\n".join(lines) + "\n"
+
+
+_D = OrderStatus
+_O = OtcState
+
+DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
+    "delta order",
+    frozenset({_D.PENDING, _D.AWAITING_SIGNATURE}),
+    {
+        (_D.AWAITING_SIGNATURE, _D.PENDING): "signed",
+        (_D.AWAITING_SIGNATURE, _D.EXPIRED): "deadline",
+        (_D.AWAITING_SIGNATURE, _D.CANCELLING): "cancel signed",
+        (_D.PENDING, _D.ACTIVE): "first bid, or it rests",
+        (_D.PENDING, _D.SUSPENDED): "funds moved",
+        (_D.PENDING, _D.EXPIRED): "deadline",
+        (_D.PENDING, _D.FAILED): "can never settle",
+        (_D.PENDING, _D.COMPLETED): "settled",
+        (_D.PENDING, _D.BRIDGING): "origin settled",
+        (_D.PENDING, _D.CANCELLING): "cancel signed",
+        (_D.PENDING, _D.CANCELLED): "nonce invalidated on chain",
+        (_D.ACTIVE, _D.SUSPENDED): "funds moved",
+        (_D.ACTIVE, _D.EXPIRED): "deadline",
+        (_D.ACTIVE, _D.FAILED): "can never settle",
+        (_D.ACTIVE, _D.COMPLETED): "settled",
+        (_D.ACTIVE, _D.BRIDGING): "origin settled",
+        (_D.ACTIVE, _D.CANCELLING): "cancel signed",
+        (_D.ACTIVE, _D.CANCELLED): "nonce invalidated on chain",
+        (_D.SUSPENDED, _D.ACTIVE): "funds are back",
+        (_D.SUSPENDED, _D.PENDING): "funds are back",
+        (_D.SUSPENDED, _D.EXPIRED): "deadline",
+        (_D.SUSPENDED, _D.CANCELLING): "cancel signed",
+        (_D.SUSPENDED, _D.CANCELLED): "nonce invalidated on chain",
+        (_D.SUSPENDED, _D.COMPLETED): "a fill in flight won",
+        (_D.SUSPENDED, _D.BRIDGING): "a fill in flight won",
+        (_D.CANCELLING, _D.CANCELLED): "cancel confirmed",
+        (_D.CANCELLING, _D.COMPLETED): "a fill in flight won",
+        (_D.CANCELLING, _D.BRIDGING): "a fill in flight won",
+        (_D.BRIDGING, _D.COMPLETED): "destination settled",
+        (_D.BRIDGING, _D.REFUNDING): "destination failed",
+        (_D.BRIDGING, _D.FAILED): "can never settle",
+        (_D.REFUNDING, _D.REFUNDED): "refund verified",
+    },
+    {
+        (_D.COMPLETED, _D.ACTIVE): "the settlement is not in the chain any more",
+        (_D.COMPLETED, _D.CANCELLING): "the settlement is not in the chain any more",
+        (_D.COMPLETED, _D.BRIDGING): "the destination's fill is not in the chain any more",
+        (_D.BRIDGING, _D.ACTIVE): "the origin's settlement is not in the chain any more",
+        (_D.CANCELLED, _D.ACTIVE): "the invalidation is not in the chain any more",
+        (_D.CANCELLED, _D.CANCELLING): "the cancellation is not in the chain any more",
+        (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
+    },
+)
+"""Document 1, "States and transitions"; choices.md 26.
+
+Choice: a nonce that is invalidated on chain cancels a pending or suspended order as it does an active one.
+Choice: a fill in flight also wins over a suspension.
+"""
+
+OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
+    "otc order",
+    frozenset({_O.DRAFT, _O.PENDING, _O.SUSPENDED}),
+    {
+        (_O.DRAFT, _O.PENDING): "the contract accepts the signature",
+        (_O.DRAFT, _O.SUSPENDED): "the contract accepts the signature, funds lack",
+        (_O.DRAFT, _O.EXPIRED): "expiry",
+        (_O.DRAFT, _O.CANCELLED): "cancelOrder indexed",
+        (_O.PENDING, _O.SUSPENDED): "balance or allowance below the order",
+        (_O.PENDING, _O.FULFILLED): "filled whole",
+        (_O.PENDING, _O.CANCELLED): "cancelOrder indexed",
+        (_O.PENDING, _O.EXPIRED): "expiry",
+        (_O.SUSPENDED, _O.PENDING): "funds are back",
+        (_O.SUSPENDED, _O.FULFILLED): "filled whole",
+        (_O.SUSPENDED, _O.CANCELLED): "cancelOrder indexed",
+        (_O.SUSPENDED, _O.EXPIRED): "expiry",
+    },
+    {
+        (_O.FULFILLED, _O.PENDING): "the fill is not in the chain any more",
+        (_O.FULFILLED, _O.SUSPENDED): "the fill is not in the chain any more",
+        (_O.CANCELLED, _O.PENDING): "the cancellation is not in the chain any more",
+        (_O.CANCELLED, _O.SUSPENDED): "the cancellation is not in the chain any more",
+        (_O.CANCELLED, _O.DRAFT): "the cancellation is not in the chain any more",
+    },
+)
+"""Document 2, "States and transitions"; choices.md 23 and 25."""

@@ -1,0 +1,81 @@
+"""Migrations: numbered SQL files, applied in order, one transaction each, and never changed afterwards.
+
+    migrations/sqlite/0001_initial.sql     number, name; the checksum of the text is kept with it
+
+A file whose text is not the one that was applied, and a database that is newer than this program, are
+refused: both would be guesses about what the tables are.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Literal
+
+from msgspec import Struct
+
+from ...config.errors import ConfigError
+
+Dialect = Literal["sqlite", "postgres"]
+
+_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql\Z")
+
+
+class Migration(Struct, frozen=True):
+    """One file."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """Of its text, SHA-256 in hexadecimal."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+class Applied(Struct, frozen=True):
+    """A row of `schema_migration`."""
+
+    number: int
+    name: str
+    checksum: str
+
+
+def migrations(dialect: Dialect) -> list[Migration]:
+    """Those of this program, in order."""
+    found = []
+    for entry in files(__package__).joinpath("migrations", dialect).iterdir():
+        match = _NAME.match(entry.name)
+        if match:
+            found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))
+    return sorted(found, key=lambda migration: migration.number)
+
+
+def pending(known: Iterable[Migration], applied: Iterable[Applied]) -> list[Migration]:
+    """What is still to be applied.
+
+    Raises:
+        ConfigError: one that was applied has another text now, is unknown here, or was left out.
+    """
+    by_number = {migration.number: migration for migration in known}
+    last = 0
+    for row in sorted(applied, key=lambda row: row.number):
+        migration = by_number.pop(row.number, None)
+        if migration is None:
+            raise ConfigError(
+                "store",
+                f"the database is newer than this program: it has migration {row.number:04} {row.name}; "
+                "run a newer cambist",
+            )
+        if migration.checksum != row.checksum:
+            raise ConfigError(
+                "store",
+                f"migration {row.number:04} {row.name} was applied with another text: the database has "
+                f"{row.checksum[:12]}, this program {migration.checksum[:12]}",
+            )
+        last = row.number
+    left = sorted(by_number.values(), key=lambda migration: migration.number)
+    if left and left[0].number < last:
+        raise ConfigError("store", f"migration {left[0].number:04} {left[0].name} was left out")
+    return left

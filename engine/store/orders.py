@@ -1,0 +1,204 @@
+"""What is written for Delta and OTC orders, as units: a life cycle's step with its event and effects. Pure.
+
+    submitted   order + document + event + effects          Created | Existing
+    advanced    compare-and-set on version + event + effects
+    finished    an effect is done or failed, as part of a unit or alone
+
+Side effects never run inside a transaction: the effect's row is written with the step that wants it, and
+executing it is somebody's who reads what is intended. A step that the life cycle does not have raises
+TransitionError before anything is written.
+
+Source: storage.md, "Transactions"; choices.md 26, 28 and 34.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...config.errors import StoreError
+from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
+from .rows import DeltaOrder, Document, Effect, OrderEvent, OtcOrder
+from .tables import (
+    DELTA_DOCUMENT,
+    DELTA_ORDER,
+    EFFECT,
+    ORDER_EVENT,
+    OTC_DOCUMENT,
+    OTC_ORDER,
+    Table,
+)
+from .units import (
+    Change,
+    Fence,
+    Unit,
+    cas,
+    new,
+    put,
+    row_of,
+)
+
+INTENDED, DONE, FAILED = "INTENDED", "DONE", "FAILED"
+
+OrderRow = TypeVar("OrderRow", DeltaOrder, OtcOrder)
+
+
+class Intent(Struct, frozen=True):
+    """An effect that a step wants.
+
+    Attributes:
+        kind: what is to be done; one of a kind for each version of an order.
+        payload: what whoever does it needs.
+        due_ms: not before, Unix milliseconds.
+    """
+
+    kind: str
+    payload: bytes = b""
+    due_ms: int = 0
+
+
+class Surface(Struct, Generic[OrderRow], frozen=True):
+    """One kind of orders: where they are kept and how they live."""
+
+    name: str
+    row: type[OrderRow]
+    orders: Table
+    documents: Table
+    lifecycle: Lifecycle[Any]
+
+    def owner(self, order: OrderRow) -> bytes:
+        """Whose order it is: the account that events are found by."""
+        return order.owner if isinstance(order, DeltaOrder) else order.maker
+
+    def event(self, order: OrderRow, body: bytes) -> OrderEvent:
+        """The event that says how `order` is now."""
+        return OrderEvent(
+            self.name,
+            order.order_hash,
+            order.shard,
+            order.chain_id,
+            self.owner(order),
+            order.version,
+            str(order.status),
+            order.updated_ms,
+            body,
+        )
+
+    def submitted(
+        self, order: OrderRow, document: bytes, effects: Sequence[Intent] = (), body: bytes = b""
+    ) -> Unit:
+        """Keep a new order, whose version is 1.
+
+        Args:
+            document: what was signed, as the surface wants to read it again.
+            body: of the event, JSON.
+        """
+        self.lifecycle.check_new(order.status)
+        if order.version != 1 or order.shard != order.order_hash[0]:
+            raise StoreError("a new order has version 1 and the shard of its hash")
+        return Unit(
+            (
+                new(self.orders, order),
+                put(self.documents, Document(order.order_hash, document)),
+                put(ORDER_EVENT, self.event(order, body)),
+                *_effects(order, effects),
+            )
+        )
+
+    def advanced(
+        self,
+        before: OrderRow,
+        after: OrderRow,
+        *,
+        effects: Sequence[Intent] = (),
+        more: Sequence[Change] = (),
+        fence: Fence | None = None,
+        body: bytes = b"",
+    ) -> Unit:
+        """Take a step; nothing is written unless the stored version is still that of `before`.
+
+        Args:
+            after: `before` with what changed (`step`).
+            more: what is written in the same transaction: fills, effects that are finished, a cursor.
+            fence: of the shard, for whoever runs its orders.
+        """
+        self.lifecycle.check(before.status, after.status, is_final=before.is_final)
+        if after.version != before.version + 1:
+            raise StoreError("a step makes the next version of an order")
+        expected = replace(after, version=before.version)
+        return Unit(
+            (
+                cas(self.orders, expected),
+                *more,
+                put(ORDER_EVENT, self.event(after, body)),
+                *_effects(after, effects),
+            ),
+            fence,
+        )
+
+    def found(self, values: Any) -> OrderRow:
+        """The order of a row that was read."""
+        order: OrderRow = row_of(self.orders, values)
+        return order
+
+
+DELTA: Surface[DeltaOrder] = Surface("delta", DeltaOrder, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE)
+OTC: Surface[OtcOrder] = Surface("otc", OtcOrder, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
+
+
+def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
+    """The next version of an order."""
+    return replace(order, version=order.version + 1, updated_ms=now_ms, **changed)
+
+
+def order_id(order_hash: bytes) -> UUID:
+    """The id of a Delta order: a UUIDv4 whose random bits are the first ones of its hash.
+
+    Choice: ids follow from hashes: a second random key would cost an index, and ids need not be secret.
+    """
+    return UUID(bytes=order_hash[:16], version=4)
+
+
+def hashes_of_id(order_id: UUID) -> tuple[bytes, bytes]:
+    """(least, greatest) order hash that may have an id; compare `order_id` of what lies between."""
+    start = order_id.bytes[:6]
+    return start + bytes(26), start + b"\xff" * 26
+
+
+def effect_key(order_hash: bytes, version: int, kind: str) -> str:
+    """What an effect is known by."""
+    return f"{order_hash.hex()}:{version}:{kind}"
+
+
+def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
+    """An effect has been executed, or never will be."""
+    return cas(EFFECT, replace(effect, state=FAILED if failed else DONE, updated_ms=now_ms))
+
+
+def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
+    """An effect was tried in vain; it is due again later."""
+    return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
+
+
+def _effects(order: DeltaOrder | OtcOrder, intents: Sequence[Intent]) -> list[Change]:
+    return [
+        put(
+            EFFECT,
+            Effect(
+                effect_key(order.order_hash, order.version, intent.kind),
+                order.order_hash,
+                order.shard,
+                intent.kind,
+                intent.payload,
+                order.updated_ms,
+                1,
+                INTENDED,
+                0,
+                intent.due_ms,
+                order.updated_ms,
+            ),
+        )
+        for intent in intents
+    ]

@@ -1,0 +1,50 @@
+"""What retention deletes: orders that have ended long ago with all that belongs to them, and expired routes.
+
+Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at what is
+left. Nonces that the chain has seen stay: they refuse a second signature for ever.
+"""
+
+from .tables import DELTA_ORDER, OTC_ORDER
+
+_OF_DELTA = ("delta_document", "delta_fill", "delta_refund", "deposit")
+_OF_OTC = ("otc_document",)
+
+
+def _ended(table: str) -> str:
+    return (
+        f"SELECT order_hash FROM {table} WHERE is_final = TRUE AND updated_ms < ? "
+        "ORDER BY updated_ms, order_hash LIMIT ?"
+    )
+
+
+def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
+    ended = _ended(table)
+    effects = f"SELECT key FROM effect WHERE order_hash IN ({ended})"
+    rounds = f"SELECT auction_id FROM auction_round WHERE order_hash IN ({ended})"
+    auctions = (
+        (
+            f"DELETE FROM solver_bid WHERE auction_id IN ({rounds})",
+            f"DELETE FROM auction_round WHERE order_hash IN ({ended})",
+        )
+        if table == DELTA_ORDER.name
+        else ()
+    )
+    return (
+        f"DELETE FROM chain_tx WHERE effect_key IN ({effects})",
+        f"DELETE FROM effect WHERE order_hash IN ({ended})",
+        *auctions,
+        *(f"DELETE FROM {name} WHERE order_hash IN ({ended})" for name in belonging),
+        f"DELETE FROM {table} WHERE order_hash IN ({ended})",
+    )
+
+
+PRUNES = (
+    *_statements(DELTA_ORDER.name, _OF_DELTA),
+    *_statements(OTC_ORDER.name, _OF_OTC),
+    ("DELETE FROM order_event WHERE at_ms < ? AND n IN (SELECT n FROM order_event ORDER BY n LIMIT ?)"),
+    (
+        "DELETE FROM issued_route WHERE digest IN "
+        "(SELECT digest FROM issued_route WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?)"
+    ),
+)
+"""Statements for one transaction, in this order; each takes (before_ms, count)."""

@@ -1,0 +1,207 @@
+"""Every question the store is asked, as SQL that both dialects take and its values. Pure.
+
+A listing is stable while orders come in: the first page says as of when it is, and the later pages are asked
+for as of then. What changes an order's place, as `updatedAt` does, still moves it.
+
+Source: document 1, GET /v2/delta/orders; document 2, maker and taker listing; choices.md 24.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ...codecs.vocabulary import OnChainOrderType, OrderType, OtcType
+from .tables import (
+    CHAIN_TX,
+    DELTA_FILL,
+    DELTA_ORDER,
+    DELTA_REFUND,
+    EFFECT,
+    ORDER_EVENT,
+    OTC_ORDER,
+    Table,
+)
+
+IDS_MAX = 1_000
+_WORD = re.compile(r"\{(\w+)\}")
+
+
+class Query(Struct, frozen=True, array_like=True):
+    """A question.
+
+    Attributes:
+        sql: with `?` for each value, and names in braces for what each dialect writes its own way (`render`).
+        values: bytes, integers, texts.
+        as_of: an opaque text of the same store, or empty for now.
+        after: (transaction, number) of the last event that was seen.
+    """
+
+    sql: str
+    values: tuple[Any, ...]
+    as_of: str = ""
+    after: tuple[int, int] = (0, 0)
+
+
+class DeltaFilter(Struct, frozen=True):
+    """What GET /v2/delta/orders can ask for; None asks for any."""
+
+    owner: bytes | None = None
+    chain_id: int | None = None
+    type: OrderType | None = None
+    kind: OnChainOrderType | None = None
+
+
+class OtcFilter(Struct, frozen=True):
+    """What the OTC listings can ask for.
+
+    Attributes:
+        maker: or `taker`: the account; the latter matches the taker and the one in nonceAndMeta.
+        swappable_min: token -> amount32; orders of that asset with less are left out (`hideSmallBalances`).
+        order_by: the column, latest first; `seq` is the order of arrival.
+    """
+
+    chain_id: int
+    maker: bytes | None = None
+    taker: bytes | None = None
+    type: OtcType | None = None
+    swappable_min: tuple[tuple[bytes, bytes], ...] = ()
+    order_by: Literal["seq", "updated_ms", "expires_s"] = "seq"
+
+
+def by(table: Table, *values: Any, unique: int = 0) -> Query:
+    """The row with these values of a Unique; of several rows that once held them the last."""
+    columns = table.unique[unique]
+    found = " AND ".join(f"{name} = ?" for name in columns.columns)
+    return Query(f"{_select(table)} WHERE {found}{f' AND {columns.where}' * bool(columns.where)}", values)
+
+
+def among(table: Table, column: str, values: Sequence[Any]) -> Query:
+    """The rows whose column is one of at most IDS_MAX values, in no order."""
+    if column not in table.columns:
+        raise ValueError(f"{table.name} has no column {column}")
+    if len(values) > IDS_MAX:
+        raise ValueError(f"at most {IDS_MAX} values, got {len(values)}")
+    marks = ", ".join("?" * len(values)) or "NULL"
+    return Query(f"{_select(table)} WHERE {column} IN ({marks})", tuple(values))
+
+
+def between(table: Table, least: bytes, greatest: bytes) -> Query:
+    """The orders whose hash lies between two, both included: a handful at most."""
+    return Query(
+        f"{_select(table)} WHERE order_hash >= ? AND order_hash <= ? LIMIT {IDS_MAX}", (least, greatest)
+    )
+
+
+def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
+    """(the rows, their total) of a listing, newest first."""
+    conditions = _conditions(owner=wanted.owner, chain_id=wanted.chain_id, type=wanted.type, kind=wanted.kind)
+    return _page(DELTA_ORDER, conditions, "seq DESC", limit, offset, as_of)
+
+
+def otc_page(wanted: OtcFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
+    """(the rows, their total) of a listing, latest first."""
+    conditions = _conditions(chain_id=wanted.chain_id, maker=wanted.maker, type=wanted.type)
+    if wanted.taker is not None:
+        conditions.append(("(taker = ? OR taker_from_meta = ?)", (wanted.taker, wanted.taker)))
+    conditions += [
+        ("NOT (maker_asset = ? AND swappable < ?)", (token, least)) for token, least in wanted.swappable_min
+    ]
+    order = "seq DESC" if wanted.order_by == "seq" else f"{wanted.order_by} DESC, seq DESC"
+    return _page(OTC_ORDER, conditions, order, limit, offset, as_of)
+
+
+def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
+    """Orders that may still change, by hash: what a holder of shards loads at the start, page by page."""
+    marks = ", ".join("?" * len(shards)) or "NULL"
+    return Query(
+        f"{_select(table)} WHERE is_final = FALSE AND shard IN ({marks}) AND order_hash > ? "
+        "ORDER BY order_hash LIMIT ?",
+        (*shards, after_hash, limit),
+    )
+
+
+def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query:
+    """Effects that are not finished, by key, page by page."""
+    marks = ", ".join("?" * len(shards)) or "NULL"
+    return Query(
+        f"{_select(EFFECT)} WHERE state = 'INTENDED' AND shard IN ({marks}) AND key > ? ORDER BY key LIMIT ?",
+        (*shards, after_key, limit),
+    )
+
+
+def open_transactions(chain_id: int, sender: bytes) -> Query:
+    """Signed transactions whose end is not known, by nonce."""
+    return Query(
+        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'SENT') "
+        "ORDER BY nonce, created_ms",
+        (chain_id, sender),
+    )
+
+
+def fills(order_hash: bytes) -> Query:
+    """The settlements of a Delta order, oldest first."""
+    return Query(
+        f"{_select(DELTA_FILL)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,)
+    )
+
+
+def refunds(order_hash: bytes) -> Query:
+    """The refunds of a Delta order, oldest first."""
+    return Query(f"{_select(DELTA_REFUND)} WHERE order_hash = ? ORDER BY at_ms, tx_hash", (order_hash,))
+
+
+def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None) -> Query:
+    """(transaction, number, event's columns...) of what was committed after a cursor, in order."""
+    columns = ", ".join(ORDER_EVENT.columns)
+    of_owner = " AND owner = ?" if owner is not None else ""
+    return Query(
+        f"SELECT {{tx}}, n, {columns} FROM order_event WHERE {{after}}{of_owner} ORDER BY {{tx}}, n LIMIT ?",
+        (*(() if owner is None else (owner,)), limit),
+        after=after,
+    )
+
+
+def last_event() -> Query:
+    """(transaction, number) of the last event whose place is settled; no row if there is none."""
+    return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {tx} DESC, n DESC LIMIT 1", ())
+
+
+def as_of_now(table: Table) -> Query:
+    """The text that stands for the present state in a listing of the table."""
+    return Query(f"SELECT {{now_{table.name}}}", ())
+
+
+def render(query: Query, words: Mapping[str, str]) -> str:
+    """The SQL of one dialect.
+
+    Args:
+        words: `tx`, `settled`, `after`, `as_of` and `now_` with a table's name -> SQL.
+    """
+    return _WORD.sub(lambda found: words[found[1]], query.sql)
+
+
+def _select(table: Table) -> str:
+    return f"SELECT {', '.join(table.columns)} FROM {table.name}"
+
+
+def _conditions(**wanted: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    return [(f"{column} = ?", (value,)) for column, value in wanted.items() if value is not None]
+
+
+def _page(
+    table: Table,
+    conditions: list[tuple[str, tuple[Any, ...]]],
+    order: str,
+    limit: int,
+    offset: int,
+    as_of: str,
+) -> tuple[Query, Query]:
+    where = " AND ".join([*(text for text, _ in conditions), "{as_of}"])
+    values = tuple(value for _, some in conditions for value in some)
+    rows = f"{_select(table)} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+    return (
+        Query(rows, (*values, limit, offset), as_of),
+        Query(f"SELECT count(*) FROM {table.name} WHERE {where}", values, as_of),
+    )

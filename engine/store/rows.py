@@ -1,0 +1,275 @@
+"""The rows of the store's tables, as written and read: a struct each, fields in the order of columns.
+
+Hashes, addresses and ids are bytes. An amount is 32 bytes, big-endian, so that amounts compare as numbers in
+both dialects. Times are Unix milliseconds (`_ms`) or seconds (`_s`). `version` counts the changes of a row.
+
+Source: document 1, Delta order record; document 2, Stored order; storage.md, "The store port".
+"""
+
+from msgspec import Struct
+
+from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType, Side
+
+NEVER_S = (1 << 63) - 1
+"""`expires_s` of an order without expiry: it sorts last (choices.md 22)."""
+
+
+def amount32(amount: int) -> bytes:
+    """An amount as it is kept. OverflowError outside 0 to 2^256 - 1."""
+    return amount.to_bytes(32, "big")
+
+
+def amount_of(kept32: bytes) -> int:
+    """The amount that `amount32` kept."""
+    return int.from_bytes(kept32, "big")
+
+
+class Row(Struct, frozen=True, array_like=True, gc=False):
+    """What all rows have in common: they travel as arrays."""
+
+
+class DeltaOrder(Row, frozen=True, array_like=True, gc=False):
+    """A Delta order without its signed document.
+
+    Attributes:
+        order_hash: 32 bytes; its first byte is `shard`, and it makes the order's id (`order_id`).
+        nonce: 32 bytes.
+        spent, received: amounts over all fills.
+        is_final: its end is deep enough in the chain not to be undone.
+    """
+
+    order_hash: bytes
+    shard: int
+    chain_id: int
+    owner: bytes
+    nonce: bytes
+    kind: OnChainOrderType
+    type: OrderType
+    side: Side
+    partner: str
+    created_ms: int
+    expires_s: int
+    version: int
+    status: OrderStatus
+    updated_ms: int
+    spent: bytes
+    received: bytes
+    is_final: bool
+
+
+class OtcOrder(Row, frozen=True, array_like=True, gc=False):
+    """An OTC order without its signed document.
+
+    Attributes:
+        order_hash: 32 bytes; its first byte is `shard`.
+        expires_s: NEVER_S for an order that never does.
+        remaining, maker_balance, reserved, swappable: amounts of the maker's asset (choices.md 23).
+        transaction_hash: of the fill or cancellation, once settled.
+    """
+
+    order_hash: bytes
+    shard: int
+    chain_id: int
+    maker: bytes
+    taker: bytes
+    taker_from_meta: bytes
+    maker_asset: bytes
+    taker_asset: bytes
+    maker_amount: bytes
+    taker_amount: bytes
+    type: OtcType
+    created_ms: int
+    expires_s: int
+    version: int
+    status: OtcState
+    updated_ms: int
+    remaining: bytes
+    maker_balance: bytes
+    reserved: bytes
+    swappable: bytes
+    transaction_hash: bytes | None
+    is_final: bool
+
+
+class Document(Row, frozen=True, array_like=True, gc=False):
+    """The signed document of an order, which never changes: msgpack of what its surface keeps."""
+
+    order_hash: bytes
+    body: bytes
+
+
+class DeltaFill(Row, frozen=True, array_like=True, gc=False):
+    """One settlement of a Delta order; it is known by where its log stands in the chain.
+
+    Attributes:
+        destination_tx: of a crosschain fill, once known.
+        spent, received: amounts of this fill.
+    """
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    order_hash: bytes
+    destination_tx: bytes | None
+    spent: bytes
+    received: bytes
+    at_ms: int
+
+
+class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
+    """A verified refund of a crosschain order (document 1, `refunds`)."""
+
+    chain_id: int
+    tx_hash: bytes
+    order_hash: bytes
+    token: bytes
+    amount: bytes
+    at_ms: int
+
+
+class AuctionRound(Row, frozen=True, array_like=True, gc=False):
+    """A closed round of an auction; `record` is what GET /v2/delta/auctions/{id} shows, as JSON."""
+
+    auction_id: int
+    order_hash: bytes
+    chain_id: int
+    opened_ms: int
+    closed_ms: int
+    winner: str | None
+    record: bytes
+
+
+class SolverBid(Row, frozen=True, array_like=True, gc=False):
+    """What one agent offered in a round, written when the round is closed."""
+
+    auction_id: int
+    agent: str
+    promised: bytes
+    simulated: bytes | None
+    outcome: str
+    at_ms: int
+
+
+class OrderEvent(Row, frozen=True, array_like=True, gc=False):
+    """One change of an order, as the log and the outbox have it.
+
+    Attributes:
+        surface: `delta` or `otc`.
+        owner: the order's owner or maker.
+        version: of the order after the change.
+        body: more of it, as JSON; may be empty.
+    """
+
+    surface: str
+    order_hash: bytes
+    shard: int
+    chain_id: int
+    owner: bytes
+    version: int
+    status: str
+    at_ms: int
+    body: bytes
+
+
+class Effect(Row, frozen=True, array_like=True, gc=False):
+    """Something to be done outside because of a transition; it is done again until it is finished.
+
+    Attributes:
+        key: `order hash:version:kind` (`effect_key`).
+        due_ms: not before.
+        state: INTENDED, DONE or FAILED.
+    """
+
+    key: str
+    order_hash: bytes
+    shard: int
+    kind: str
+    payload: bytes
+    created_ms: int
+    version: int
+    state: str
+    attempts: int
+    due_ms: int
+    updated_ms: int
+
+
+class ChainTx(Row, frozen=True, array_like=True, gc=False):
+    """A signed transaction, kept before it is broadcast.
+
+    Attributes:
+        raw: as broadcast.
+        fee_max_wei: amount, of a unit of gas.
+        effect_key: what it is for.
+        replaces: hash of the one with the same nonce that it was signed to replace.
+        status: SIGNED, SENT, MINED, FAILED, REPLACED or DROPPED.
+    """
+
+    tx_hash: bytes
+    chain_id: int
+    sender: bytes
+    nonce: int
+    raw: bytes
+    fee_max_wei: bytes
+    effect_key: str
+    replaces: bytes | None
+    created_ms: int
+    version: int
+    status: str
+    updated_ms: int
+    block_number: int | None
+    block_hash: bytes | None
+
+
+class ChainCursor(Row, frozen=True, array_like=True, gc=False):
+    """How far a chain was read; `ring` is msgpack of the last (number, hash) pairs."""
+
+    chain_id: int
+    version: int
+    block_number: int
+    block_hash: bytes
+    ring: bytes
+    updated_ms: int
+
+
+class NonceUsed(Row, frozen=True, array_like=True, gc=False):
+    """A nonce that the chain says is used or invalidated."""
+
+    chain_id: int
+    owner: bytes
+    nonce: bytes
+    tx_hash: bytes
+    block_number: int
+
+
+class Deposit(Row, frozen=True, array_like=True, gc=False):
+    """Native tokens that were deposited for an order."""
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    order_hash: bytes
+    amount: bytes
+    block_number: int
+
+
+class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
+    """A Delta route that was given out (choices.md 11)."""
+
+    digest: bytes
+    chain_id: int
+    expires_ms: int
+
+
+class PartnerRow(Row, frozen=True, array_like=True, gc=False):
+    """A registered partner that is not in the settings."""
+
+    name: str
+    created_ms: int
+    version: int
+    address: bytes
+    fee_bps: int
+    tier: str
+    updated_ms: int

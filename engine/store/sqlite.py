@@ -1,0 +1,336 @@
+"""The store's SQLite back end: one file, one writing connection, a transaction a batch.
+
+Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the disk. Readers have connections
+of their own and see whole batches.
+
+Source: storage.md, "What decides the design" 3, "Transactions".
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...config.errors import ConfigError, StoreError, StoreUnavailable
+from .backend import Lease
+from .migrate import Applied, migrations, pending
+from .prune import PRUNES
+from .queries import Query, by, render
+from .statements import compare_and_set, delete, insert
+from .tables import TABLES
+from .units import (
+    DONE,
+    Cas,
+    Conflict,
+    Drop,
+    Duplicate,
+    Fenced,
+    New,
+    Outcome,
+    Put,
+    Refused,
+    Unit,
+    values_of,
+)
+
+_BUSY_MS = 5_000
+_CACHE_KIB = 16_384
+_WAL_PAGES = 4_000
+_WRITERS_KEPT_MS = 7 * 24 * 3_600_000
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_outcomes = msgspec.msgpack.Decoder(list[Outcome]).decode
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write and sees what is committed."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=256
+    )
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+    """The rows of each query, all of one committed state. Raises as `Backend.read`."""
+    with _translated():
+        if len(queries) == 1:
+            return [_rows(connection, queries[0])]
+        connection.execute("BEGIN")
+        try:
+            return [_rows(connection, query) for query in queries]
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
+    """Apply what is missing; returns the names. ConfigError as `migrate.pending`."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+        "checksum TEXT NOT NULL, applied_ms INTEGER NOT NULL) STRICT"
+    )
+    left = pending(migrations("sqlite"), applied(connection))
+    for migration in left:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in _statements(migration.sql):
+                connection.execute(statement)
+            connection.execute(
+                "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
+                (migration.number, migration.name, migration.checksum, now_ms()),
+            )
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+    return [f"{migration.number:04}_{migration.name}" for migration in left]
+
+
+def applied(connection: sqlite3.Connection) -> list[Applied]:
+    """The migrations that the file has."""
+    there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone()
+    if not there:
+        return []
+    rows = connection.execute("SELECT number, name, checksum FROM schema_migration")
+    return [Applied(number, name, checksum) for number, name, checksum in rows]
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """The connection of the one process that writes; the file is made where there is none.
+
+    Raises:
+        ConfigError: it is no database, or cannot be opened.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+    except (sqlite3.Error, OSError) as error:
+        raise ConfigError("store.url", f"{path} cannot be opened: {error}") from None
+    return connection
+
+
+class SqliteBackend:
+    """`Backend` on one SQLite file.
+
+    Args:
+        path: the file; made where there is none.
+        now_ms: wall clock, Unix milliseconds.
+
+    Raises:
+        ConfigError: the file cannot be used, or its tables are not this program's.
+    """
+
+    def __init__(self, path: Path, now_ms: Callable[[], int]) -> None:
+        self._connection = open_for_writing(path)
+        self._now_ms = now_ms
+        try:
+            migrate(self._connection, now_ms)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise ConfigError("store.url", f"{path} cannot be migrated: {error}") from None
+        except BaseException:
+            self._connection.close()
+            raise
+        self._execute = self._connection.execute
+        self._epochs: dict[int, int] = {}
+
+    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
+        """See `Backend.apply`."""
+        with _translated():
+            before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
+            if before is not None and before[0] >= batch:
+                if before[0] > batch:
+                    raise StoreError(f"batch {batch} is older than the last one applied, {before[0]}")
+                return _decode_outcomes(before[1])
+            try:
+                with self._transaction():
+                    outcomes = [self._one(unit) for unit in units]
+                    self._remember(writer, batch, outcomes)
+            except _POISON:
+                with self._transaction():
+                    outcomes = [self._alone(unit) for unit in units]
+                    self._remember(writer, batch, outcomes)
+        return outcomes
+
+    def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        """See `Backend.read`."""
+        return read(self._connection, queries)
+
+    def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        """See `Backend.lease`."""
+        with _translated(), self._transaction():
+            self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
+            (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
+            self._execute(
+                "UPDATE shard SET holder = ?, epoch = epoch + 1, until_ms = ? WHERE number IN (SELECT number "
+                "FROM shard WHERE holder <> ? AND (holder = '' OR until_ms < ?) ORDER BY number LIMIT ?)",
+                (holder, now_ms + life_ms, holder, now_ms, max(0, count - held)),
+            )
+            mine = self._execute(
+                "SELECT number, epoch FROM shard WHERE holder = ? ORDER BY number", (holder,)
+            )
+            return [Lease(number, epoch) for number, epoch in mine]
+
+    def release(self, holder: str) -> None:
+        """See `Backend.release`."""
+        with _translated(), self._transaction():
+            self._execute("UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?", (holder,))
+
+    def prune(self, before_ms: int, count_max: int) -> int:
+        """See `Backend.prune`."""
+        with _translated(), self._transaction():
+            return sum(self._execute(sql, (before_ms, count_max)).rowcount for sql in PRUNES)
+
+    def close(self) -> None:
+        """See `Backend.close`."""
+        self._connection.close()
+
+    # --- One unit -----------------------------------------------------------------------------------
+
+    def _one(self, unit: Unit) -> Outcome:
+        """Make a unit's changes, in the transaction that is open. What decides alone needs no savepoint."""
+        if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
+            return Fenced(unit.fence.shard)
+        if unit.deciding < 2:
+            return self._changes(unit)
+        self._execute("SAVEPOINT unit")
+        outcome = self._changes(unit)
+        if outcome is not DONE:
+            self._execute("ROLLBACK TO unit")
+        self._execute("RELEASE unit")
+        return outcome
+
+    def _alone(self, unit: Unit) -> Outcome:
+        """As `_one`; a statement that fails refuses this unit only."""
+        self._execute("SAVEPOINT alone")
+        try:
+            outcome = self._one(unit)
+        except _POISON as error:
+            self._execute("ROLLBACK TO alone")
+            outcome = Refused(f"{type(error).__name__}: {error}")
+        self._execute("RELEASE alone")
+        return outcome
+
+    def _changes(self, unit: Unit) -> Outcome:
+        execute = self._execute
+        for change in unit.changes:
+            name = change.table
+            match change:
+                case Put():
+                    execute(insert(name, unless_there=False), values_of(change.row))
+                case Cas():
+                    set_values = (*change.values, *change.key, change.version)
+                    if not execute(compare_and_set(name), set_values).rowcount:
+                        return Conflict(name, self._by(name, 0, change.key))
+                case New():
+                    values = values_of(change.row)
+                    if not execute(insert(name, unless_there=True), values).rowcount:
+                        return self._duplicate(name, values)
+                case Drop():
+                    execute(delete(name), change.key)
+        return DONE
+
+    def _duplicate(self, name: str, values: tuple[Any, ...]) -> Duplicate:
+        table = TABLES[name]
+        by_column = dict(zip(table.columns, values, strict=True))
+        for number, unique in enumerate(table.unique):
+            row = self._by(name, number, tuple(by_column[column] for column in unique.columns))
+            if row is not None:
+                return Duplicate(name, number, row)
+        raise StoreError(f"{name}: a row was not inserted and is not there")
+
+    def _by(self, name: str, unique: int, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        rows = _rows(self._connection, by(TABLES[name], *values, unique=unique))
+        return rows[0] if rows else None
+
+    def _epoch(self, shard: int) -> int | None:
+        """One look per shard and transaction."""
+        if shard not in self._epochs:
+            row = self._execute("SELECT epoch FROM shard WHERE number = ?", (shard,)).fetchone()
+            self._epochs[shard] = row[0] if row else -1
+        return self._epochs[shard]
+
+    def _remember(self, writer: bytes, batch: int, outcomes: list[Outcome]) -> None:
+        """In the same transaction: the outcomes, for a writer that could not hear them."""
+        now_ms = self._now_ms()
+        self._execute(
+            "INSERT INTO writer (id, batch, outcomes, at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE "
+            "SET batch = excluded.batch, outcomes = excluded.outcomes, at_ms = excluded.at_ms",
+            (writer, batch, _encode(outcomes), now_ms),
+        )
+        if batch == 1:
+            self._execute("DELETE FROM writer WHERE at_ms < ?", (now_ms - _WRITERS_KEPT_MS,))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._epochs.clear()
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK")
+            raise
+
+
+# --- Words, rows, errors ------------------------------------------------------------------------------
+
+
+def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
+    return connection.execute(render(query, _words(query)), query.values).fetchall()
+
+
+def _words(query: Query) -> dict[str, str]:
+    return {
+        "tx": "(0 + 0)",
+        "settled": "TRUE",
+        "after": f"n > {query.after[1]:d}",
+        "as_of": f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE",
+        "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",
+        "now_otc_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM otc_order",
+    }
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script, which `executescript` would not keep in one transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+_POISON = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    sqlite3.DataError,
+    OverflowError,
+    TypeError,
+    KeyError,
+)
+"""A unit's own fault: the others of its batch are as good as before."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Errors of the database as the store's."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StoreUnavailable(f"the database cannot be used: {error}", retry_after_s=5) from error
+    except sqlite3.Error as error:
+        raise StoreError(f"the database failed: {error}") from error

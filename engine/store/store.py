@@ -1,0 +1,223 @@
+"""The store as the engine sees it: writes are batched, reads see what is committed.
+
+    write -> Batcher -> Link.apply -> database        one batch in flight; everything that waits is the next
+    read  -> Link.read
+
+`Link` is the way to the database: in this process (`InlineLink`), or a store process of its own
+(`process_link`). A write is answered once it is durable.
+"""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+import trio
+from msgspec import Struct
+
+from ...config.errors import StoreError, StoreUnavailable
+from .backend import Backend, Lease
+from .batcher import Batcher, BatcherStatistics
+from .queries import Query
+from .units import Outcome, Unit
+
+COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Upper bounds of the histogram of commit times."""
+
+
+class Link(Protocol):
+    """The way to one database. What fails raises StoreUnavailable, or StoreError where it is our bug."""
+
+    def prepare(self, unit: Unit) -> Any:
+        """The unit as `apply` wants it."""
+        ...
+
+    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+        """Write a batch; see `Backend.apply`. A batch whose outcome was lost is sent again by the link."""
+        ...
+
+    async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        """See `Backend.read`."""
+        ...
+
+    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        """See `Backend.lease`."""
+        ...
+
+    async def release(self, holder: str) -> None:
+        """See `Backend.release`."""
+        ...
+
+    async def prune(self, before_ms: int, count_max: int) -> int:
+        """See `Backend.prune`."""
+        ...
+
+
+class StoreStatistics(Struct, frozen=True):
+    """Counters of one store.
+
+    Attributes:
+        commits: how many commits took at most so long, by COMMIT_BOUNDS_S; the last counts the longer ones.
+        commit_s: seconds of all commits together, the way to the store and back included.
+        away: why nothing is taken now, or empty.
+    """
+
+    batcher: BatcherStatistics
+    commits: tuple[int, ...]
+    commit_s: float
+    away: str
+
+
+class Store:
+    """Durable state. `run` is its task.
+
+    Args:
+        link: the way to the database.
+        queue_max: writes that may wait.
+        batch_max: writes of one transaction.
+    """
+
+    def __init__(self, link: Link, *, queue_max: int, batch_max: int) -> None:
+        self._link = link
+        self._batcher = Batcher(queue_max, batch_max)
+        self._work = trio.lowlevel.ParkingLot()
+        self._idle = trio.lowlevel.ParkingLot()
+        self._changed = trio.Event()
+        self._commits = [0] * (len(COMMIT_BOUNDS_S) + 1)
+        self._commit_s = 0.0
+
+    async def write(self, unit: Unit) -> Outcome:
+        """Write a unit; returns once its outcome is durable. Cancelling leaves the unit on its way.
+
+        Raises:
+            StoreFull: too many writes wait; nothing was queued.
+            StoreUnavailable: the store is away, its disk full or read-only. It was not written, or, if the
+                store was lost meanwhile, nobody can say: submit again, which is safe.
+        """
+        ticket = self._batcher.add(self._link.prepare(unit))
+        self._work.unpark()
+        task = trio.lowlevel.current_task()
+        ticket.wake = lambda: trio.lowlevel.reschedule(task)
+
+        def leave(_: Any) -> trio.lowlevel.Abort:
+            ticket.wake = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(leave)
+        if ticket.error is not None:
+            raise ticket.error
+        if ticket.outcome is None:
+            raise StoreError("a write ended without an outcome")
+        return ticket.outcome
+
+    async def read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
+        """The rows of each query, all of one committed state."""
+        return await self._link.read(queries)
+
+    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        """See `Backend.lease`."""
+        return await self._link.lease(holder, count, now_ms, life_ms)
+
+    async def release(self, holder: str) -> None:
+        """See `Backend.release`."""
+        await self._link.release(holder)
+
+    async def prune(self, before_ms: int, count_max: int) -> int:
+        """See `Backend.prune`."""
+        return await self._link.prune(before_ms, count_max)
+
+    async def changed(self) -> None:
+        """Wait until something was written here since the call."""
+        await self._changed.wait()
+
+    async def drained(self) -> None:
+        """Wait until every write so far has its outcome."""
+        while not self._batcher.is_empty:
+            await self._idle.park()
+
+    def lose(self, error: StoreUnavailable) -> None:
+        """The link says that the store is away: writes end at once from now on."""
+        self._batcher.lose(error)
+
+    def recover(self) -> None:
+        """The link says that the store is back."""
+        self._batcher.recover()
+
+    def announce(self) -> None:
+        """Wake who waits for changes: somebody else wrote something."""
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
+
+    def statistics(self) -> StoreStatistics:
+        """Counters and present sizes."""
+        away = self._batcher.away
+        return StoreStatistics(
+            self._batcher.statistics(), tuple(self._commits), self._commit_s, away.detail if away else ""
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Write batch after batch until cancelled; who still waits then is told that the store is away."""
+        batcher = self._batcher
+        task_status.started()
+        try:
+            while True:
+                if not batcher.has_work:
+                    self._idle.unpark_all()
+                    await self._work.park()
+                    continue
+                units = batcher.take()
+                began = perf_counter()
+                try:
+                    outcomes = await self._link.apply(batcher.number, units)
+                except StoreError as error:
+                    batcher.fail(error)
+                    continue
+                self._count(perf_counter() - began)
+                batcher.settle(outcomes)
+                self.announce()
+        finally:
+            ended = StoreUnavailable("the store is closed")
+            batcher.lose(ended)
+            batcher.fail(ended)
+            self._idle.unpark_all()
+
+    def _count(self, took_s: float) -> None:
+        bucket = next((n for n, bound in enumerate(COMMIT_BOUNDS_S) if took_s <= bound), -1)
+        self._commits[bucket] += 1
+        self._commit_s += took_s
+
+
+class InlineLink:
+    """The database in this process: for tests, whose clock stands still while it works."""
+
+    def __init__(self, backend: Backend, writer: bytes) -> None:
+        self._backend = backend
+        self._writer = writer
+
+    def prepare(self, unit: Unit) -> Unit:
+        """As it is."""
+        return unit
+
+    async def apply(self, number: int, units: Sequence[Unit]) -> list[Outcome]:
+        """See `Backend.apply`."""
+        await trio.lowlevel.checkpoint()
+        return self._backend.apply(self._writer, number, units)
+
+    async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        """See `Backend.read`."""
+        await trio.lowlevel.checkpoint()
+        return self._backend.read(queries)
+
+    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        """See `Backend.lease`."""
+        await trio.lowlevel.checkpoint()
+        return self._backend.lease(holder, count, now_ms, life_ms)
+
+    async def release(self, holder: str) -> None:
+        """See `Backend.release`."""
+        await trio.lowlevel.checkpoint()
+        self._backend.release(holder)
+
+    async def prune(self, before_ms: int, count_max: int) -> int:
+        """See `Backend.prune`."""
+        await trio.lowlevel.checkpoint()
+        return self._backend.prune(before_ms, count_max)

@@ -1,0 +1,139 @@
+"""The store's tables as data: from them both dialects' statements follow. The DDL is in `migrations/`.
+
+New    insert, unless one of `unique` is there already
+Cas    rewrite the `mutable` columns of the row with a key and version, and count the version up
+Put    insert; where `repeatable`, one that is there already is left as it is
+Drop   delete by key; none is as good
+"""
+
+from msgspec import Struct
+from msgspec.structs import fields
+
+from .rows import (
+    AuctionRound,
+    ChainCursor,
+    ChainTx,
+    DeltaFill,
+    DeltaOrder,
+    DeltaRefund,
+    Deposit,
+    Document,
+    Effect,
+    IssuedRoute,
+    NonceUsed,
+    OrderEvent,
+    OtcOrder,
+    PartnerRow,
+    Row,
+    SolverBid,
+)
+
+
+class Unique(Struct, frozen=True):
+    """Columns that no two rows share, among the rows of which `where` (SQL of both dialects) holds."""
+
+    columns: tuple[str, ...]
+    where: str = ""
+
+
+class Table(Struct, frozen=True):
+    """One table.
+
+    Attributes:
+        row: its columns are the fields, in this order; what the database fills in (`seq`, `n`, `tx`) is not
+            among them.
+        unique: the key first; empty for a log.
+        mutable: what a Cas rewrites, in this order; `version` is not among them.
+        repeatable: a row is known by its key, so that putting it twice is putting it once.
+    """
+
+    name: str
+    row: type[Row]
+    unique: tuple[Unique, ...] = ()
+    mutable: tuple[str, ...] = ()
+    repeatable: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(field.name for field in fields(self.row))
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that a row is known by."""
+        return self.unique[0].columns
+
+
+HOLDS_NONCE = "status NOT IN ('CANCELLED', 'EXPIRED', 'FAILED')"
+"""The nonce of such an order may not be signed again (choices.md 28)."""
+
+_HASH = Unique(("order_hash",))
+_LOG = Unique(("chain_id", "block_hash", "tx_hash", "log_index"))
+
+DELTA_ORDER = Table(
+    "delta_order",
+    DeltaOrder,
+    (_HASH, Unique(("chain_id", "owner", "nonce"), HOLDS_NONCE)),
+    ("status", "updated_ms", "spent", "received", "is_final"),
+)
+DELTA_DOCUMENT = Table("delta_document", Document, (_HASH,))
+DELTA_FILL = Table("delta_fill", DeltaFill, (_LOG,), repeatable=True)
+DELTA_REFUND = Table(
+    "delta_refund", DeltaRefund, (Unique(("chain_id", "tx_hash", "order_hash")),), repeatable=True
+)
+AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id",)),))
+SOLVER_BID = Table("solver_bid", SolverBid, (Unique(("auction_id", "agent")),))
+OTC_ORDER = Table(
+    "otc_order",
+    OtcOrder,
+    (_HASH,),
+    (
+        "status",
+        "updated_ms",
+        "remaining",
+        "maker_balance",
+        "reserved",
+        "swappable",
+        "transaction_hash",
+        "is_final",
+    ),
+)
+OTC_DOCUMENT = Table("otc_document", Document, (_HASH,))
+ORDER_EVENT = Table("order_event", OrderEvent)
+EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due_ms", "updated_ms"))
+CHAIN_TX = Table(
+    "chain_tx", ChainTx, (Unique(("tx_hash",)),), ("status", "updated_ms", "block_number", "block_hash")
+)
+CHAIN_CURSOR = Table(
+    "chain_cursor",
+    ChainCursor,
+    (Unique(("chain_id",)),),
+    ("block_number", "block_hash", "ring", "updated_ms"),
+)
+NONCE_USED = Table("nonce_used", NonceUsed, (Unique(("chain_id", "owner", "nonce")),), repeatable=True)
+DEPOSIT = Table("deposit", Deposit, (_LOG,), repeatable=True)
+ISSUED_ROUTE = Table("issued_route", IssuedRoute, (Unique(("digest",)),), repeatable=True)
+PARTNER = Table("partner", PartnerRow, (Unique(("name",)),), ("address", "fee_bps", "tier", "updated_ms"))
+
+TABLES = {
+    table.name: table
+    for table in (
+        DELTA_ORDER,
+        DELTA_DOCUMENT,
+        DELTA_FILL,
+        DELTA_REFUND,
+        AUCTION_ROUND,
+        SOLVER_BID,
+        OTC_ORDER,
+        OTC_DOCUMENT,
+        ORDER_EVENT,
+        EFFECT,
+        CHAIN_TX,
+        CHAIN_CURSOR,
+        NONCE_USED,
+        DEPOSIT,
+        ISSUED_ROUTE,
+        PARTNER,
+    )
+}
+"""name -> table: everything that a unit may write."""
