@@ -32,6 +32,7 @@ from .maker import MakerSettings
 from .partners import DEFAULT_TIER, Partner, Tier
 from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
+from .store import StoreSettings
 from .tokens import Token
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
@@ -110,6 +111,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         auth: credentials of those who sign their requests.
         route_seal_keys: the first seals routes, all are checked.
         server: where a role listens.
+        store: what orders and events are kept in.
         maker: the market maker's role.
     """
 
@@ -123,6 +125,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     auth: AuthSettings = AuthSettings()
     route_seal_keys: tuple[Secret, ...] = ()
     server: ServerSettings = ServerSettings()
+    store: StoreSettings = StoreSettings()
     maker: MakerSettings | None = None
 
 

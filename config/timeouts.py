@@ -41,3 +41,14 @@ SOURCE_PAUSE_S_MAX = 30.0
 CLOCK_LOOK_S = 1.0  # between two looks at the system's clock
 CLOCK_STEP_S_MAX = 5.0  # by which it may leave the process's own
 GC_FREEZE_AFTER_S = 2.0
+
+# --- Store -----------------------------------------------------------------------------------------
+STORE_LEASE_S = 10.0  # a shard stays its holder's without being renewed
+STORE_OUTCOME_S = 15.0  # for the outcome of a batch, a restart of the store process included
+STORE_OPEN_S = 30.0  # for a store process to open and migrate its database
+STORE_READ_S = 10.0
+STORE_PAUSE_S = 0.1  # before a store process that died is started again; doubles
+STORE_PAUSE_S_MAX = 5.0
+STORE_END_S = 10.0  # for a store process to end after its socket was closed
+FOLLOW_LOOK_S = 1.0  # between two looks for events when nobody announces any
+PRUNE_EVERY_S = 60.0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cambist.config.server import ServerSettings
+from cambist.config.store import StoreSettings
 from cambist.config.settings import parse_settings
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,7 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
     assert settings.chains[1].rfq_domain_name == "AUGUSTUS RFQ"
     assert len(settings.auth.domains["venue"].keys) == 2
     assert settings.server == ServerSettings()
+    assert settings.store == StoreSettings()
 
 
 def test_every_choice_in_the_code_is_collected() -> None:
