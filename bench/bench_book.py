@@ -135,16 +135,31 @@ def bench_apply_fresh_decimal(benchmark: Any) -> None:
 
 
 def bench_apply_half_the_levels_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another amount: half of the prices' memo, none of the amounts'."""
+    """Every other level of both sides gets another price and amount, so no column was seen before."""
+    _apply_changes(benchmark, change_prices=True)
+
+
+def bench_apply_half_the_amounts_changed(benchmark: Any) -> None:
+    """Every other level of both sides gets another amount; all columns of prices are remembered."""
+    _apply_changes(benchmark, change_prices=False)
+
+
+def _apply_changes(benchmark: Any, *, change_prices: bool) -> None:
     numbers = random.Random(0)
     grid = decode_grid(GRIDS[0])
     state: list[tuple[PriceGrid, Book]] = [(grid, apply(grid))]
 
     def following() -> tuple[tuple[PriceGrid, tuple[PriceGrid, Book]], dict[str, Any]]:
         sides = msgspec.json.decode(GRIDS[0])
-        for levels in sides.values():
-            for at in range(0, len(levels), 2):
-                levels[at][1] = f"{numbers.randint(0, 99)}.{numbers.randint(0, 999_999):06}"
+        for name, levels in sides.items():
+            best, step = int(levels[0][0].replace(".", "")), 100 if name == "asks" else -100
+            for at, level in enumerate(levels):
+                changes = at % 2 == 0
+                if changes:
+                    level[1] = f"{numbers.randint(0, 99)}.{numbers.randint(0, 999_999):06}"
+                if change_prices:  # by less than a step, so levels stay in order
+                    ticks = best + step * (at + 1) + numbers.randint(0, 99) * changes
+                    level[0] = f"{ticks // 10_000}.{ticks % 10_000:04}"
         return (decode_grid(msgspec.json.encode(sides)), state[0]), {}
 
     def apply_next(grid: PriceGrid, previous: tuple[PriceGrid, Book]) -> None:

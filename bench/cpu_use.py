@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 _PROCESSES = Path("/proc")
-_MOMENT_S = 0.5
+_SAMPLE_S = 0.5  # what is measured is use over time, in ticks of 10 ms: so much of it has to pass
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -79,15 +79,16 @@ class CpuUse:
             return None
         ours = sum(after.ours.values()) - sum(before.ours.values())
         hidden = after.system - before.system - ours
-        return max(after.others - before.others, hidden, 0.0) / (after.at - before.at)
+        seconds = after.at - before.at
+        return max(after.others - before.others, hidden, 0.0) / seconds if seconds else 0.0
 
 
 def await_quiet(foreign_max: float, patience_s: float) -> bool:
-    """Wait until the machine has been quiet for a moment; False when patience is over before."""
+    """Wait until a sample of the machine's use was quiet; False when patience is over before."""
     ends = time.perf_counter() + patience_s
     while True:
         use = CpuUse(())
-        time.sleep(_MOMENT_S)
+        time.sleep(_SAMPLE_S)
         use.end()
         if use.foreign is None or use.foreign <= foreign_max:
             return True

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
-import uvloop
 
 from bench.cpu_use import CpuUse
 from bench.firm_check import fault, nonce
@@ -80,9 +79,10 @@ class Load:
     """What the connections of one measurement share.
 
     Attributes:
-        window: when answers count, in seconds of the performance counter.
+        window: when what counts was asked, in seconds of the performance counter: an answer that comes behind
+            it is one of the slowest.
         answers: (number, body) of all.
-        latencies: seconds, of the answers within the window.
+        latencies: seconds, of what was due within the window.
         outstanding: requests without an answer yet.
         stopping: nothing more is sent.
     """
@@ -148,7 +148,7 @@ class Client(asyncio.Protocol):
                 now = time.perf_counter()
                 load.outstanding -= 1
                 load.answers.append((number, body))
-                if load.window[0] <= now < load.window[1]:
+                if load.window[0] <= due < load.window[1]:
                     load.latencies.append(now - due)
                 if status != 200:
                     load.fail(f"request {number} was answered {status}: {body[:200]!r}")
@@ -201,7 +201,8 @@ def rest(client: Client) -> None:
 async def open_loop(load: Load, clients: list[Client], rate: float, until: float) -> None:
     """Send what is due, on time: the core is ours, so the loop spins instead of sleeping.
 
-    What finds no idle connection is sent as soon as there is one, and has been late since it was due.
+    What finds no idle connection is sent as soon as there is one, and has been late since it was due. All
+    that was due before `until` is sent, though a stall may put it off for PATIENCE_S.
     """
     loop = asyncio.get_running_loop()
     load.idle.extend(clients)
@@ -212,11 +213,11 @@ async def open_loop(load: Load, clients: list[Client], rate: float, until: float
     def turn() -> None:
         nonlocal sent
         now = time.perf_counter()
-        if now >= until or load.stopping:
+        due = begin + sent / rate
+        if due >= until or now >= until + PATIENCE_S or load.stopping:
             done.set()
             return
-        due = begin + sent / rate
-        while due <= now and load.idle:
+        while due <= min(now, until) and load.idle:
             try:
                 load.idle.popleft().ask(due)
             except CorpusSpent as error:
@@ -328,5 +329,7 @@ def options() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    import uvloop
+
     chosen = options().parse_args()
     sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(measure(chosen))))

@@ -113,7 +113,7 @@ def _measure_once(work: str, client: str, number: int, peer: Peer, port: int, pi
     )
 
 
-def ratios(rows: Sequence[Row], work: str) -> list[float]:
+def ratios(rows: Sequence[Row], work: str) -> Rounds:
     """Our rate to that of picows, of each round in which both were quiet; of all rounds if none was."""
     rounds: dict[int, dict[str, Row]] = {}
     for row in rows:
@@ -122,18 +122,19 @@ def ratios(rows: Sequence[Row], work: str) -> list[float]:
     is_quiet = [
         all((row.foreign_core or 0) <= FOREIGN_MAX for row in both.values()) for both in rounds.values()
     ]
-    return [
+    values = [
         both[OURS].rate / both[PICOWS].rate
         for both, quiet in zip(rounds.values(), is_quiet, strict=True)
         if quiet or not any(is_quiet)
     ]
+    return Rounds(tuple(values), not any(is_quiet))
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
     """By metric of budgets.toml."""
     return {
-        "websocket_book": Rounds(tuple(ratios(rows, BOOK))),
-        "websocket_receive": Rounds(tuple(ratios(rows, RECEIVE))),
+        "websocket_book": ratios(rows, BOOK),
+        "websocket_receive": ratios(rows, RECEIVE),
     }
 
 
@@ -151,7 +152,7 @@ def table(rows: Sequence[Row]) -> Table:
                 client,
                 f"{median(row.rate for row in mine):,.0f}",
                 f"{cpu[client]:.2f}",
-                f"{median(ratios(rows, work)):.3f}" if client == OURS else "",
+                f"{median(ratios(rows, work).values):.3f}" if client == OURS else "",
                 f"{cpu[PICOWS] / cpu[OURS]:.3f}" if client == OURS else "",
                 f"{median(row.foreign_core or 0 for row in mine):.2f}",
             )

@@ -1,6 +1,6 @@
 """`cambist maker check`: does a market maker conform to document 3?
 
-Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all.
+Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all, 130 stopped.
 """
 
 import os
@@ -27,7 +27,7 @@ from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
 from ..conformance.run import RunReport, check_maker
 
-FAULTS_FOUND, WRONG_USAGE, UNREACHABLE = 1, 2, 3
+FAULTS_FOUND, WRONG_USAGE, UNREACHABLE, STOPPED = 1, 2, 3, 130
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
 
 
@@ -113,7 +113,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
     type=click.FloatRange(0, 60),
     default=0.0,
     show_default=True,
-    help="Seconds before every request, for a maker that limits the rate.",
+    help="Seconds after every answer, for a maker that limits the rate.",
 )
 @click.option(
     "--run-timeout",
@@ -125,7 +125,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is random.")
 @click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="PEM file of certificates to trust.")
 @click.option("--json", "json_path", type=_FILE, help="Write the report as JSON; - for standard output.")
-@click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML.")
+@click.option("--junit", "junit_path", type=_FILE, help="Write the report as JUnit XML; as --json.")
 @click.pass_context
 def check(
     ctx: click.Context,
@@ -140,7 +140,7 @@ def check(
     """Judge the market maker at URL, its base URL for one chain, by sending what a service sends and worse.
 
     About 300 requests, a few megabytes among them, and some 250 firm quotes. Exit status: 0 it conforms,
-    1 faults were found, 2 wrong usage, 3 it could not be reached.
+    1 faults were found, 2 wrong usage, 3 it could not be reached, 130 stopped by Ctrl-C.
 
     \b
     cambist maker check https://maker.example/1 --chain-id 1 --rfq-contract 0x... \\
@@ -153,18 +153,21 @@ def check(
         raise click.UsageError("missing the maker's URL", ctx)
     try:
         options = _options(url, settings)
+        if json_path and json_path == junit_path:
+            raise ConfigError("--json, --junit", "name two files: each report fills its own")
         json_file, junit_file = _opened(json_path), _opened(junit_path)  # before a run that would be lost
         report = _run(options)
+        print_report(report, _console(sys.stderr if "-" in (json_path, junit_path) else sys.stdout))
+        _write(json_path, json_file, to_json(report))
+        _write(junit_path, junit_file, to_junit(report))
     except Unreachable as error:
         click.echo(f"Error: the maker cannot be reached: {error.detail}", err=True)
         ctx.exit(UNREACHABLE)
     except CambistError as error:
         raise click.UsageError(error.detail, ctx) from None
-    for file, written in ((json_file, to_json), (junit_file, to_junit)):
-        if file is not None:
-            with file:
-                file.write(written(report))
-    print_report(report, _console(sys.stderr if json_path == "-" else sys.stdout))
+    except KeyboardInterrupt:
+        click.echo("Error: stopped before the end: there is no report", err=True)
+        ctx.exit(STOPPED)
     ctx.exit(0 if report.conforms else FAULTS_FOUND)
 
 
@@ -180,6 +183,21 @@ def _opened(path: str | None) -> IO[bytes] | None:
         return click.open_file(path, "wb")
     except OSError as error:
         raise ConfigError(path, f"cannot be written: {error.strerror}") from None
+
+
+def _write(path: str | None, file: IO[bytes] | None, report: bytes) -> None:
+    """Fill it and close it.
+
+    Raises:
+        ConfigError: it cannot be written, after all.
+    """
+    if file is None:
+        return
+    try:
+        with file:
+            file.write(report)
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be written: {error.strerror}") from None
 
 
 def _console(file: IO[str]) -> Console:
@@ -267,4 +285,9 @@ def _run(options: CheckOptions) -> RunReport:
         def on_progress(stage: str, judged: int, selected: int) -> None:
             bar.update(task, description=stage, completed=judged, total=selected)
 
-        return check_maker(options, now_ms=_now_ms, on_progress=on_progress)
+        try:
+            return check_maker(options, now_ms=_now_ms, on_progress=on_progress)
+        except BaseExceptionGroup as group:  # as an interrupt comes out of tasks
+            if group.split(KeyboardInterrupt)[1] is None:
+                raise KeyboardInterrupt from None
+            raise

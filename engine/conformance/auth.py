@@ -7,7 +7,7 @@ Source: document 3, "Authentication".
 Choice: stale is 60 s, twice the tolerance of "about 30 seconds"; 25 s either way must pass.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -72,6 +72,7 @@ class Target(Struct, frozen=True):
 
 
 Headers = dict[str, str]
+Clock = Callable[[], int]  # milliseconds since the Unix epoch
 
 
 class Tampering(Struct, frozen=True):
@@ -108,25 +109,31 @@ def unsigned(target: Target) -> Iterator[Tampering]:
         yield Tampering("auth.unsigned", "POST /firm without headers", target.firm, {}, names="X-AUTH-")
 
 
-def tamperings(credentials: Credentials, target: Target, now_ms: int) -> Iterator[Tampering]:
-    """Every way to sign wrongly, and the two ways to be just in time."""
+def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
+    """Every way to sign wrongly, and the two ways to be just in time.
+
+    Guarantees: each is signed at the time when it is taken from the iterator, so that a slow maker is asked
+    at the times that the cases name.
+    """
     prices = target.get("prices")
-    right = sign(credentials, prices, now_ms)
     for header in HEADERS:
+        right = sign(credentials, prices, now_ms())
         short = {name: value for name, value in right.items() if name != header}
         yield Tampering("auth.missing-header", f"without {header}", prices, short, names=header)
     yield from _wrong_credentials(credentials, prices, now_ms)
     yield from _wrong_times(credentials, prices, now_ms)
     yield from _wrong_payloads(credentials, target, now_ms)
-    upper = right | {SIGNATURE_HEADER: right[SIGNATURE_HEADER].upper()}
-    yield Tampering("auth.upper-case", "the signature in upper case", prices, upper, names=SIGNATURE_HEADER)
-    forged = right | {SIGNATURE_HEADER: "00" * 32}
-    yield Tampering("auth.wrong-secret", "a signature of zeros", prices, forged, names=SIGNATURE_HEADER)
-    empty = right | {SIGNATURE_HEADER: ""}
-    yield Tampering("auth.missing-header", "an empty signature", prices, empty, names=SIGNATURE_HEADER)
+    for check, what, change in (
+        ("upper-case", "the signature in upper case", str.upper),
+        ("wrong-secret", "a signature of zeros", lambda signature: "0" * len(signature)),
+        ("missing-header", "an empty signature", lambda _: ""),
+    ):
+        right = sign(credentials, prices, now_ms())
+        wrong = right | {SIGNATURE_HEADER: change(right[SIGNATURE_HEADER])}
+        yield Tampering(f"auth.{check}", what, prices, wrong, names=SIGNATURE_HEADER)
 
 
-def _wrong_credentials(credentials: Credentials, prices: Plain, now_ms: int) -> Iterator[Tampering]:
+def _wrong_credentials(credentials: Credentials, prices: Plain, now_ms: Clock) -> Iterator[Tampering]:
     domain, access_key, secret = credentials.domain, credentials.access_key, credentials.secret
     for check, what, wrong, names in (
         ("wrong-secret", "another secret", Credentials(domain, access_key, secret + b"x"), SIGNATURE_HEADER),
@@ -138,34 +145,35 @@ def _wrong_credentials(credentials: Credentials, prices: Plain, now_ms: int) -> 
         ),
         ("wrong-domain", "another domain", Credentials("wrong-domain", access_key, secret), DOMAIN_HEADER),
     ):
-        yield Tampering(f"auth.{check}", what, prices, sign(wrong, prices, now_ms), names=names)
+        yield Tampering(f"auth.{check}", what, prices, sign(wrong, prices, now_ms()), names=names)
 
 
-def _wrong_times(credentials: Credentials, prices: Plain, now_ms: int) -> Iterator[Tampering]:
+def _wrong_times(credentials: Credentials, prices: Plain, now_ms: Clock) -> Iterator[Tampering]:
     for check, what, shift_ms, accepted in (
         ("stale", "signed 60 s ago", -STALE_MS, False),
         ("future", "signed 60 s ahead", STALE_MS, False),
         ("within-tolerance", "signed 25 s ago", -WITHIN_MS, True),
         ("within-tolerance", "signed 25 s ahead", WITHIN_MS, True),
     ):
-        headers = sign(credentials, prices, now_ms + shift_ms)
+        headers = sign(credentials, prices, now_ms() + shift_ms)
         yield Tampering(f"auth.{check}", what, prices, headers, accepted, TIMESTAMP_HEADER)
-    seconds = sign(credentials, prices, now_ms // 1000)
+    seconds = sign(credentials, prices, now_ms() // 1000)
     yield Tampering("auth.timestamp-unit", "seconds, not ms", prices, seconds, names=TIMESTAMP_HEADER)
-    words = sign(credentials, prices, now_ms) | {
+    words = sign(credentials, prices, now_ms()) | {
         TIMESTAMP_HEADER: "now",
         SIGNATURE_HEADER: HmacKey(credentials.secret).hex_digest(f"nowGET{prices.target}".encode()),
     }
     yield Tampering("auth.timestamp-text", "no number", prices, words, names=TIMESTAMP_HEADER)
-    moved = sign(credentials, prices, now_ms) | {TIMESTAMP_HEADER: str(now_ms + 1)}
+    at_ms = now_ms()
+    moved = sign(credentials, prices, at_ms) | {TIMESTAMP_HEADER: str(at_ms + 1)}
     yield Tampering("auth.timestamp-unsigned", "not the one signed", prices, moved, names=SIGNATURE_HEADER)
 
 
-def _wrong_payloads(credentials: Credentials, target: Target, now_ms: int) -> Iterator[Tampering]:
+def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
     prices, pairs = target.get("prices"), target.get("pairs")
 
     def case(check: str, what: str, signed: Plain, sent: Plain, *, accepted: bool = False) -> Tampering:
-        headers = sign(credentials, signed, now_ms)
+        headers = sign(credentials, signed, now_ms())
         return Tampering(f"auth.{check}", what, sent, headers, accepted, SIGNATURE_HEADER, accepted)
 
     queried = Plain("GET", f"{prices.target}?cambist=check")

@@ -233,7 +233,7 @@ def judge_answer(
     extra = sorted(document.value.keys() - {"order", "message"}) + sorted(order.keys() - FIRM_KEYS)
     yield judged("firm.one-key", not extra, where, "documented keys only", Said(", ".join(extra)))
     bad = _bad_member(order)
-    expected = "nine members: amounts as strings of digits, expiry a number, addresses 0x"
+    expected = "nine members: amounts as strings of digits, expiry an integer, addresses 0x"
     yield judged("firm.order-form", not bad, where, expected, Said(bad))
     if not bad:
         yield Quoted(asking, exchange, order)
@@ -271,7 +271,7 @@ def _bad_member(order: Mapping[str, Any]) -> str:
         return error.detail
     expiry = order["expiry"]
     if not isinstance(expiry, int) or isinstance(expiry, bool) or not 0 <= expiry < 1 << 128:
-        return f"expiry is no whole number: {expiry!r:.40}"
+        return f"expiry: expected a JSON integer, without fraction or exponent, got {expiry!s:.40}"
     return "" if isinstance(order["signature"], str) else "signature is no string"
 
 

@@ -5,6 +5,8 @@ an order would be signed for what nobody can have meant, and a success without o
 
 Source: document 3, "POST /firm request body": "All other failures return an error response".
 Choice: amounts are digits alone; what some parsers forgive (`1_000`, ` 1 `, `0x10`, `1e3`) must be refused.
+Choice: it is advice to refuse what JSON readers of common languages pass over in a body that is sound: text
+    behind the object (Go's decoder), invalid UTF-8 in a member that is ignored (Go, JavaScript, Rust).
 """
 
 from collections.abc import Callable, Iterator
@@ -108,7 +110,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
     yield Spoiled("refuse.over-depth", "ten times the depth", msgspec.json.encode(over))
     raw = good.raw
     yield Spoiled("refuse.malformed-json", "JSON cut short", raw[:-1])
-    yield Spoiled("refuse.malformed-json", "text behind the JSON", raw + b"}")
+    yield Spoiled("refuse.text-behind", "text behind the JSON", raw + b"}")
     yield Spoiled("refuse.malformed-json", "a word", b"firm")
     yield Spoiled("refuse.empty-body", "no body", b"")
     yield Spoiled("refuse.not-an-object", "an array", b"[" + raw + b"]")

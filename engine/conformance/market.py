@@ -253,7 +253,10 @@ class Range(Struct, frozen=True):
 
 
 def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount: int) -> Range | None:
-    """The computed amount on both grids; None where either does not hold `amount`."""
+    """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
+
+    Choice: where the other amount rounds to zero a maker may refuse, for amounts are above zero.
+    """
     found = [_walk(market, pair_id, leg, amount) for market in (before, after)]
     amounts = [other for other in found if other is not None]
     if len(amounts) < 2:
@@ -264,7 +267,7 @@ def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount
 def _walk(market: Market, pair_id: str, leg: Leg, amount: int) -> int | None:
     book = market.books.get(pair_id)
     ladder = book.side(leg) if book is not None else None
-    return None if ladder is None else leg.walk(ladder, amount)
+    return None if ladder is None else leg.walk(ladder, amount) or None
 
 
 def deviation_bps(quoted: int, expected: Range) -> Fraction:

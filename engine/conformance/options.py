@@ -54,6 +54,7 @@ def read_place(url: str, field: str, schemes: tuple[str, ...]) -> Place:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # as name look-up will: no label empty or over 63 characters
     except ValueError as error:
         raise ConfigError(field, f"{expected}: {error}") from None
     scheme = parts.scheme.lower()
@@ -83,7 +84,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         quotes, connections: of the load; 0 quotes leave it out.
         watch_s: how long updates of the socket are watched.
         timeout_s: for one answer.
-        pause_s: before every request, for makers that limit the rate.
+        pause_s: after every answer, for makers that limit the rate.
         run_timeout_s: for everything.
         authorities: PEM file of certificates to trust.
     """

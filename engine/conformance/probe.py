@@ -64,8 +64,6 @@ class Line:
             headers: instead of the signed ones.
         """
         probe = self._probe
-        if probe.pause_s:
-            await trio.sleep(probe.pause_s)
         sent_ms, started = probe.now_ms(), trio.current_time()
         fields = dict(_JSON) | dict(probe.signed(method, target, body) if headers is None else headers)
         if body or method == "POST":
@@ -85,6 +83,7 @@ class Line:
             await self._drop()
         latency_ms = (trio.current_time() - started) * 1000
         probe.requests += 1
+        await trio.sleep(probe.pause_s)  # behind the answer: what was just signed is not held back
         return Exchange(
             method=method,
             target=target,
@@ -148,10 +147,11 @@ class Probe:
         now_ms: wall clock.
         signer: signs what is sent; None sends it unsigned.
         authorities: PEM file of certificates to trust.
-        pause_s: before every request.
+        pause_s: after every answer.
 
     Attributes:
         requests: how many were sent.
+        send: as `Line.send`, on the connection kept for it.
     """
 
     def __init__(
@@ -172,6 +172,7 @@ class Probe:
         self.tls: ssl.SSLContext | None = client_tls(authorities) if place.is_tls else None
         self._signer = signer
         self._line = Line(self)
+        self.send = self._line.send
 
     async def __aenter__(self) -> Self:
         return self
@@ -209,23 +210,20 @@ class Probe:
         """Signed GET of a path below the base URL."""
         return await self._line.send("GET", f"{self.place.path}/{resource}")
 
-    async def send(
+    async def raw(
         self,
-        method: str,
-        target: str,
-        body: bytes = b"",
-        headers: Mapping[str, str] | None = None,
-        content_type: str = "application/json",
-    ) -> Exchange:
-        """As `Line.send`, on the connection kept for it."""
-        return await self._line.send(method, target, body, headers, content_type)
-
-    async def raw(self, payload: bytes, until: Callable[[bytes], bool], bound_s: float) -> RawAnswer:
+        payload: bytes,
+        until: Callable[[bytes], bool],
+        bound_s: float,
+        *,
+        piece_bytes: int | None = None,
+    ) -> RawAnswer:
         """Send bytes as they are on a connection of their own, and read on.
 
         Args:
             until: what was read is enough.
             bound_s: after this what was read has to do.
+            piece_bytes: how many are sent at a time; all at once unless given.
         """
         data = bytearray()
         closed = False
@@ -233,7 +231,7 @@ class Probe:
         with trio.move_on_after(bound_s):
             try:
                 async with self.holding(b"") as stream, trio.open_nursery() as nursery:
-                    nursery.start_soon(_push, stream, payload)
+                    nursery.start_soon(_push, stream, payload, piece_bytes)
                     while not until(bytes(data)) and len(data) < _RAW_BYTES_MAX:
                         received = await stream.receive_some(_READ_BYTES)
                         if not received:
@@ -261,31 +259,13 @@ class Probe:
         finally:
             await trio.aclose_forcefully(stream)
 
-    async def trickle(self, payload: bytes, until: Callable[[bytes], bool], bound_s: float) -> RawAnswer:
-        """As `raw`, byte by byte."""
-        data = bytearray()
-        closed = False
-        with trio.move_on_after(bound_s):
-            try:
-                async with self.holding(b"") as stream:
-                    for at in range(len(payload)):
-                        await stream.send_all(payload[at : at + 1])
-                    while not until(bytes(data)):
-                        received = await stream.receive_some(_READ_BYTES)
-                        if not received:
-                            closed = True
-                            break
-                        data += received
-            except (*_BROKEN, OSError):
-                closed = True
-        return RawAnswer(bytes(data), closed)
 
-
-async def _push(stream: trio.abc.Stream, payload: bytes) -> None:
+async def _push(stream: trio.abc.Stream, payload: bytes, piece_bytes: int | None = None) -> None:
     """Send what the other side takes; that it stops taking is told by what it answers."""
+    size = piece_bytes or max(len(payload), 1)
     try:
-        if payload:
-            await stream.send_all(payload)
+        for at in range(0, len(payload), size):
+            await stream.send_all(payload[at : at + size])
     except _BROKEN:
         pass
 
@@ -296,7 +276,8 @@ def _texts(response: Response) -> dict[str, str]:
 
 def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
-        return f"TLS failed: {error.reason or error}"
+        why = f": {error.verify_message}" if isinstance(error, ssl.SSLCertVerificationError) else ""
+        return f"TLS failed: {error.reason or error}{why}"
     if error.errno == errno.ETIMEDOUT:
         return error.strerror or "no connection in time"
     causes = [str(cause) for cause in getattr(error.__cause__, "exceptions", ())]

@@ -43,12 +43,14 @@ def print_report(report: RunReport, console: Console) -> None:
             console.print(_findings(title, found))
     if report.load is not None:
         console.print()
-        console.print(load_line(report.load))
+        console.print(load_line(report.load), soft_wrap=True)
     console.print()
     mode = ", strict" if report.strict else ""
     seconds = f"{report.elapsed_s:.1f} s"
-    console.print(f"{report.url}{mode}: {report.requests} requests in {seconds}, seed {report.seed}")
-    console.print(summary(report), style="red" if not report.conforms else "green")
+    console.print(
+        f"{report.url}{mode}: {report.requests} requests in {seconds}, seed {report.seed}", soft_wrap=True
+    )
+    console.print(summary(report), style="green" if report.conforms else "red", soft_wrap=True)
 
 
 def _topics(verdicts: Sequence[Verdict]) -> Table:

@@ -1,6 +1,7 @@
 """The stages over plain requests: the four endpoints, errors, authentication, the end of the run."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from ...crypto.hmac_auth import TIMESTAMP_HEADER
 from .auth import Credentials, Plain, Tampering, judge_signed, judge_tampering, sign, tamperings, unsigned
@@ -49,9 +50,10 @@ async def check_authentication(session: Session) -> None:
         return
     await _check_signed(session)
     target = session.auth_target()
-    cases = [*unsigned(target), *tamperings(credentials, target, session.probe.now_ms())]
-    for case in sorted(cases, key=lambda case: not case.accepted):
-        await _try(session, credentials, case)
+    for accepted in (True, False):  # signed as they are sent: no list of them all
+        for case in chain(unsigned(target), tamperings(credentials, target, session.probe.now_ms)):
+            if case.accepted is accepted:
+                await _try(session, credentials, case)
     session.add(judge_signed("after everything refused", await session.probe.get("prices")))
     if not target.prefix:
         session.skip_checks("the base URL has no path", "auth.prefix-stripped")

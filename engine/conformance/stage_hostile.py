@@ -15,6 +15,7 @@ from .hostile import (
     judge_survival,
 )
 from .probe import Line
+from .rules import Said
 from .session import Session
 
 _has_status = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}.*\r\n").match
@@ -55,9 +56,13 @@ async def _survived(session: Session, case: Hostile) -> bool:
 
 async def _hold(session: Session, half: Hostile) -> bool:
     """Leave a request unfinished and ask for something on another connection."""
-    async with session.probe.holding(half.payload), Line(session.probe) as line:
-        exchange = await line.send("GET", f"{session.prefix}/tokens")
-    session.add(judge_half(half, alive=exchange.succeeded, said=exchange.said))
+    try:
+        async with session.probe.holding(half.payload), Line(session.probe) as line:
+            exchange = await line.send("GET", f"{session.prefix}/tokens")
+    except OSError as error:
+        session.add(judge_half(half, alive=False, said=Said(f"no connection: {error}")))
+    else:
+        session.add(judge_half(half, alive=exchange.succeeded, said=exchange.said))
     return await _survived(session, half)
 
 
@@ -68,7 +73,7 @@ async def _check_order(session: Session, aim: Aim) -> None:
         payload = b"".join(aim.get(name) for name in PIPELINED)
         session.add(judge_pipelined(await probe.raw(payload, _has_all, bound_s)))
     if session.wants("hostile.split-request"):
-        session.add(judge_split(await probe.trickle(aim.get("tokens"), _is_answered, bound_s)))
+        session.add(judge_split(await probe.raw(aim.get("tokens"), _is_answered, bound_s, piece_bytes=1)))
 
 
 def _has_all(data: bytes) -> bool:

@@ -103,7 +103,7 @@ def judge_content(where: str, message: Mapping[str, Any]) -> Iterator[Result]:
     unknown = sorted(message.keys() - KEYS - {"order"})
     yield judged("stream.keys", not unknown, where, f"of {', '.join(sorted(KEYS))}", Said(", ".join(unknown)))
     text = message.get("message")
-    yield judged("stream.keys", text is None or isinstance(text, str), where, "`message`: a string", text)
+    yield judged("stream.message", text is None or isinstance(text, str), where, "a string", text)
     prices = message.get("prices", {})
     if not isinstance(prices, dict):
         yield fault("stream.grids", where, "`prices`: an object", prices)
@@ -129,8 +129,6 @@ def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator
         if not isinstance(entries, dict):
             yield fault("stream.entries", where, f"`{name}`: an object", entries)
             continue
-        if name == "tokens":
-            content["tokens"] |= entries
         for key, entry in entries.items():
             found = (
                 judge_token(f"{where} {key}", entry)
@@ -138,6 +136,11 @@ def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator
                 else judge_pair(f"{where} {key}", key, entry, content["tokens"])
             )
             yield from map(_as_entry, (result for result in found if result.check not in _ADVICE))
+        if entries:
+            again = sorted(key for key, entry in entries.items() if content[name].get(key) == entry)
+            expected = f"new or changed {name} only"
+            yield judged("stream.changes-only", not again, where, expected, Said(", ".join(again[:3])))
+            content[name] |= entries
     yield from _judge_new_addresses(where, message, content)
 
 
@@ -168,12 +171,10 @@ def content_of(first: Heard) -> dict[str, Any]:
     """What the socket has said with its first message; the ground that updates stand on."""
     message = read_json(first.raw).value
     message = message if isinstance(message, dict) else {}
-    tokens, blacklist = message.get("tokens"), message.get("blacklist")
-    return {
-        "tokens": dict(tokens) if isinstance(tokens, dict) else {},
-        "blacklist": {str(address).lower() for address in blacklist}
-        if isinstance(blacklist, list)
-        else set(),
+    entries = {name: message.get(name) for name in ("tokens", "pairs")}
+    blacklist = message.get("blacklist")
+    return {name: dict(found) if isinstance(found, dict) else {} for name, found in entries.items()} | {
+        "blacklist": {str(address).lower() for address in blacklist} if isinstance(blacklist, list) else set()
     }
 
 
@@ -249,14 +250,19 @@ def _comparable(name: str, content: Any) -> dict[str, Any] | None:
         return {str(address).lower(): True for address in content}
     if name == "prices":
         return dict.fromkeys(content, True)
-    if name == "pairs":
-        return {
-            key: {member: value for member, value in entry.items() if member != "liquidityUSD"}
-            if isinstance(entry, dict)
-            else entry
-            for key, entry in content.items()
-        }
-    return dict(content)
+    return {key: _meant(name, entry) for key, entry in content.items()}
+
+
+_MEANT = {"tokens": ("address", "decimals", "type"), "pairs": ("base", "quote")}
+
+
+def _meant(name: str, entry: Any) -> Any:
+    """What counts of a token or a pair; the rest informs, or is unknown, and may change at any time."""
+    if not isinstance(entry, dict):
+        return entry
+    address = entry.get("address")
+    lower = {"address": address.lower()} if isinstance(address, str) else {}
+    return {member: (entry | lower).get(member) for member in _MEANT[name]}
 
 
 def _difference(ours: Mapping[str, Any], theirs: Sequence[Mapping[str, Any]]) -> str:

@@ -121,8 +121,9 @@ class Feed:
         except InvalidInput as error:
             self._board.disable(pair_id)
             self.refused += 1
-            if self._told.get(pair_id) != error.detail:  # once, not with every update
-                self._told[pair_id] = error.detail
+            known = pair_id if pair_id in self._board.pairs else ""
+            if self._told.get(known) != error.detail:  # once, not with every update
+                self._told[known] = error.detail
                 _log.warning("price refused", pair=pair_id, detail=error.detail)
         else:
             self.updates += 1

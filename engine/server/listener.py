@@ -145,6 +145,7 @@ class Server:
                         self._empty = trio.Event()
                         await self._empty.wait()
                 nursery.cancel_scope.cancel()
+                self._turns.close()
             outer.cancel_scope.cancel()
 
     async def _await_drain(self, accepting: trio.CancelScope) -> None:
@@ -203,8 +204,8 @@ class Server:
         if self._reactor and isinstance(peer, socket.socket):
             try:
                 self._reactor.adopt(peer, client)
-            except OSError as error:
-                _log.warning("a connection cannot be watched", reason=error.strerror)
+            except (OSError, ValueError) as error:  # ValueError: cancelled, and the reactor has ended first
+                _log.warning("a connection cannot be watched", reason=str(error))
                 counters.broken += 1
                 peer.close()
                 self._leave(client)

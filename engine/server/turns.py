@@ -31,6 +31,7 @@ class Turns(trio.abc.Instrument):
         self._spent_before = 0.0  # in the last one
         self._began = 0.0  # the turn that is under way; 0 when none is
         self._share = 8  # how many leave the line in one pass
+        self._is_kept = False  # the line moves
         self._line = trio.lowlevel.ParkingLot()
         self._keeper = trio.lowlevel.ParkingLot()
 
@@ -54,15 +55,26 @@ class Turns(trio.abc.Instrument):
         return self._spent < _TURN_S and not self._line
 
     async def take(self) -> None:
-        """Wait for a turn; no checkpoint if there is room."""
-        if not self.has_room():
-            self._keeper.unpark_all()
-            await self._line.park()
+        """Wait for a turn; no checkpoint if there is room.
+
+        The wait is not cancelled: who waits has a request, which a drain's short wait must not drop and which
+        may be read already. Once the line is closed nobody waits, and who is cancelled has no turn.
+        """
+        if not self.has_room() and self._is_kept:
+            await self._stand_in_line()
         self._began = perf_counter()
 
+    async def _stand_in_line(self) -> None:
+        self._keeper.unpark_all()
+        with trio.CancelScope(shield=True):
+            await self._line.park()
+        if not self._is_kept:
+            await trio.lowlevel.checkpoint_if_cancelled()
+
     async def run(self) -> None:
-        """Keep the line until cancelled; whoever still waits then has to be cancelled too."""
+        """Keep the line until cancelled; then it is closed."""
         trio.lowlevel.add_instrument(self)
+        self._is_kept = True
         try:
             while True:
                 if self._line:
@@ -74,6 +86,12 @@ class Turns(trio.abc.Instrument):
                 self._line.unpark(count=self._share)
         finally:
             trio.lowlevel.remove_instrument(self)
+            self.close()
+
+    def close(self) -> None:
+        """Nobody waits any more: the connections are to be cut off."""
+        self._is_kept = False
+        self._line.unpark_all()
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):

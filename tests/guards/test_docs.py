@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cambist.config.server import ServerSettings
-from cambist.config.store import StoreSettings
 from cambist.config.settings import parse_settings
+from cambist.config.store import StoreSettings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

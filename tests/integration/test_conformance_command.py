@@ -1,7 +1,11 @@
 """`cambist maker check`: exit statuses, the report's three forms, and what wrong usage says."""
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +73,7 @@ def test_a_right_maker_ends_with_zero_and_one_line_says_so(served: Served) -> No
     assert done.exit_code == 0, done.output
     assert f"{len(CHECKS)} checks: " in done.stdout
     assert "0 failed" in done.stdout
-    assert "no node is given: --node-url" in " ".join(done.stdout.split())
+    assert "no node is given: --node-url" in done.stdout.splitlines()[-1]
     assert SECRET not in done.output
     assert ACCESS_KEY not in done.output
 
@@ -114,6 +118,43 @@ def test_the_report_as_junit(served: Served, tmp_path: Path) -> None:
     assert suites["firm"].get("failures") == "1"
 
 
+def test_the_report_as_junit_alone_on_standard_output(served: Served) -> None:
+    done = run(served.url, *SIGNED, "--only", "tokens.*", "--junit", "-")
+    assert done.exit_code == 0
+    assert ET.fromstring(done.stdout).tag == "testsuites"
+    assert "0 failed" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_told_in_one_line(served: Served) -> None:
+    done = run(served.url, *SIGNED, "--only", "tokens.*", "--json", "/dev/full")
+    assert done.exit_code == 2
+    assert "/dev/full: cannot be written: No space left on device" in done.stderr
+    assert "0 failed" in done.stdout
+
+
+def test_an_interrupt_ends_with_130_and_one_line(served: Served) -> None:
+    listening = threading.Event()
+
+    def first(message: object) -> object:
+        listening.set()
+        return message
+
+    served.maker.first = first
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cambist", "maker", "check", served.url, *SIGNED, "--watch", "600"],
+        env=os.environ | {"MAKER_SECRET": SECRET},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert listening.wait(30)
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert (out, said) == ("", "Error: stopped before the end: there is no report\n")
+
+
 def test_a_maker_that_is_not_there_ends_with_three_and_says_why() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -152,6 +193,11 @@ def test_tls_against_a_plain_port_cannot_be_reached(served: Served) -> None:
             ("http://maker.example", "--rfq-contract", "0x5FbDB2315678afecb367f032d93F642f64180Aa3"),
             "checksum",
         ),
+        (("http://a..b",), "URL: expected http or https"),
+        (("http://" + "a" * 64 + ".example",), "URL: expected http or https"),
+        (("http://maker.example", "--ws-url", "ws://a..b"), "--ws-url: expected ws or wss"),
+        (("http://maker.example", "--node-url", "http://a..b"), "--node-url: expected http or https"),
+        (("http://maker.example", "--json", "-", "--junit", "-"), "--json, --junit: name two files"),
         (("http://maker.example", "--quotes", "-1"), "--quotes"),
         (("http://maker.example", "--timeout", "0"), "--timeout"),
         (("https://maker.example", "--ca", "nowhere.pem"), "nowhere.pem"),

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from cambist.engine.conformance import stage_stream
 from cambist.engine.conformance.check_table import CHECKS
 from cambist.engine.conformance.options import read_place
-from cambist.engine.conformance.probe import Unreachable
+from cambist.engine.conformance.probe import Probe, Unreachable
 from cambist.engine.conformance.resources import RESOURCES
-from cambist.engine.conformance.rules import Status
+from cambist.engine.conformance.rules import Selection, Status
 from cambist.engine.conformance.run import RunReport, run_checks
+from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import Maker
 from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
@@ -156,7 +158,9 @@ async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
     async with trio.open_nursery() as nursery:
         port = await nursery.start(server.run)
         place = read_place(f"https://127.0.0.1:{port}", "URL", ("https",))
-        with pytest.raises(Unreachable, match="TLS failed: CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(
+            Unreachable, match="TLS failed: CERTIFICATE_VERIFY_FAILED: self-signed certificate"
+        ):
             await run_checks(options(port, base=place), now_ms=now_ms)
         nursery.cancel_scope.cancel()
 
@@ -168,3 +172,50 @@ async def test_a_maker_that_never_answers_is_given_up_at_once() -> None:
     assert failed(report) == {f"{name}.status" for name in RESOURCES}, told(report)
     reasons = {verdict.reason for verdict in report.verdicts if verdict.check.topic in ("firm", "auth")}
     assert reasons == {"no endpoint answers"}
+
+
+async def test_a_slow_maker_is_asked_at_the_times_that_the_cases_name() -> None:
+    maker = Maker(lambda: now_ms() + 2_500 * maker.requests)
+    report = await judge(maker, ("auth.*",))
+    assert report.conforms, told(report)
+    assert not report.count(Status.ADVISED), told(report)
+
+
+async def test_a_pause_comes_behind_the_answer_so_that_a_signature_never_waits() -> None:
+    maker, heard = Maker(now_ms), trio.Event()
+    maker.flags.add("no-auth")
+    maker.entries["tokens"] = lambda tokens: heard.set() or tokens
+    async with trio.open_nursery() as nursery:
+        base = options(await nursery.start(Server(maker).run)).base
+        async with Probe(base, timeout_s=5.0, now_ms=now_ms, pause_s=3_600) as probe:
+            nursery.start_soon(probe.get, "tokens")
+            with trio.fail_after(10):
+                await heard.wait()
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_maker_that_goes_away_is_told_and_does_not_end_the_run() -> None:
+    maker, serving = Maker(now_ms), trio.CancelScope()
+    maker.firm_body = lambda answer: serving.cancel() or answer
+
+    async def serve(task_status: trio.TaskStatus[int]) -> None:
+        with serving:
+            await Server(maker).run(task_status)
+
+    async with trio.open_nursery() as nursery:
+        port = await nursery.start(serve)
+        report = await run_checks(
+            options(port, selection=Selection(("hostile.half-request",))), now_ms=now_ms
+        )
+    assert failed(report) == {"hostile.half-request"}
+    assert "no connection" in told(report)
+
+
+async def test_a_close_that_nobody_answers_is_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (stage_stream, websocket):
+        monkeypatch.setattr(module, "WEBSOCKET_CLOSE_S", 0.2)
+    maker = Maker(now_ms)
+    maker.flags.add("deaf-socket")
+    report = await judge(maker, ("stream.closes",))
+    assert report.conforms, told(report)
+    assert status_of(report)["stream.closes"] is Status.ADVISED

@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-import trio
 
 from cambist.config.errors import ChainError
 from cambist.engine.chain.json_rpc import Node
@@ -37,6 +36,12 @@ def funded(node: ScriptedNode, **usdc: int) -> None:
 
 def holdings(maker: MakerApp) -> dict[str, Any]:
     return {f"0x{holding.token.hex()}": holding for holding in maker.chains[CHAIN_ID].holdings}
+
+
+async def lists_read(node: ScriptedNode, count: int) -> None:
+    """Return once the list of takers was asked for so many times more."""
+    wanted = node.lists_asked + count
+    await until(lambda: node.lists_asked >= wanted)
 
 
 async def quote(venue: Venue, **request: Any) -> tuple[int, Any]:
@@ -111,12 +116,14 @@ async def test_the_services_list_of_takers_is_followed(tmp_path: Path) -> None:
             assert (await quote(venue, takerAddress=other))[0] == 200
             assert (await quote(venue, takerAddress=TAKER))[0] == 200  # of the settings
             node.away = True
+            await lists_read(node, 2)
             assert (await quote(venue, takerAddress=other))[0] == 200  # the last list holds
             node.away = False
             node.takers = []
             await until(lambda: other not in desk.takers)
             assert (await quote(venue, takerAddress=other))[0] == 400
             node.takers = ["nonsense"]
+            await lists_read(node, 2)
             assert (await quote(venue, takerAddress=TAKER))[0] == 200
 
 
@@ -208,11 +215,15 @@ async def test_while_funds_are_unknown_nothing_is_shown(tmp_path: Path) -> None:
 
 
 async def test_the_zero_address_is_no_taker(tmp_path: Path) -> None:
-    nobody = "0x" + "00" * 20
+    nobody, other = "0x" + "00" * 20, "0x" + "cd" * 20
     async with scripted_node() as node:
-        node.takers = [nobody]
+        node.takers = [other]
         settings = settings_of(takers_url=f"{node.url}/adapters/contract-takers", takers_every_s=0.02)
         async with running_maker(tmp_path, settings) as (maker, venue):
-            await trio.sleep(0.1)
-            assert nobody not in maker.chains[CHAIN_ID].desk.takers
+            desk = maker.chains[CHAIN_ID].desk
+            await until(lambda: other in desk.takers)
+            node.takers = [nobody]
+            await lists_read(node, 2)
+            assert nobody not in desk.takers
+            assert other in desk.takers  # a list with it is refused, so the last one holds
             assert (await quote(venue, takerAddress=nobody))[0] == 400

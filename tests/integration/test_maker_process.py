@@ -118,7 +118,6 @@ async def test_sigterm_loses_no_answer_in_flight(tmp_path: Path, processes: int)
             assert await process.wait() == 0
     assert lost == []
     assert closed == CLIENTS
-    assert answered >= 11 * CLIENTS - 64
 
 
 async def test_signals_and_the_halt_file_stop_and_resume_all_processes(tmp_path: Path) -> None:

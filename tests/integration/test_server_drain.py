@@ -1,10 +1,28 @@
 """A drain under load on real sockets: whatever was sent is answered."""
 
+import socket
+from contextlib import ExitStack
+from time import perf_counter
+
 import pytest
 import trio
 
 from cambist.codecs.http1 import Response
-from support.server_harness import PATIENCE_S, Served, answers, post, serving
+from cambist.engine.server import Call, Reply
+from cambist.engine.server.turns import PacedStream, Turns
+from support.server_harness import (
+    LAST_GET,
+    PATIENCE_S,
+    Served,
+    a_router,
+    a_surface,
+    answers,
+    post,
+    read_to_end,
+    serving,
+)
+
+CROWD = 400  # more than are answered in the time that a drain leaves idle connections
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
@@ -84,3 +102,96 @@ async def test_a_cancelled_server_closes_everything(reactor: bool) -> None:
     with trio.fail_after(PATIENCE_S):
         async with stream:
             assert await stream.receive_some(10) == b""
+
+
+def spin_1_ms() -> None:
+    until = perf_counter() + 0.001
+    while perf_counter() < until:
+        pass
+
+
+def spin(call: Call) -> Reply:
+    spin_1_ms()
+    return Reply(200, call.request.body)
+
+
+@both
+async def test_a_crowd_whose_requests_wait_for_their_turn_is_answered(reactor: bool) -> None:
+    surface = a_surface()
+    surface.plain("POST", "/spin", spin)
+    async with serving(a_router(surface), reactor=reactor, connections_per_address_max=CROWD) as served:
+        with trio.fail_after(PATIENCE_S):
+            streams = [await served.connect() for _ in range(CROWD)]
+            for stream in streams:
+                await stream.send_all(post(b"/echo", b"x"))
+                await stream.receive_some(10_000)
+            async with trio.open_nursery() as nursery:
+                for number, stream in enumerate(streams):
+                    nursery.start_soon(stream.send_all, post(b"/spin", b"%d" % number))
+            served.server.drain()
+            for number, stream in enumerate(streams):
+                async with stream:
+                    (answer,) = answers(await read_to_end(stream))
+                    assert answer.body == b"%d" % number
+            await served.ended.wait()
+
+
+async def test_what_waits_for_its_turn_is_not_lost_when_the_reading_is_cancelled() -> None:
+    async def hog() -> None:
+        while True:
+            await turns.take()
+            spin_1_ms()
+            await trio.lowlevel.checkpoint()
+
+    turns = Turns()
+    ours, theirs = socket.socketpair()
+    sent, received = bytes(range(200)), b""
+    with theirs, trio.fail_after(PATIENCE_S):
+        async with PacedStream(ours, turns) as stream, trio.open_nursery() as nursery:
+            nursery.start_soon(turns.run)
+            nursery.start_soon(hog)
+            for number in sent:
+                theirs.send(bytes((number,)))
+                with trio.move_on_after(0.001):
+                    received += await stream.receive_some(1)
+            while len(received) < len(sent):
+                received += await stream.receive_some(1)
+            nursery.cancel_scope.cancel()
+    assert received == sent
+
+
+async def test_a_cancelled_server_ends_whatever_its_queue_holds() -> None:
+    for _ in range(20):  # which task is cancelled first is chance
+        with ExitStack() as clients:
+            async with serving(reactor=True) as served:
+                await served.converse(LAST_GET)
+                for _ in range(100):
+                    address = ("127.0.0.1", served.port)
+                    clients.enter_context(socket.create_connection(address)).send(LAST_GET)
+        assert served.server.statistics().connections == 0
+
+
+@pytest.mark.parametrize("drains", [False, True])
+async def test_a_server_that_is_cut_off_answers_no_crowd_before_it_ends(drains: bool) -> None:
+    calls = 0
+
+    def count(call: Call) -> Reply:
+        nonlocal calls
+        calls += 1
+        return spin(call)
+
+    surface = a_surface()
+    surface.plain("POST", "/count", count)
+    with ExitStack() as clients, trio.fail_after(PATIENCE_S):
+        async with serving(
+            a_router(surface), reactor=False, connections_per_address_max=CROWD, drain_s=0.001
+        ) as served:
+            for _ in range(CROWD):
+                client = clients.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+                client.send(post(b"/count", b"") * 9)
+                await trio.lowlevel.checkpoint()
+            before = calls
+            if drains:
+                served.server.drain()
+                await served.ended.wait()
+        assert calls - before < CROWD / 2

@@ -286,7 +286,7 @@ class Maker:
             text = raw.decode(errors="replace") if "any-utf8" in self.flags else raw.decode()
             if "any-json" in self.flags and not text.startswith("["):
                 text = text[: text.rfind("}") + 1] if text.rstrip().endswith("}") else text + "}"
-            request = json.loads(text)
+            request = json.JSONDecoder().raw_decode(text)[0] if "any-tail" in self.flags else json.loads(text)
         except (ValueError, RecursionError) as error:
             raise Refused(400, f"malformed JSON: {error}") from None
         if isinstance(request, list) and "any-json" in self.flags:
@@ -441,7 +441,9 @@ class Maker:
         message: Entries = {"prices": {"WETH/USDC": self.resource("prices")["WETH/USDC"]}}
         if self.tick % _ADDS_EVERY == 0:
             message["blacklist"] = [_address_of(self.tick)]
-            message["tokens"] = {"DAI": self._tokens()["DAI"]}
-            message["pairs"] = {"WETH/DAI": self._pairs()["WETH/DAI"]}
+            token, pair = self._tokens()["DAI"], self._pairs()["WETH/DAI"]
+            if "repeats" not in self.flags:
+                token, pair = token | {"name": f"DAI {self.tick}"}, pair | {"liquidityUSD": self.tick}
+            message["tokens"], message["pairs"] = {"DAI": token}, {"WETH/DAI": pair}
             message["message"] = "someone was blacklisted"
         return self.updates(message)

@@ -51,7 +51,7 @@ async def judge(
             more["authorities"] = certificate[0]
             more["base"] = read_place(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
         selection = Selection(only, UNTIMED, strict)
-        report = await run_checks(options(port, selection=selection, **more), now_ms=now_ms)
+        report = await run_checks(options(port, selection=selection, **more), now_ms=maker.now_ms)
         nursery.cancel_scope.cancel()
     return report
 

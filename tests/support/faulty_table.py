@@ -370,9 +370,7 @@ _REFUSE: dict[str, Planted] = {
         "refuse.empty-body",
         "refuse.form-body",
         "refuse.not-an-object",
-        "refuse.bad-utf8",
     ),
-    "invalid UTF-8 replaced": flagged("any-utf8", "refuse.bad-utf8"),
     "amounts wrap at 2^256": flagged("wraps zero", "refuse.huge-amount", "refuse.zero-amount"),
     "minus signs dropped": flagged("absolute", "refuse.negative-amount"),
     "holds a grudge": flagged("grudge", "refuse.recovers"),
@@ -436,12 +434,16 @@ _STREAM: dict[str, Planted] = {
         lambda message: message | {"pairs": {}, "prices": {}}, "stream.first-agrees", "stream.agrees"
     ),
     "an order in the updates": update(lambda message: message | {"order": {}}, "stream.no-order"),
-    "another key in the updates": update(lambda message: message | {"type": "update"}, "stream.keys"),
+    "a message of the updates no text": update(lambda message: message | {"message": {}}, "stream.message"),
+    "the same tokens and pairs again": flagged("repeats", "stream.changes-only"),
     "updates are arrays": update(lambda message: [message], "stream.object"),
     "updates are no JSON": update(lambda message: "tick", "stream.object"),
     "updates cross": update(_cross, "stream.grids"),
     "a token of the updates cut": update(
-        lambda message: message | {"tokens": {"DAI": {"address": USDC}}}, "stream.entries"
+        lambda message: (
+            message | {"tokens": {"DAI": {"address": USDC, "name": json.dumps(message["prices"])}}}
+        ),
+        "stream.entries",
     ),
     "the blacklist again": update(
         lambda message: message | {"blacklist": [BLACKLISTED]}, "stream.blacklist-new"
@@ -522,6 +524,9 @@ ADVISED: dict[str, Planted] = {
     ),
     "any Host, or none": flagged("any-host", "hostile.host-header", only=("hostile.host-header",)),
     "no query": flagged("no-query", "resources.query"),
+    "invalid UTF-8 replaced": flagged("any-utf8", "refuse.bad-utf8"),
+    "text behind the body": flagged("any-tail", "refuse.text-behind"),
+    "another key in the updates": update(lambda message: message | {"type": "update"}, "stream.keys"),
 }
 """What is told and fails nothing: `expects` are advised, and nothing else is."""
 

@@ -28,7 +28,9 @@ class ScriptedNode:
         block, behind_s: the latest block, and how old it is.
         away: answer 503 to everything.
         reverting: answer each call with an error.
-        asked: method names of all calls, and the block tags of eth_call.
+        asked: method names of all calls.
+        tags: the block tags of eth_call.
+        lists_asked: how often the list of takers was asked for.
     """
 
     def __init__(self) -> None:
@@ -41,6 +43,7 @@ class ScriptedNode:
         self.behind_s = 0
         self.away = self.reverting = False
         self.asked: list[str] = []
+        self.lists_asked = 0
         self.tags: set[str] = set()
 
     def answer(self, call: Call) -> Reply:
@@ -51,6 +54,7 @@ class ScriptedNode:
         )
 
     def list_takers(self, _: Call) -> Reply:
+        self.lists_asked += 1
         if self.away:
             raise ServiceUnavailable
         return Reply(200, encode(self.takers))

@@ -11,8 +11,9 @@ shape of GET /prices. The first line plays at once, each other as long after it 
     speed   2 plays it twice as fast
     loop    start again at its end
 
-The file is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A line that is longer, or
-not such a record, is reported with its number and skipped; after 100 of them no more are reported.
+The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at most 1 MiB. A line that is
+longer, or not such a record, is reported with its number and skipped; after 100 of them no more are reported.
+There is a checkpoint after each line and after each grid.
 
 Choice: without `loop` the source says that the recording has ended and gives nothing more: the last prices
     leave when they are `price_life_ms` old.
@@ -25,12 +26,12 @@ from pathlib import Path
 from typing import IO, Annotated, Any
 
 import trio
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
-from ....codecs.maker_messages import PriceGrid, Prices
+from ....codecs.maker_messages import PriceGrid
 from ....codecs.wire import decoder, encode
 from ....config.errors import ConfigError, InvalidInput
-from ....config.limits import JSON_INT_MAX
+from ....config.limits import JSON_INT_MAX, MAKER_ENTRIES_MAX
 from .source import Grid, SourceContext, normalise_grid, read_options
 
 LINE_BYTES_MAX = 1 << 20
@@ -52,13 +53,14 @@ class ReplayOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
-    """One line."""
+    """One line; its grids are still to be decoded."""
 
     at_ms: Annotated[int, Meta(ge=0, le=JSON_INT_MAX)]
-    prices: Prices
+    prices: Annotated[dict[str, Raw], Meta(max_length=MAKER_ENTRIES_MAX)]
 
 
 _decode_record = decoder(Record, bytes_max=LINE_BYTES_MAX)
+_decode_grid = decoder(PriceGrid, bytes_max=LINE_BYTES_MAX)
 
 
 def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
@@ -68,7 +70,7 @@ def encode_record(at_ms: int, prices: Mapping[str, Grid]) -> bytes:
         InvalidInput: a grid is none, or the line would be longer than LINE_BYTES_MAX.
     """
     grids = {pair_id: normalise_grid(pair_id, grid) for pair_id, grid in prices.items()}
-    line = encode(Record(at_ms, grids)) + b"\n"
+    line = encode({"at_ms": at_ms, "prices": grids}) + b"\n"
     if len(line) > LINE_BYTES_MAX:
         raise InvalidInput(field="prices", expected=f"a line of at most {LINE_BYTES_MAX} bytes")
     return line
@@ -93,37 +95,42 @@ class Replay:
                     if record is None:
                         await trio.lowlevel.checkpoint()
                         continue
+                    at_ms, prices = record
                     if first_ms is None:
-                        first_ms = record.at_ms
-                    after_s = (record.at_ms - first_ms) / 1_000 / self._options.speed
+                        first_ms = at_ms
+                    after_s = (at_ms - first_ms) / 1_000 / self._options.speed
                     await trio.sleep_until(started_at + after_s)
-                    yield record.prices
+                    yield prices
             if not self._options.loop:
                 self._context.report(f"{self._path}: the recording has ended")
                 await trio.sleep_forever()
             await trio.sleep_until(passed_at)
 
     def _open(self) -> IO[bytes]:
+        if self._path.exists() and not self._path.is_file():  # a pipe would wait for whoever writes to it
+            raise ConfigError(str(self._path), "cannot be read: it is no regular file")
         try:
             return self._path.open("rb")
         except OSError as error:
             raise ConfigError(str(self._path), f"cannot be read: {error.strerror}") from None
 
-    def _records(self, file: IO[bytes]) -> Iterator[Record | None]:
-        """The records; None for a line that is bad, which is reported, or empty."""
-        for number, line in enumerate(lines(file), 1):
+    def _records(self, file: IO[bytes]) -> Iterator[tuple[int, dict[str, PriceGrid]] | None]:
+        """The records; None where there is none yet: after each grid, and for a bad or empty line."""
+        for number, line in lines(file):
             if line is None:
                 self._report_line(number, f"longer than {LINE_BYTES_MAX} bytes")
-                yield None
-            elif not line.strip():
-                yield None
-            else:
+            elif line.strip():
+                pair_id, prices = "", dict[str, PriceGrid]()
                 try:
                     record = _decode_record(line)
+                    for pair_id, raw in record.prices.items():
+                        prices[pair_id] = _decode_grid(bytes(raw))
+                        yield None
                 except InvalidInput as error:
-                    self._report_line(number, error.detail)
-                    record = None
-                yield record
+                    self._report_line(number, f"{f'prices.{pair_id}: ' if pair_id else ''}{error.detail}")
+                else:
+                    yield record.at_ms, prices
+            yield None
 
     def _report_line(self, number: int, fault: str) -> None:
         self._reports += 1
@@ -131,17 +138,24 @@ class Replay:
             self._context.report(f"{self._path}: line {number} is skipped: {fault}")
 
 
-def lines(file: IO[bytes]) -> Iterator[bytes | None]:
-    """The lines of a file without their ends, None for one that is too long; read in pieces."""
-    held, too_long = b"", False
+def lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
+    """(number, line without its end) of a file, None for one that is too long; read in pieces.
+
+    While a line that is too long goes on, each of its pieces gives an empty line of its number, so that
+    others have their turn.
+    """
+    number, held, too_long = 1, b"", False
     while piece := file.read(PIECE_BYTES):
         first, *others = piece.split(b"\n")
         held = held if too_long else held + first
         if not others:
             too_long = too_long or len(held) > LINE_BYTES_MAX
+            if too_long:
+                yield number, b""
             continue
-        yield None if too_long or len(held) > LINE_BYTES_MAX else held
-        yield from others[:-1]
+        yield number, None if too_long or len(held) > LINE_BYTES_MAX else held
+        yield from enumerate(others[:-1], number + 1)
+        number += len(others)
         held, too_long = others[-1], False
     if held or too_long:
-        yield None if too_long else held
+        yield number, None if too_long else held

@@ -9,8 +9,8 @@ A change is seen by time, size and inode, so replacing the file by renaming anot
 write it) and writing in place both work; each version is read once more at the poll after, in case it was
 still being written within the same tick of the file system's clock.
 
-Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow. Books are
-checked one by one with a checkpoint after each.
+Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow, and no pipe.
+Grids are read and their books checked one by one with a checkpoint after each.
 
 Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all.
 Choice: a pair that a new version lacks is disabled: the file is complete, as GET /prices is.
@@ -18,6 +18,7 @@ Choice: while the file is gone, cannot be read, is not taken or is too old, the 
     confirmed, and leave when they are `price_life_ms` old. Removing the file is an off switch.
 """
 
+import stat
 import tomllib
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
@@ -25,7 +26,7 @@ from typing import Any
 
 import msgspec
 import trio
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from ....codecs.maker_messages import PriceGrid
 from ....config.errors import CambistError, InvalidInput
@@ -37,6 +38,7 @@ TOML_BYTES_MAX = 64 << 10
 
 _Signature = tuple[int, int, int]
 
+_decode_pairs = msgspec.json.Decoder(dict[str, dict[str, Raw]]).decode
 _decode_json = msgspec.json.Decoder().decode
 
 
@@ -101,17 +103,27 @@ class StaticPrices:
             if signature == self._signature and self._settled:
                 return None
             self._settled = signature == self._signature
-            with self._path.open("rb") as file:
-                raw = file.read(JSON_BYTES_MAX + 1)
+            is_file = stat.S_ISREG(status.st_mode)  # to open a pipe would wait for whoever writes to it
+            raw = self._content() if is_file else None
         except OSError as error:
-            self._signature = self._raw = None
-            self._say(f"cannot be read: {error.strerror}")
+            self._unreadable(error.strerror)
+            return None
+        if raw is None:
+            self._unreadable("it is no regular file")
             return None
         self._signature = signature
         if raw == self._raw:
             return None
         self._raw = raw
         return raw
+
+    def _content(self) -> bytes:
+        with self._path.open("rb") as file:
+            return file.read(JSON_BYTES_MAX + 1)
+
+    def _unreadable(self, why: str | None) -> None:
+        self._signature = self._raw = None
+        self._say(f"cannot be read: {why}")
 
     def _is_old(self) -> bool:
         """Whether whoever writes the file has stopped; the same content written anew is new."""
@@ -126,10 +138,12 @@ class StaticPrices:
     async def _read(self, raw: bytes) -> dict[str, PriceGrid] | None:
         """The prices of a version; None, and a report, if there is anything wrong with them."""
         try:
-            grids = self._grids(raw)
-            for pair_id, grid in grids.items():
+            grids: dict[str, PriceGrid] = {}
+            for pair_id, value in self._pairs(raw).items():
+                grid = normalise_grid(pair_id, _decoded(value) if isinstance(value, Raw) else value)
                 pair = self._context.pairs[pair_id]
                 build_book(grid, pair.base_decimals, pair.quote_decimals, field=f"prices.{pair_id}")
+                grids[pair_id] = grid
                 await trio.lowlevel.checkpoint()
         except CambistError as error:
             self._say(f"not taken: {error.detail}")
@@ -137,14 +151,16 @@ class StaticPrices:
         self._said = ""
         return grids
 
-    def _grids(self, raw: bytes) -> dict[str, PriceGrid]:
+    def _pairs(self, raw: bytes) -> dict[str, Any]:
+        """What the file has of each pair; of JSON still to be decoded."""
         tree = _parse(raw, is_toml=self._path.suffix == ".toml")
         if not isinstance(tree, dict) or tree.keys() != {"prices"} or not isinstance(tree["prices"], dict):
             raise InvalidInput(expected="one object, `prices`", got=tree)
-        for pair_id in tree["prices"]:
+        pairs: dict[str, Any] = tree["prices"]
+        for pair_id in pairs:
             if pair_id not in self._context.pairs:
                 raise InvalidInput(field="prices", expected="pairs of this chain", got=pair_id)
-        return {pair_id: normalise_grid(pair_id, value) for pair_id, value in tree["prices"].items()}
+        return pairs
 
     def _say(self, text: str) -> None:
         """Report once, not at every poll."""
@@ -158,6 +174,15 @@ def _parse(raw: bytes, *, is_toml: bool) -> Any:
     if len(raw) > bytes_max:
         raise InvalidInput(expected=f"at most {bytes_max} bytes")
     try:
-        return tomllib.loads(raw.decode()) if is_toml else _decode_json(raw)
+        return tomllib.loads(raw.decode()) if is_toml else _decode_pairs(raw)
+    except msgspec.ValidationError:
+        raise InvalidInput(expected="one object, `prices`") from None
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"not {'TOML' if is_toml else 'JSON'}: {error}") from None
+
+
+def _decoded(value: Raw) -> Any:
+    try:
+        return _decode_json(value)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"not JSON: {error}") from None

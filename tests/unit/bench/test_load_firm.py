@@ -3,10 +3,14 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
+import trio
+import trio.testing
 from bench import load_websocket
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
+from bench.firm_server import SNAPSHOT_EVERY_S, Snapshots, Watch, feed_of
 from bench.load_firm import FOREIGN_MAX, OURS, PROTOCOL, UVICORN, FirmLoad, Plan, Row, metrics, told
 from bench.load_report import latency_lines, latency_plot, report
 from bench.maker_fixture import Maker, answering, build_maker, prepared_calls
@@ -121,6 +125,40 @@ def test_amounts_of_another_version_of_the_prices_are_right_only_where_that_one_
     assert not fault(work(number), answer, wall_ms() // 1_000, versions=2)
 
 
+# --- Our server -------------------------------------------------------------------------------------
+
+
+async def test_snapshots_go_through_the_feed_one_after_the_other(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    maker, watch = build_maker(pairs=5), Watch(lambda: 0)
+    feed = feed_of(maker, Snapshots([snapshot(version, 5) for version in range(3)], watch))
+    shown = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(feed.follow_source)
+        for _ in range(4):
+            await trio.sleep(SNAPSHOT_EVERY_S / 2)
+            shown.append(maker.role.board.pairs["B0/Q0"].grid)
+            await trio.sleep(SNAPSHOT_EVERY_S / 2)
+        nursery.cancel_scope.cancel()
+    assert shown == [grid(0, version) for version in (1, 2, 0, 1)]
+    assert (feed.refused, feed.restarts, len(watch.snapshot_s)) == (0, 0, feed.updates // 5)
+
+
+async def test_only_naps_beside_work_are_noted(autojump_clock: trio.testing.MockClock) -> None:
+    done = 0
+    watch = Watch(lambda: done)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.nap)
+        await trio.sleep(1.0)
+        assert watch.late_s == []
+        for _ in range(5):
+            done += 1
+            await trio.sleep(0.1)
+        nursery.cancel_scope.cancel()
+    assert len(watch.late_s) == 5
+
+
 # --- Verdicts and the report --------------------------------------------------------------------------
 
 
@@ -188,6 +226,13 @@ SOCKETS = [
     for work in (load_websocket.RECEIVE, load_websocket.BOOK)
     for client, rate in ((load_websocket.OURS, 90.0), (load_websocket.PICOWS, 100.0))
 ]
+
+
+def test_sockets_measured_beside_something_else_are_not_kept_either() -> None:
+    noisy = [msgspec.structs.replace(one, foreign_core=2 * load_websocket.FOREIGN_MAX) for one in SOCKETS]
+    budgets = [one for one in read_load_budgets() if one.metric.startswith("websocket_")]
+    assert all(verdict.kept for verdict in judge_loads(budgets, load_websocket.metrics(SOCKETS)))
+    assert not any(verdict.kept for verdict in judge_loads(budgets, load_websocket.metrics(noisy)))
 
 
 def test_every_load_budget_is_of_something_that_is_measured() -> None:

@@ -1,11 +1,17 @@
 """The load's reader of answers; the environments of the load benches hold the product's own versions."""
 
+import asyncio
 import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from bench.cpu_use import CpuUse
+from bench import cpu_use
+from bench.cpu_use import CpuUse, await_quiet
 from bench.load_answers import AnswerFault, take_answer
+from bench.load_generator import Corpus, Load, open_clients, open_loop, rest
 
 ROOT = Path(__file__).parents[3]
 ANSWER = b"HTTP/1.1 200 OK\r\nserver: a\r\nContent-Length: 5\r\nconnection: keep-alive\r\n\r\nhello"
@@ -48,3 +54,72 @@ def test_our_own_use_of_the_cores_is_not_foreign() -> None:
     assert use.own is None or use.own > 0
     assert (use.foreign is None) is (use.own is None)
     assert use.foreign is None or use.foreign >= 0
+
+
+@pytest.mark.parametrize(("foreign", "quiet"), [(None, True), (0.03, True), (0.04, False)])
+def test_quiet_is_a_sample_without_foreign_use_before_patience_ends(
+    foreign: float | None, quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_use, "_SAMPLE_S", 0.0)
+    monkeypatch.setattr(CpuUse, "foreign", foreign)
+    assert await_quiet(0.03, 0.0) is quiet
+
+
+def test_a_sample_of_no_time_has_no_foreign_use() -> None:
+    assert not CpuUse(()).foreign
+
+
+# --- The open loop ------------------------------------------------------------------------------------
+
+
+class _Stalling(asyncio.Protocol):
+    """Answers each request, but none between `from_s` and `until_s`."""
+
+    def __init__(self, from_s: float, until_s: float) -> None:
+        self._from_s = from_s
+        self._until_s = until_s
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        now = time.perf_counter()
+        wait_s = self._until_s - now if self._from_s <= now else 0.0
+        asyncio.get_running_loop().call_later(max(wait_s, 0.0), self._transport.write, ANSWER)
+
+
+@asynccontextmanager
+async def stalling_server(from_s: float, until_s: float) -> AsyncIterator[int]:
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Stalling(from_s, until_s), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+def test_a_stall_at_the_end_of_an_open_loop_is_charged_for_all_that_was_due_meanwhile() -> None:
+    rate, seconds, stall_s, clients = 200.0, 0.6, 0.3, 4
+
+    async def measure() -> list[float]:
+        load = Load(Corpus(0, 200, 1))
+        begin = time.perf_counter()
+        until = begin + seconds
+        async with stalling_server(until - stall_s, until + 0.1) as port:
+            opened = await open_clients(load, "127.0.0.1", port, clients, rest)
+            load.window = (begin, until)
+            await open_loop(load, opened, rate, until)
+            load.stopping = True
+            if load.outstanding:
+                await asyncio.wait_for(load.all_answered.wait(), 5)
+            for client in opened:
+                client.close()
+        assert not load.failures
+        return load.latencies
+
+    latencies = asyncio.run(measure())
+    assert len(latencies) >= rate * seconds * 0.9
+    late = [latency for latency in latencies if latency > 0.1]
+    assert len(late) >= rate * stall_s * 0.9
+    assert max(latencies) >= stall_s

@@ -192,8 +192,6 @@ def test_types_that_the_eip_does_not_have(type_name: str) -> None:
             "primaryType: expected a string",
         ),
         ({"types": {"A": []}, "domain": {}, "message": 5}, "message: expected an object (A)"),
-        ({"types": {"uint8": []}, "domain": {}, "message": {}}, "a struct name, got 'uint8'"),
-        ({"types": {"A(uint8 x)B": []}, "domain": {}, "message": {}}, "a struct name"),
     ],
 )
 def test_documents_that_are_none(document: object, said: str) -> None:
@@ -237,9 +235,9 @@ def test_a_domain_type_that_is_there_but_empty_counts() -> None:
     assert hash_typed_data(document) != hash_typed_data(atomic("uint8", 1))
 
 
-@pytest.mark.parametrize("name", ["uint", "int", "uint8", "bytes32", "a\ud800", "a b", ""])
+@pytest.mark.parametrize("name", ["uint", "int", "uint8", "bytes32", "A(uint8 x)B", "a\ud800", "a b", ""])
 def test_names_that_no_struct_may_have(name: str) -> None:
-    with pytest.raises(InvalidInput, match="a struct name"):
+    with pytest.raises(InvalidInput, match="a struct name, got '"):
         hash_typed_data({"types": {name: []}, "domain": {}, "message": {}})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from cambist.codecs.maker_messages import Pair, PriceGrid, Token
 from cambist.config.errors import ConfigError
@@ -135,6 +136,28 @@ def test_a_quote_is_measured_from_what_both_grids_span() -> None:
     assert expected_range(market(), market(), "WETH/USDC", sell, 11 * 10**18) is None
 
 
+def test_an_amount_that_comes_to_nothing_need_not_be_quoted() -> None:
+    dust, sell = 10**8, LEGS[0]  # wei; at 3000 USDC less than one raw unit
+    asking = ask(market(), "WETH/USDC", sell, dust, "0x" + "11" * 20, "0x" + "7a" * 20)
+    refusal = Exchange(method="POST", target="/firm", status=400, body=b'{"error": "too small"}')
+    assert faults(judge_answer(asking, refusal, market(), market())) == set()
+    assert faults(judge_answer(structs.replace(asking, amount=10**13), refusal, market(), market())) == {
+        "firm.quotes"
+    }
+
+
+def test_an_expiry_with_a_fraction_is_refused_for_what_it_is() -> None:
+    asking = ask(market(), "WETH/USDC", LEGS[0], 10**15, "0x" + "11" * 20, "0x" + "7a" * 20)
+    words = dict.fromkeys(("nonceAndMeta", "makerAmount", "takerAmount"), "1")
+    addresses = dict.fromkeys(("makerAsset", "takerAsset", "maker", "taker"), "0x" + "11" * 20)
+    order = {"expiry": 1_800_000_000.0, "signature": "0x", **words, **addresses}
+    answer = Exchange(method="POST", target="/firm", status=200, body=json.dumps({"order": order}).encode())
+    found = list(judge_answer(asking, answer, market(), market()))
+    assert faults(found) == {"firm.order-form"}
+    assert isinstance(found[-1], Result)
+    assert found[-1].got.endswith("expected a JSON integer, without fraction or exponent, got 1800000000.0")
+
+
 # --- nonces ----------------------------------------------------------------------------------------
 
 
@@ -226,6 +249,24 @@ def test_what_changed_between_two_answers_may_stand_either_way_in_the_first_mess
     assert faults(judge_first(first(["0xa", "0xb"]), around)) == set()
     assert faults(judge_first(first(["0xb"]), around)) == {"stream.first-agrees"}
     assert faults(judge_first(first(["0xa", "0xd"]), around)) == {"stream.first-agrees"}
+
+
+def test_the_first_message_agrees_where_everything_that_counts_is_the_same() -> None:
+    def contents(address: str, now: int) -> dict[str, Any]:
+        token = {"address": address, "decimals": 18, "type": "ERC20", "updatedAt": now}
+        pair = {"base": "A", "quote": "A", "liquidityUSD": now, "volume": now}
+        return {"tokens": {"A": token}, "pairs": {"A/A": pair}, "prices": {}, "blacklist": []}
+
+    answers = {
+        name: Exchange(method="GET", target=f"/{name}", status=200, body=json.dumps({name: content}).encode())
+        for name, content in contents("0x" + "aB" * 20, 1).items()
+    }
+
+    def said(address: str) -> set[str]:
+        return faults(judge_first(Heard(0, json.dumps(contents(address, 2)).encode()), [answers]))
+
+    assert said("0x" + "ab" * 20) == set()
+    assert said("0x" + "ac" * 20) == {"stream.first-agrees"}
 
 
 ENTRY_KEYS = st.sampled_from(

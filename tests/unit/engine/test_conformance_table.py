@@ -41,12 +41,13 @@ def test_the_page_shows_every_option() -> None:
     assert named == options
 
 
-def test_what_the_code_judges_is_in_the_table_and_the_other_way_round() -> None:
+def test_what_the_code_judges_is_in_the_table() -> None:
     folder = ROOT / "engine" / "conformance"
     text = "\n".join(
         path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.name != "check_table.py"
     )
     judged = set(re.findall(rf'"((?:{"|".join(TOPICS)})\.[a-z0-9-]+)"', text))
+    assert len(judged) > 50
     assert judged <= CHECKS.keys()
 
 
@@ -65,8 +66,8 @@ def test_every_check_is_provoked_by_a_planted_fault() -> None:
         "run.complete": "test_conformance_right",
         "stream.handshake": "test_conformance_right",
         "chain.": "test_conformance_node",
-        "stream.closes": "advice that takes five seconds",
-        "load.latency": "advice that takes half a second a quote",
+        "stream.closes": "test_conformance_right",
+        "load.latency": "test_conformance_judges",
     }
     left = {check_id for check_id in CHECKS.keys() - provoked if not any(map(check_id.startswith, elsewhere))}
     assert not left

@@ -1,6 +1,7 @@
 """Recordings: what is recorded plays again at its pace; bad lines are named and skipped."""
 
 import io
+import os
 from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,14 @@ from hypothesis import strategies as st
 
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError, InvalidInput
-from cambist.engine.maker.prices.replay import LINE_BYTES_MAX, REPORTS_MAX, Replay, encode_record, lines
+from cambist.engine.maker.prices.replay import (
+    LINE_BYTES_MAX,
+    PIECE_BYTES,
+    REPORTS_MAX,
+    Replay,
+    encode_record,
+    lines,
+)
 from support.price_sources import Surroundings, first_updates, open_files
 
 START_MS = 1_795_000_000_000
@@ -94,6 +102,56 @@ async def test_a_bad_line_is_named_and_skipped(
     assert said in report
 
 
+async def test_a_line_without_end_leaves_others_their_turn(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    surroundings, turns = Surroundings(tmp_path), 0
+    pieces = 500
+    source = replay(tmp_path, b"", surroundings)
+    with (tmp_path / "prices.ndjson").open("r+b") as file:
+        file.truncate(pieces * PIECE_BYTES)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while not surroundings.reports:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_turns)
+        with trio.move_on_after(1):
+            await first_updates(source, 1)
+    assert surroundings.reports[0].endswith(f"line 1 is skipped: longer than {LINE_BYTES_MAX} bytes")
+    assert turns > pieces // 2
+
+
+async def test_each_grid_of_a_record_leaves_others_their_turn(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    pairs, turns = 50, 0
+    line = encode_record(START_MS, {f"A{number}/B": {"bids": [("1", "1")]} for number in range(pairs)})
+    taken: list[Any] = []
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while not taken:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_turns)
+        taken += await first_updates(replay(tmp_path, line), 1)
+    assert len(taken[0][1]) == pairs
+    assert turns > pairs // 2
+
+
+async def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "prices.ndjson")
+    source = Replay({"path": "prices.ndjson"}, Surroundings(tmp_path).context)
+    with pytest.raises(ConfigError, match=r"prices\.ndjson: cannot be read: it is no regular file"):
+        await first_updates(source, 1)
+
+
 async def test_so_many_reports_and_no_more(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
     surroundings = Surroundings(tmp_path)
     await first_updates(replay(tmp_path, b"x\n" * 1_000 + recording(0), surroundings), 1)
@@ -118,7 +176,8 @@ async def test_a_recording_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_lines_are_those_of_the_file(parts: list[bytes], ends: bool) -> None:
     content = b"\n".join(parts) + (b"\n" if ends else b"")
     expected = content.split(b"\n")
-    assert list(lines(io.BytesIO(content))) == (expected if expected[-1] else expected[:-1])
+    expected = expected if expected[-1] else expected[:-1]
+    assert list(lines(io.BytesIO(content))) == list(enumerate(expected, 1))
 
 
 @given(
@@ -126,8 +185,9 @@ def test_lines_are_those_of_the_file(parts: list[bytes], ends: bool) -> None:
 )
 def test_lines_of_any_length_come_whole_or_as_none(lengths: list[int]) -> None:
     content = b"".join(b"x" * length + b"\n" for length in lengths)
-    found = [None if line is None else len(line) for line in lines(io.BytesIO(content))]
-    assert found == [None if length > LINE_BYTES_MAX else length for length in lengths]
+    found = {at: None if line is None else len(line) for at, line in lines(io.BytesIO(content))}
+    expected = [None if length > LINE_BYTES_MAX else length for length in lengths]
+    assert found == dict(enumerate(expected, 1))
 
 
 def test_a_record_is_one_line_and_keeps_what_is_absent_absent() -> None:

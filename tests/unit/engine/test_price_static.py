@@ -1,18 +1,23 @@
 """Prices from a file: read, read again when it changes, kept when it is bad, dropped when it is gone."""
 
 import json
+import os
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 import trio.testing
 
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.config.errors import ConfigError
+from cambist.engine.maker.prices import static
+from cambist.engine.maker.prices.source import normalise_grid
 from cambist.engine.maker.prices.static import JSON_BYTES_MAX, TOML_BYTES_MAX, StaticPrices
-from support.price_sources import Surroundings, first_updates, next_update, open_files
+from support.price_sources import WETH_USDC, Surroundings, first_updates, next_update, open_files
 
 GRID = {"bids": [["2500", "1"]], "asks": [["2501", "1"]]}
 AS_GRID = PriceGrid((("2500", "1"),), (("2501", "1"),))
@@ -74,7 +79,9 @@ async def test_a_pair_that_is_left_out_is_disabled(
 BAD: list[tuple[Any, str]] = [
     ("{", "not JSON: Input data was truncated"),
     ("\xff", "not JSON"),
-    ("[" * 100_000, "not JSON"),
+    ("[" * 100_000, "expected one object, `prices`"),
+    ('{"prices": {"WETH/USDC": ' + "[" * 100_000 + "]" * 100_000 + "}}", "not JSON"),
+    ('{"prices": {"WETH/USDC": {"bids": "\xff"}}}', "not JSON"),
     (" " * (JSON_BYTES_MAX + 1), "expected at most 1048576 bytes"),
     ([], "expected one object, `prices`"),
     ({"price": {}}, "expected one object, `prices`"),
@@ -178,14 +185,71 @@ async def test_a_file_that_comes_back_or_late_is_taken(
     assert len(surroundings.reports) == 2
 
 
-async def test_a_file_that_may_not_be_read_is_reported(
-    tmp_path: Path, autojump_clock: trio.testing.MockClock
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+async def test_what_is_no_file_is_reported_and_not_waited_for(
+    tmp_path: Path, make: Callable[[Path], None], autojump_clock: trio.testing.MockClock
 ) -> None:
-    (tmp_path / "prices.json").mkdir()
+    make(tmp_path / "prices.json")
     surroundings = Surroundings(tmp_path)
     with trio.move_on_after(10):
         await first_updates(StaticPrices({"path": "prices.json"}, surroundings.context), 1)
-    assert surroundings.reports == [f"{tmp_path / 'prices.json'}: cannot be read: Is a directory"]
+    assert surroundings.reports == [f"{tmp_path / 'prices.json'}: cannot be read: it is no regular file"]
+
+
+async def test_each_grid_of_a_new_version_leaves_others_their_turn(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [f"A{number}/B" for number in range(20)]
+    (tmp_path / "prices.json").write_text(json.dumps({"prices": dict.fromkeys(pairs, GRID)}))
+    context = msgspec.structs.replace(Surroundings(tmp_path).context, pairs=dict.fromkeys(pairs, WETH_USDC))
+    turns, turns_at_grids = 0, []
+
+    def normalise(*grid: Any) -> PriceGrid:
+        turns_at_grids.append(turns)
+        return normalise_grid(*grid)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(static, "normalise_grid", normalise)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_turns)
+        await first_updates(StaticPrices({"path": "prices.json"}, context), 1)
+        nursery.cancel_scope.cancel()
+    assert len(turns_at_grids) == len(pairs)
+    assert turns_at_grids[-1] - turns_at_grids[0] > len(pairs) // 2
+
+
+async def test_a_file_that_nobody_writes_any_more_is_not_confirmed_until_it_is_written_again(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    path = tmp_path / "prices.json"
+    surroundings = Surroundings(tmp_path)
+    started_ns = 1_795_000_000_000 * 1_000_000
+    context = msgspec.structs.replace(
+        surroundings.context, now_ms=lambda: started_ns // 1_000_000 + round(1_000 * trio.current_time())
+    )
+
+    def written() -> None:
+        write(path)
+        now_ns = context.now_ms() * 1_000_000
+        os.utime(path, ns=(now_ns, now_ns))
+
+    async def write_again() -> None:
+        await trio.sleep(20)
+        written()
+
+    written()
+    source = StaticPrices({"path": "prices.json", "age_max_ms": 3_000}, context)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(write_again)
+        with trio.fail_after(60):
+            taken = await first_updates(source, 7)
+    assert [round(at) for at, _ in taken] == [0, 1, 2, 3, 20, 21, 22]
+    assert surroundings.reports == [f"{path}: was not written for more than 3000 ms"]
 
 
 async def test_no_file_stays_open(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
@@ -204,6 +268,7 @@ async def test_no_file_stays_open(tmp_path: Path, autojump_clock: trio.testing.M
         ({"path": "prices.yaml"}, r"maker\.chains\.1\.price_options: path ends in \.json or \.toml"),
         ({"path": "p.json", "poll_ms": 1}, r"price_options: poll_ms is 10 to 3600000, got 1"),
         ({"path": "p.json", "refresh_ms": 0}, r"price_options: refresh_ms is 10 to"),
+        ({"path": "p.json", "age_max_ms": -1}, r"price_options: age_max_ms is 0 to 86400000, got -1"),
         ({"path": "p.json", "poll": 10}, r"price_options\.poll: is not an option"),
         ({}, r"price_options\.path: is missing"),
     ],
