@@ -24,7 +24,7 @@ from ..conformance.check_table import CHECKS
 from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_place
 from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
-from ..conformance.rules import Selection
+from ..conformance.rules import Selection, Status
 from ..conformance.run import RunReport, check_maker
 
 FAULTS_FOUND, WRONG_USAGE, UNREACHABLE, STOPPED = 1, 2, 3, 130
@@ -168,6 +168,8 @@ def check(
     except KeyboardInterrupt:
         click.echo("Error: stopped before the end: there is no report", err=True)
         ctx.exit(STOPPED)
+    if not (report.count(Status.PASSED) or report.count(Status.FAILED)):
+        raise click.UsageError("every chosen check was skipped: nothing was judged", ctx)
     ctx.exit(0 if report.conforms else FAULTS_FOUND)
 
 

@@ -211,6 +211,12 @@ def test_wrong_usage_ends_with_two_and_names_what_is_wrong(arguments: tuple[str,
     assert "hunter2" not in done.output
 
 
+def test_a_run_that_skips_every_chosen_check_is_no_success(served: Served) -> None:
+    done = run(served.url, *SIGNED, "--only", "chain.*")
+    assert done.exit_code == 2
+    assert "nothing was judged" in done.stderr
+
+
 def test_a_file_that_holds_no_certificates_is_wrong_usage(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
