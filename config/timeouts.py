@@ -45,10 +45,14 @@ GC_FREEZE_AFTER_S = 2.0
 # --- Store -----------------------------------------------------------------------------------------
 STORE_LEASE_S = 10.0  # a shard stays its holder's without being renewed
 STORE_OUTCOME_S = 15.0  # for the outcome of a batch, a restart of the store process included
+STORE_LOCK_S = 2.0  # for the process before to let go of the database
 STORE_OPEN_S = 30.0  # for a store process to open and migrate its database
 STORE_READ_S = 10.0
 STORE_PAUSE_S = 0.1  # before a store process that died is started again; doubles
 STORE_PAUSE_S_MAX = 5.0
 STORE_END_S = 10.0  # for a store process to end after its socket was closed
+STORE_DIAL_S = 5.0  # for a database server to take a connection
+STORE_STATEMENT_S = 10.0  # for one statement of a database server, locks included
+STORE_STUCK_S = 5.0  # for a writer that hangs in a transaction to lose its connection
 FOLLOW_LOOK_S = 1.0  # between two looks for events when nobody announces any
 PRUNE_EVERY_S = 60.0

@@ -4,12 +4,15 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
+
+if TYPE_CHECKING:
+    from support.postgres import PostgresServer
 
 # No deadline and no judgement of speed: a busy machine is not a failing test.
 _PATIENT: dict[str, Any] = {
@@ -40,3 +43,19 @@ def eth_account() -> Iterator[Oracle]:
 def javascript() -> Iterator[Oracle]:
     with javascript_oracle() as oracle:
         yield oracle
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator["PostgresServer"]:
+    from support.postgres import running_postgres
+
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: "PostgresServer") -> Iterator[str]:
+    """A database of the test's own, with the tables."""
+    url = postgres_server.migrated_database()
+    yield url
+    postgres_server.drop(url)

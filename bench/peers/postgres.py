@@ -1,0 +1,136 @@
+"""A PostgreSQL server of one's own: a temporary folder, a free loopback port, as many databases as wanted.
+
+The server refuses to run as root, so that root runs it as the user `postgres`.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+
+from cambist.engine.store.postgres import PostgresBackend
+
+_DEBIAN = Path("/usr/lib/postgresql")
+_USER = "postgres"
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "60",
+    "shared_buffers": "64MB",
+    "log_min_messages": "log",
+}
+
+
+class PostgresServer:
+    """A server in a folder; it can be stopped, killed and started again on the same port.
+
+    Args:
+        folder: an empty one, which the server's user can reach.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+        programs = postgres_programs()
+        assert programs is not None, "PostgreSQL is not installed"
+        self._programs = programs
+        self._folder = folder
+        self._data = folder / "data"
+        self._log = folder / "log"
+        self._numbers = count(1)
+        self._template: str | None = None
+        self.port = _free_port()
+        if os.geteuid() == 0:
+            shutil.chown(folder, _USER)
+        self._run("initdb", "-A", "trust", "-N", "-U", _USER, "-E", "UTF8", "--locale=C", "-D", self._data)
+        written = {**_SETTINGS, **(settings or {}), "port": str(self.port)}
+        written["unix_socket_directories"] = str(folder)
+        with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in written.items())
+
+    def start(self) -> None:
+        """Start it; returns once it takes connections, recovery included."""
+        self._run("pg_ctl", "start", "-w", "-t", "60", "-s", "-D", self._data, "-l", self._log)
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it: `fast` ends sessions, `immediate` is a crash."""
+        self._run("pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode, "-D", self._data)
+
+    def url(self, database: str = _USER) -> str:
+        """Where a database is."""
+        return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
+
+    def empty_database(self) -> str:
+        """Make a database without tables; returns its URL."""
+        return self._made("")
+
+    def migrated_database(self) -> str:
+        """Make a database with this program's tables; returns its URL."""
+        if self._template is None:
+            self._template = self.empty_database()
+            PostgresBackend(self._template, lambda: 0).close()
+        return self._made(f" TEMPLATE {_name(self._template)}")
+
+    def drop(self, url: str) -> None:
+        """Delete a database with whoever is connected."""
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {_name(url)} WITH (FORCE)".encode())
+
+    def _made(self, tail: str) -> str:
+        name = f"test_{next(self._numbers)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}{tail}".encode())
+        return self.url(name)
+
+    def _run(self, program: str, *arguments: str | Path) -> None:
+        command = [str(self._programs / program), *map(str, arguments)]
+        if os.geteuid() == 0:
+            command = ["runuser", "-u", _USER, "--", *command]
+        # Not a pipe: the server keeps what it inherits open.
+        with (self._folder / "programs").open("a+", encoding="utf-8") as output:
+            done = subprocess.run(
+                command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
+            )
+            if done.returncode:
+                output.seek(0)
+                log = self._log.read_text() if self._log.exists() else ""
+                raise RuntimeError(f"{program}: {output.read()}\n{log}")
+
+
+@contextmanager
+def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
+    """A server that runs; its folder goes with it. There is one to be had if `postgres_programs` says so."""
+    with tempfile.TemporaryDirectory(prefix="cambist-postgres-") as folder:
+        server = PostgresServer(Path(folder), settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
+
+
+def postgres_programs() -> Path | None:
+    """The folder of `initdb` and `pg_ctl`, which Debian keeps out of the path; the newest of several."""
+    folders = []
+    if shutil.which("pg_config"):
+        told = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
+        folders.append(Path(told.stdout.strip()))
+    if _DEBIAN.is_dir():
+        versions = [path for path in _DEBIAN.iterdir() if path.name.isdigit()]
+        folders += [path / "bin" for path in sorted(versions, key=lambda path: -int(path.name))]
+    return next((folder for folder in folders if (folder / "initdb").is_file()), None)
+
+
+def _name(url: str) -> str:
+    return url.rsplit("/", 1)[1]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
