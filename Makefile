@@ -46,8 +46,8 @@ test: setup setup-peers setup-node ## Run all tests.
 test-quick: setup ## Run the tests that need neither peers nor node.
 	$(PY) -m pytest -q -m "not oracle" $(TESTS)
 
-test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples.
-	HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
+test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each.
+	CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: setup ## Check style and types: ruff, mypy, pyright.
 	$(VENV)/bin/ruff check --quiet .
@@ -67,8 +67,9 @@ bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 demo: setup ## Show what works today.
 	@$(VENV)/bin/cambist demo
 
-catalogue: setup ## Write the generated files anew: errors.json, contracts.json, docs/errors.md.
+catalogue: setup ## Write the generated files anew: errors, contracts, life cycles and their pages.
 	$(PY) -m cambist.config.catalogue
+	$(PY) -m cambist.engine.lifecycle
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) uv

@@ -79,6 +79,7 @@ class Batcher:
     def __init__(self, queue_max: int, batch_max: int) -> None:
         self.number = 0
         self.away: StoreUnavailable | None = None
+        self._closed: StoreUnavailable | None = None
         self._queue: deque[Ticket] = deque()
         self._in_flight: list[Ticket] = []
         self._queue_max = queue_max
@@ -122,6 +123,8 @@ class Batcher:
 
     def settle(self, outcomes: Sequence[Outcome]) -> None:
         """The batch in flight is durable; an outcome for each of its units, in order."""
+        if len(outcomes) != len(self._in_flight):
+            raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")
         tickets, self._in_flight = self._in_flight, []
         self._batches += 1
         self._units += len(tickets)
@@ -146,7 +149,11 @@ class Batcher:
 
     def recover(self) -> None:
         """The store is back."""
-        self.away = None
+        self.away = self._closed
+
+    def close(self, error: StoreUnavailable) -> None:
+        """Take nothing more for good; what is queued still goes."""
+        self.away = self._closed = error
 
     def statistics(self) -> BatcherStatistics:
         """Counters and present sizes."""

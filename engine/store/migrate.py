@@ -45,7 +45,7 @@ class Applied(Struct, frozen=True):
 def migrations(dialect: Dialect) -> list[Migration]:
     """Those of this program, in order."""
     found = []
-    for entry in files(__package__).joinpath("migrations", dialect).iterdir():
+    for entry in files(__package__ or "").joinpath("migrations", dialect).iterdir():
         match = _NAME.match(entry.name)
         if match:
             found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))

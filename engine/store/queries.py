@@ -3,7 +3,7 @@
 A listing is stable while orders come in: the first page says as of when it is, and the later pages are asked
 for as of then. What changes an order's place, as `updatedAt` does, still moves it.
 
-Source: document 1, GET /v2/delta/orders; document 2, maker and taker listing; choices.md 24.
+Source: document 1, GET /v2/delta/orders; interop.md 3; document 2, maker and taker listing; choices.md 24.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ...codecs.vocabulary import OnChainOrderType, OrderType, OtcType
+from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
 from .tables import (
     CHAIN_TX,
     DELTA_FILL,
@@ -45,12 +45,13 @@ class Query(Struct, frozen=True, array_like=True):
 
 
 class DeltaFilter(Struct, frozen=True):
-    """What GET /v2/delta/orders can ask for; None asks for any."""
+    """What GET /v2/delta/orders can ask for; None, and nothing among several, asks for any."""
 
     owner: bytes | None = None
-    chain_id: int | None = None
+    chain_ids: tuple[int, ...] = ()
     type: OrderType | None = None
     kind: OnChainOrderType | None = None
+    statuses: tuple[OrderStatus, ...] = ()
 
 
 class OtcFilter(Struct, frozen=True):
@@ -96,7 +97,8 @@ def between(table: Table, least: bytes, greatest: bytes) -> Query:
 
 def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
     """(the rows, their total) of a listing, newest first."""
-    conditions = _conditions(owner=wanted.owner, chain_id=wanted.chain_id, type=wanted.type, kind=wanted.kind)
+    conditions = _conditions(owner=wanted.owner, type=wanted.type, kind=wanted.kind)
+    conditions += _among(chain_id=wanted.chain_ids, status=wanted.statuses)
     return _page(DELTA_ORDER, conditions, "seq DESC", limit, offset, as_of)
 
 
@@ -188,6 +190,14 @@ def _select(table: Table) -> str:
 
 def _conditions(**wanted: Any) -> list[tuple[str, tuple[Any, ...]]]:
     return [(f"{column} = ?", (value,)) for column, value in wanted.items() if value is not None]
+
+
+def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
+    return [
+        (f"{column} IN ({', '.join('?' * len(values))})", values)
+        for column, values in wanted.items()
+        if values
+    ]
 
 
 def _page(

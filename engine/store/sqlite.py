@@ -57,14 +57,14 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 def read(connection: sqlite3.Connection, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
     """The rows of each query, all of one committed state. Raises as `Backend.read`."""
-    with _translated():
+    with translated():
         if len(queries) == 1:
             return [_rows(connection, queries[0])]
         connection.execute("BEGIN")
         try:
             return [_rows(connection, query) for query in queries]
         finally:
-            connection.execute("ROLLBACK")
+            _roll_back(connection)
 
 
 def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
@@ -83,10 +83,10 @@ def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[s
                 "INSERT INTO schema_migration VALUES (?, ?, ?, ?)",
                 (migration.number, migration.name, migration.checksum, now_ms()),
             )
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            _roll_back(connection)
             raise
-        connection.execute("COMMIT")
     return [f"{migration.number:04}_{migration.name}" for migration in left]
 
 
@@ -105,6 +105,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     Raises:
         ConfigError: it is no database, or cannot be opened.
     """
+    connection = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, cached_statements=256)
@@ -114,6 +115,8 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
     except (sqlite3.Error, OSError) as error:
+        if connection is not None:
+            connection.close()
         raise ConfigError("store.url", f"{path} cannot be opened: {error}") from None
     return connection
 
@@ -141,15 +144,17 @@ class SqliteBackend:
             self._connection.close()
             raise
         self._execute = self._connection.execute
+        self._files = _files(path)
         self._epochs: dict[int, int] = {}
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
         """See `Backend.apply`."""
-        with _translated():
+        with translated():
             before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
             if before is not None and before[0] >= batch:
                 if before[0] > batch:
                     raise StoreError(f"batch {batch} is older than the last one applied, {before[0]}")
+                self._check_files()
                 return _decode_outcomes(before[1])
             try:
                 with self._transaction():
@@ -167,7 +172,7 @@ class SqliteBackend:
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
-        with _translated(), self._transaction():
+        with translated(), self._transaction():
             self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
             (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
             self._execute(
@@ -182,12 +187,12 @@ class SqliteBackend:
 
     def release(self, holder: str) -> None:
         """See `Backend.release`."""
-        with _translated(), self._transaction():
+        with translated(), self._transaction():
             self._execute("UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?", (holder,))
 
     def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""
-        with _translated(), self._transaction():
+        with translated(), self._transaction():
             return sum(self._execute(sql, (before_ms, count_max)).rowcount for sql in PRUNES)
 
     def close(self) -> None:
@@ -197,10 +202,10 @@ class SqliteBackend:
     # --- One unit -----------------------------------------------------------------------------------
 
     def _one(self, unit: Unit) -> Outcome:
-        """Make a unit's changes, in the transaction that is open. What decides alone needs no savepoint."""
+        """Make a unit's changes, in the transaction that is open. Decided first, it needs no savepoint."""
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
-        if unit.deciding < 2:
+        if unit.is_decided_first:
             return self._changes(unit)
         self._execute("SAVEPOINT unit")
         outcome = self._changes(unit)
@@ -278,12 +283,40 @@ class SqliteBackend:
             yield
             self._execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                self._execute("ROLLBACK")
+            _roll_back(self._connection)
             raise
+        self._check_files()
+
+    def _check_files(self) -> None:
+        """What was written to a file that has lost its name is gone when this process ends."""
+        for path, inode in self._files:
+            if inode_of(path) != inode:
+                raise StoreUnavailable(
+                    f"{path.name} was removed or replaced while it was in use", retry_after_s=5
+                )
 
 
 # --- Words, rows, errors ------------------------------------------------------------------------------
+
+
+def _files(path: Path) -> list[tuple[Path, int]]:
+    """(path, inode) of the files that hold what was written; SQLite does not look again."""
+    path = path.resolve()
+    return [(file, inode_of(file)) for file in (path, path.with_name(f"{path.name}-wal"))]
+
+
+def inode_of(path: Path) -> int:
+    """What a file is known by, whatever its name; 0 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Some errors have done so already."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
@@ -321,16 +354,18 @@ _POISON = (
     OverflowError,
     TypeError,
     KeyError,
+    UnicodeEncodeError,
 )
 """A unit's own fault: the others of its batch are as good as before."""
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Errors of the database as the store's."""
+def translated() -> Iterator[None]:
+    """Errors of the database as the store's: a full, read-only or locked one may pass, damage does not."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise StoreUnavailable(f"the database cannot be used: {error}", retry_after_s=5) from error
     except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR:
+            raise StoreUnavailable(f"the database cannot be used: {error}", retry_after_s=5) from error
         raise StoreError(f"the database failed: {error}") from error

@@ -125,9 +125,9 @@ class Store:
         """See `Backend.prune`."""
         return await self._link.prune(before_ms, count_max)
 
-    async def changed(self) -> None:
-        """Wait until something was written here since the call."""
-        await self._changed.wait()
+    def changed(self) -> trio.Event:
+        """Set by the next write here. Who takes it before reading misses nothing written meanwhile."""
+        return self._changed
 
     async def drained(self) -> None:
         """Wait until every write so far has its outcome."""
@@ -141,6 +141,10 @@ class Store:
     def recover(self) -> None:
         """The link says that the store is back."""
         self._batcher.recover()
+
+    def close(self) -> None:
+        """Take no more writes; what is queued is still written (`drained`)."""
+        self._batcher.close(StoreUnavailable("the store is closed"))
 
     def announce(self) -> None:
         """Wake who waits for changes: somebody else wrote something."""
@@ -167,17 +171,17 @@ class Store:
                 units = batcher.take()
                 began = perf_counter()
                 try:
-                    outcomes = await self._link.apply(batcher.number, units)
+                    batcher.settle(await self._link.apply(batcher.number, units))
                 except StoreError as error:
                     batcher.fail(error)
                     continue
                 self._count(perf_counter() - began)
-                batcher.settle(outcomes)
                 self.announce()
         finally:
-            ended = StoreUnavailable("the store is closed")
-            batcher.lose(ended)
-            batcher.fail(ended)
+            batcher.lose(StoreUnavailable("the store is closed"))
+            batcher.fail(
+                StoreUnavailable("the store was closed before it answered; submitting again is safe")
+            )
             self._idle.unpark_all()
 
     def _count(self, took_s: float) -> None:

@@ -61,15 +61,15 @@ Change = New | Cas | Put | Drop
 
 
 class Unit(Struct, frozen=True, array_like=True, gc=False):
-    """All or nothing. `changes`: what decides first."""
+    """All or nothing. A unit whose first change alone decides is the cheapest."""
 
     changes: tuple[Change, ...]
     fence: Fence | None = None
 
     @property
-    def deciding(self) -> int:
-        """How many of the changes may find something else than expected."""
-        return sum(type(change) in (New, Cas) for change in self.changes)
+    def is_decided_first(self) -> bool:
+        """Whether no change but the first may find something else than expected."""
+        return not any(type(change) in (New, Cas) for change in self.changes[1:])
 
 
 class Done(Struct, frozen=True, array_like=True, tag=0, gc=False):

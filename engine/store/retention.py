@@ -1,0 +1,78 @@
+"""Deletes what ended long ago, a step at a time; `prune` says what goes with an order.
+
+Between two steps it rests as long as the last one took, so that at most half of the store's time is its own.
+"""
+
+from collections.abc import Callable
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ...config.errors import StoreUnavailable
+from ...config.limits import PRUNE_ROWS_MAX
+from ...config.timeouts import PRUNE_EVERY_S
+from .store import Store
+
+_DAY_MS = 24 * 3_600_000
+
+_log = structlog.get_logger("cambist.store")
+
+
+class RetentionStatistics(Struct, frozen=True):
+    """What retention has done.
+
+    Attributes:
+        rows, steps: deleted, in how many transactions.
+        failed: rounds that ended early because the store was away.
+    """
+
+    rows: int
+    steps: int
+    failed: int
+
+
+class Retention:
+    """Keeps the store from growing for ever. `run` is its task.
+
+    Args:
+        days: how long what has ended is kept (`[store] retention_days`); 0 keeps it for ever.
+        now_ms: wall clock, Unix milliseconds.
+        rows_max: of each kind, in one step.
+    """
+
+    def __init__(
+        self, store: Store, *, days: int, now_ms: Callable[[], int], rows_max: int = PRUNE_ROWS_MAX
+    ) -> None:
+        self._store = store
+        self._days = days
+        self._now_ms = now_ms
+        self._rows_max = rows_max
+        self._rows = self._steps = self._failed = 0
+
+    def statistics(self) -> RetentionStatistics:
+        """Counters."""
+        return RetentionStatistics(self._rows, self._steps, self._failed)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Delete what is old enough, round after round, until cancelled. Ends at once where all is kept."""
+        task_status.started()
+        while self._days:
+            await self._round()
+            await trio.sleep(PRUNE_EVERY_S)
+
+    async def _round(self) -> None:
+        before_ms = self._now_ms() - self._days * _DAY_MS
+        while True:
+            began = trio.current_time()
+            try:
+                rows = await self._store.prune(before_ms, self._rows_max)
+            except StoreUnavailable as error:
+                self._failed += 1
+                _log.warning("nothing was pruned", detail=error.detail)
+                return
+            if not rows:
+                return
+            self._rows += rows
+            self._steps += 1
+            await trio.sleep(trio.current_time() - began)

@@ -1,0 +1,231 @@
+"""kill -9 of the store process, the engine and the database server under load: nothing acknowledged is lost,
+nothing is applied twice; what was not acknowledged is there or not. `make test-long` kills twenty times each.
+
+A kill does not test the disk: `test_a_batch_is_on_the_disk_before_it_is_acknowledged` does.
+"""
+
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+import trio
+
+from cambist.config.timeouts import STORE_PAUSE_S
+from cambist.engine.store import process_link
+from cambist.engine.store.units import Done
+from support.store_work import (
+    TASKS,
+    Load,
+    eventually,
+    is_running,
+    now_ms,
+    numbers_of,
+    operation,
+    store_at,
+    store_processes,
+    written,
+)
+
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'cambist.sqlite3'}"
+    database: str = request.getfixturevalue("postgres_url")
+    return database
+
+
+class Engine:
+    """An engine in a process of its own, which says what it heard from its store."""
+
+    def __init__(self, process: trio.Process) -> None:
+        self.process = process
+        self.pid = process.pid
+        self.text = ""
+
+    async def listen(self) -> None:
+        assert self.process.stdout
+        async for piece in self.process.stdout:
+            self.text += piece.decode()
+
+    def has_heard(self, count: int) -> bool:
+        """Whether so many operations were acknowledged."""
+        return self.text.count("ack") >= count
+
+    @property
+    def lines(self) -> list[str]:
+        """What it said, line by line; the last may have been cut off."""
+        return self.text.splitlines()[: self.text.count("\n")]
+
+
+@asynccontextmanager
+async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine]:
+    """A process that writes to a store, until it ends or is killed; all it said was heard by then."""
+    command = [sys.executable, "-m", "support.store_work", mode, url, str(first)]
+    process = await trio.lowlevel.open_process(
+        command, stdout=PIPE, process_group=0, cwd=TESTS, env=os.environ | {"PYTHONPATH": str(TESTS)}
+    )
+    engine = Engine(process)
+    assert process.stdout
+    async with process.stdout, trio.open_nursery() as nursery:
+        nursery.start_soon(engine.listen)
+        try:
+            await eventually(lambda: "ready" in engine.lines)
+            yield engine
+        finally:
+            if process.returncode is None:
+                process.kill()
+            with trio.CancelScope(shield=True):
+                await process.wait()
+
+
+async def acknowledged(load: Load, count: int) -> None:
+    """Return once so many more operations are acknowledged."""
+    enough = len(load.acknowledged) + count
+    await eventually(lambda: len(load.acknowledged) >= enough)
+
+
+async def refused(load: Load) -> None:
+    """Return once one more operation was refused."""
+    before = len(load.refused)
+    await eventually(lambda: len(load.refused) > before)
+
+
+def is_replaced(process: int) -> bool:
+    return store_processes() not in ([], [process])
+
+
+def has_ended(process: int) -> bool:
+    return not is_running(process)
+
+
+async def test_a_killed_store_process_loses_nothing_and_repeats_nothing(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_link, "STORE_PAUSE_S_MAX", STORE_PAUSE_S)
+    load = Load()
+    async with store_at(url) as store:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(load.run, store)
+            for _ in range(ROUNDS):
+                await acknowledged(load, 10 * TASKS)
+                (process,) = store_processes()
+                os.kill(process, signal.SIGKILL)
+                await eventually(partial(is_replaced, process))
+            await acknowledged(load, TASKS)
+            load.stopped = True
+        there = await written(store)
+    assert load.acknowledged <= there
+    assert there <= load.acknowledged | load.refused
+
+
+async def test_a_killed_engine_loses_nothing_and_repeats_nothing(url: str) -> None:
+    heard: set[int] = set()
+    for number in range(ROUNDS):
+        async with an_engine("load", url, number * 1_000_000) as engine:
+            await eventually(partial(engine.has_heard, 10 * TASKS))
+            (process,) = store_processes(engine.pid)
+            os.kill(engine.pid, signal.SIGKILL)
+        heard |= numbers_of(engine.lines, "ack")
+        await eventually(partial(has_ended, process))
+    async with store_at(url) as store:
+        assert heard <= await written(store)
+
+
+async def test_a_killed_server_loses_nothing_and_repeats_nothing() -> None:
+    from support.postgres import running_postgres
+
+    with running_postgres() as server:
+        load = Load()
+        async with store_at(server.migrated_database()) as store:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(load.run, store)
+                for _ in range(ROUNDS):
+                    await acknowledged(load, 10 * TASKS)
+                    await trio.to_thread.run_sync(server.stop, "immediate")
+                    await refused(load)
+                    await trio.to_thread.run_sync(server.start)
+                await acknowledged(load, TASKS)
+                load.stopped = True
+            there = await written(store)
+    assert load.acknowledged <= there
+    assert there <= load.acknowledged | load.refused
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_to_all_processes_drains_the_engine_before_the_store_ends(
+    url: str, number: signal.Signals
+) -> None:
+    async with an_engine("load", url) as engine:
+        await eventually(partial(engine.has_heard, 10 * TASKS))
+        (process,) = store_processes(engine.pid)
+        os.killpg(engine.pid, number)
+        with trio.fail_after(30):
+            assert await engine.process.wait() == 0
+    assert not is_running(process)
+    assert {line for line in engine.lines if line.startswith("reason")} <= {"reason the store is closed"}
+    async with store_at(url) as store:
+        assert await written(store) == numbers_of(engine.lines, "ack")
+
+
+async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url: str) -> None:
+    url = postgres_url
+    async with store_at(url) as store, an_engine("hold", url) as engine:
+        await eventually(partial(engine.has_heard, 10 * TASKS))
+        frozen = [engine.pid, *store_processes(engine.pid)]
+        for process in frozen:
+            os.kill(process, signal.SIGSTOP)
+        claimed = 0
+        with trio.fail_after(60):
+            while claimed < 256:  # what it had begun to write keeps its shards until the server gives it up
+                later_ms = now_ms() + 60_000
+                claimed = len(await store.lease("another", 256, later_ms, 60_000))
+                await trio.sleep(0.01)
+        before = await written(store)
+        for process in frozen:
+            os.kill(process, signal.SIGCONT)
+        with trio.fail_after(60):
+            assert await engine.process.wait() == 0
+        assert await written(store) == before
+    assert len(numbers_of(engine.lines, "fenced")) >= 2 * TASKS
+    assert numbers_of(engine.lines, "ack") <= before
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+async def test_a_batch_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    """By hand: `strace -f -e trace=fdatasync,sendto -p PID` of the store process under load."""
+    writes = 50
+    log = tmp_path / "calls"
+    async with store_at(f"sqlite:{tmp_path / 'cambist.sqlite3'}") as store:
+        (process,) = store_processes()
+        command = ["strace", "-f", "-e", "trace=fdatasync,sendto", "-o", str(log), "-p", str(process)]
+        tracer = await trio.lowlevel.open_process(command, stderr=PIPE)
+        assert tracer.stderr
+        async with tracer.stderr:
+            with trio.fail_after(10):
+                said = bytes(await tracer.stderr.receive_some())
+            if b"attached" not in said:
+                await tracer.wait()
+                pytest.skip(f"strace may not look: {said.decode()}")
+            for number in range(writes):
+                assert await store.write(operation(number)) == Done()
+            tracer.send_signal(signal.SIGINT)
+            with trio.fail_after(10):
+                await tracer.wait()
+    calls = re.findall(r"(fdatasync|sendto)\(", log.read_text())
+    assert calls.count("sendto") == writes
+    synced = "".join("s" if call == "fdatasync" else "a" for call in calls)
+    assert re.fullmatch("(s+a)+", synced), "an acknowledgement without a write to the disk"
+    assert calls.count("fdatasync") <= writes + 2, "more than one for a batch"
