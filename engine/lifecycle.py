@@ -3,11 +3,12 @@
     Lifecycle(name, initial, steps, undone)     every check, diagram and property test is made from it
 
 A step that the table does not have is our bug and raises TransitionError; whether it may be taken at that
-moment is for whoever takes it to decide. What a re-organisation of the chain takes back is `undone`: a step
+moment is for whoever takes it to decide. What the chain takes back, or tells late, is `undone`: a step
 against the table's direction that is only allowed while the state is not final.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ class Lifecycle(Struct, Generic[S], frozen=True):
     Attributes:
         initial: states that a new order may have.
         steps: (from, to) -> why, as the diagram says it.
-        undone: (from, to) -> why, of what the chain took back.
+        undone: (from, to) -> why, of what the chain took back or told late.
     """
 
     name: str
@@ -79,6 +80,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.AWAITING_SIGNATURE, _D.PENDING): "signed",
         (_D.AWAITING_SIGNATURE, _D.EXPIRED): "deadline",
         (_D.AWAITING_SIGNATURE, _D.CANCELLING): "cancel signed",
+        (_D.AWAITING_SIGNATURE, _D.CANCELLED): "nonce invalidated on chain",
         (_D.PENDING, _D.ACTIVE): "first bid, or it rests",
         (_D.PENDING, _D.SUSPENDED): "funds moved",
         (_D.PENDING, _D.EXPIRED): "deadline",
@@ -97,6 +99,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.SUSPENDED, _D.ACTIVE): "funds are back",
         (_D.SUSPENDED, _D.PENDING): "funds are back",
         (_D.SUSPENDED, _D.EXPIRED): "deadline",
+        (_D.SUSPENDED, _D.FAILED): "can never settle",
         (_D.SUSPENDED, _D.CANCELLING): "cancel signed",
         (_D.SUSPENDED, _D.CANCELLED): "nonce invalidated on chain",
         (_D.SUSPENDED, _D.COMPLETED): "a fill in flight won",
@@ -106,7 +109,6 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.CANCELLING, _D.BRIDGING): "a fill in flight won",
         (_D.BRIDGING, _D.COMPLETED): "destination settled",
         (_D.BRIDGING, _D.REFUNDING): "destination failed",
-        (_D.BRIDGING, _D.FAILED): "can never settle",
         (_D.REFUNDING, _D.REFUNDED): "refund verified",
     },
     {
@@ -114,6 +116,9 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.COMPLETED, _D.CANCELLING): "the settlement is not in the chain any more",
         (_D.COMPLETED, _D.BRIDGING): "the destination's fill is not in the chain any more",
         (_D.BRIDGING, _D.ACTIVE): "the origin's settlement is not in the chain any more",
+        (_D.EXPIRED, _D.COMPLETED): "a fill before the deadline was told late",
+        (_D.EXPIRED, _D.BRIDGING): "a fill before the deadline was told late",
+        (_D.FAILED, _D.ACTIVE): "what failed it is not in the chain any more",
         (_D.CANCELLED, _D.ACTIVE): "the invalidation is not in the chain any more",
         (_D.CANCELLED, _D.CANCELLING): "the cancellation is not in the chain any more",
         (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
@@ -121,8 +126,8 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
 )
 """Document 1, "States and transitions"; choices.md 26.
 
-Choice: a nonce that is invalidated on chain cancels a pending or suspended order as it does an active one.
-Choice: a fill in flight also wins over a suspension.
+Choice: a nonce that is invalidated on chain cancels an order that waits as it does an active one.
+Choice: a fill in flight also wins over a suspension, and one that is indexed late over the deadline.
 """
 
 OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
@@ -133,6 +138,7 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
         (_O.DRAFT, _O.SUSPENDED): "the contract accepts the signature, funds lack",
         (_O.DRAFT, _O.EXPIRED): "expiry",
         (_O.DRAFT, _O.CANCELLED): "cancelOrder indexed",
+        (_O.DRAFT, _O.FULFILLED): "filled whole",
         (_O.PENDING, _O.SUSPENDED): "balance or allowance below the order",
         (_O.PENDING, _O.FULFILLED): "filled whole",
         (_O.PENDING, _O.CANCELLED): "cancelOrder indexed",
@@ -145,9 +151,42 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
     {
         (_O.FULFILLED, _O.PENDING): "the fill is not in the chain any more",
         (_O.FULFILLED, _O.SUSPENDED): "the fill is not in the chain any more",
+        (_O.FULFILLED, _O.DRAFT): "the fill is not in the chain any more",
+        (_O.EXPIRED, _O.FULFILLED): "a fill before the expiry was told late",
         (_O.CANCELLED, _O.PENDING): "the cancellation is not in the chain any more",
         (_O.CANCELLED, _O.SUSPENDED): "the cancellation is not in the chain any more",
         (_O.CANCELLED, _O.DRAFT): "the cancellation is not in the chain any more",
     },
 )
 """Document 2, "States and transitions"; choices.md 23 and 25."""
+
+PAGE = "docs/lifecycles.md"
+
+
+def page() -> str:
+    """docs/lifecycles.md: both tables as diagrams."""
+    return f"""# Life cycles
+
+Which state of an order may follow which, and why. Every change of a stored order is checked against these
+tables (`engine/lifecycle.py`), from which `make catalogue` generates this page. *Undone* is what a
+re-organisation of the chain takes back, or what the chain tells late; it is possible until the state is deep
+enough in the chain to be final.
+
+## Delta orders
+
+```mermaid
+{DELTA_LIFECYCLE.diagram()}```
+
+## OTC orders
+
+```mermaid
+{OTC_LIFECYCLE.diagram()}```
+"""
+
+
+def _write() -> None:
+    (Path(__file__).resolve().parents[1] / PAGE).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write()

@@ -1,0 +1,1 @@
+"""What happens to orders, told to whoever follows it."""

@@ -1,0 +1,213 @@
+"""Everything that is to happen at a time: one heap of timers, run by one task.
+
+    add(key) --waits--> due --> run, once
+        |                 \\-> raises: logged; the others are not affected
+        |--add(key) again--> the new time and callback count
+        \\--cancel(key)---> never
+
+A timer is a row in a heap, not a task: a quarter of a kilobyte, and a microsecond or two. One that was
+cancelled or replaced stays in the heap as a dead entry. Once most entries are dead the heap is set aside and
+its live ones move, a few with each call, to a new one; so no call does much at once.
+
+Source: performance.md, "Orders in memory"; design, "Orders".
+"""
+
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from math import inf
+from time import perf_counter
+from typing import NamedTuple
+
+import structlog
+import trio
+from msgspec import Struct
+
+SLICE_S = 0.000_5
+"""A pass that took so long lets the other tasks run."""
+
+_MOVED = 4
+_DEAD_MIN = 64
+
+_log = structlog.get_logger("cambist.scheduler")
+
+
+class Timer(NamedTuple):
+    """One timer. They sort by time, then in the order in which they were added."""
+
+    at_ms: int
+    number: int
+    key: Hashable
+    run: Callable[[], None]
+
+
+class Timers:
+    """The timers of one process. Pure: it is told what time it is."""
+
+    __slots__ = ("_aside", "_by_key", "_heap", "_number", "_reached_ms")
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, Timer] = {}
+        self._heap: list[Timer] = []
+        self._aside: list[Timer] = []
+        self._number = 0
+        self._reached_ms = -inf
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._by_key)
+
+    @property
+    def entries(self) -> int:
+        """How many entries the heaps hold, dead ones included: at most three times as many as ever waited at
+        once, and a hundred."""
+        return len(self._heap) + len(self._aside)
+
+    def add(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> Timer:
+        """Wait for a time; a timer that the key has already is replaced.
+
+        Args:
+            at_ms: a time that has passed counts as now, behind all that is due already, so that a callback
+                that adds itself again and again starves nobody.
+            run: short and without waiting; what takes longer it starts elsewhere.
+        """
+        reached = self._reached_ms
+        self._number += 1
+        timer = Timer(at_ms if at_ms >= reached else int(reached), self._number, key, run)
+        self._by_key[key] = timer
+        heappush(self._heap, timer)
+        self._tidy()
+        return timer
+
+    def cancel(self, key: Hashable) -> bool:
+        """Forget the timer of a key. Returns whether one waited."""
+        waited = self._by_key.pop(key, None) is not None
+        self._tidy()
+        return waited
+
+    def next_at(self) -> int | None:
+        """When to look at `due` again, Unix milliseconds; None if there is no need.
+
+        Guarantees: not later than the first timer. It may be the time of a dead entry.
+        """
+        heap = self._first()
+        return heap[0].at_ms if heap else None
+
+    def due(self, now_ms: int) -> Timer | None:
+        """Take out the first entry if its time has come.
+
+        Returns:
+            Its timer, or None where it is dead or nothing is due: `next_at` tells which.
+        """
+        self._reached_ms = max(self._reached_ms, now_ms)
+        heap = self._first()
+        if not heap or heap[0].at_ms > now_ms:
+            return None
+        timer = heappop(heap)
+        self._tidy()
+        if self._by_key.get(timer.key) is not timer:
+            return None
+        del self._by_key[timer.key]
+        return timer
+
+    def _first(self) -> list[Timer]:
+        """The heap whose first entry comes first; an empty one if both are."""
+        if not self._aside or (self._heap and self._heap[0] < self._aside[0]):
+            return self._heap
+        return self._aside
+
+    def _tidy(self) -> None:
+        """Move a few entries from the heap that was set aside; its last ones, so that it stays a heap."""
+        aside = self._aside
+        if not aside:
+            dead = len(self._heap) - len(self._by_key)
+            if dead < _DEAD_MIN or dead < len(self._by_key):
+                return
+            self._aside = aside = self._heap
+            self._heap = []
+        by_key = self._by_key
+        for _ in range(min(_MOVED, len(aside))):
+            timer = aside.pop()
+            if by_key.get(timer.key) is timer:
+                heappush(self._heap, timer)
+
+
+class SchedulerStatistics(Struct, frozen=True):
+    """What the scheduler has and has done.
+
+    Attributes:
+        waiting: timers now.
+        entries: rows of the heaps, dead ones included.
+        fired, failed: callbacks that were run, and those among them that raised.
+        late_ms_max: the furthest that one was run after its time.
+    """
+
+    waiting: int
+    entries: int
+    fired: int
+    failed: int
+    late_ms_max: int
+
+
+class Scheduler:
+    """The one task that runs timers. They may be added before `run` is started.
+
+    Args:
+        now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), which goes as the trio clock does.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._timers = Timers()
+        self._asleep = trio.lowlevel.ParkingLot()
+        self._wakes_ms = inf
+        self._fired = self._failed = self._late_ms_max = 0
+
+    def at(self, at_ms: int, key: Hashable, run: Callable[[], None]) -> None:
+        """Run something at a time, once; see `Timers.add`."""
+        timer = self._timers.add(at_ms, key, run)
+        if timer.at_ms < self._wakes_ms:
+            self._asleep.unpark()
+
+    def cancel(self, key: Hashable) -> bool:
+        """See `Timers.cancel`."""
+        return self._timers.cancel(key)
+
+    def statistics(self) -> SchedulerStatistics:
+        """Counters and present sizes."""
+        timers = self._timers
+        return SchedulerStatistics(len(timers), timers.entries, self._fired, self._failed, self._late_ms_max)
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run what is due, when it is, until cancelled."""
+        task_status.started()
+        while True:
+            await self._pass()
+            at_ms = self._timers.next_at()
+            self._wakes_ms = inf if at_ms is None else at_ms
+            wait_s = inf if at_ms is None else max(0, at_ms - self._now_ms()) / 1_000
+            with trio.move_on_after(wait_s):
+                await self._asleep.park()
+            self._wakes_ms = -inf
+
+    async def _pass(self) -> None:
+        """Run all that is due, in slices."""
+        timers = self._timers
+        slice_ends = perf_counter() + SLICE_S
+        now_ms = self._now_ms()
+        while (at_ms := timers.next_at()) is not None and at_ms <= now_ms:
+            timer = timers.due(now_ms)
+            if timer is not None:
+                self._fire(timer, now_ms)
+            if perf_counter() >= slice_ends:
+                await trio.lowlevel.checkpoint()
+                slice_ends = perf_counter() + SLICE_S
+                now_ms = self._now_ms()
+
+    def _fire(self, timer: Timer, now_ms: int) -> None:
+        self._fired += 1
+        self._late_ms_max = max(self._late_ms_max, now_ms - timer.at_ms)
+        try:
+            timer.run()
+        except Exception as error:  # noqa: BLE001  one timer's bug is not the others' end
+            self._failed += 1
+            _log.error("timer failed", key=repr(timer.key), detail=repr(error), exc_info=True)

@@ -1,0 +1,191 @@
+"""Retention: what one step deletes, on every engine, and the task that takes the steps."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from cambist.codecs.vocabulary import OrderStatus, OtcState
+from cambist.config.timeouts import PRUNE_EVERY_S
+from cambist.engine.store.orders import Intent, effect_key
+from cambist.engine.store.queries import OtcFilter, among, by
+from cambist.engine.store.retention import Retention
+from cambist.engine.store.rows import DeltaOrder, IssuedRoute, NonceUsed, amount32
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import (
+    AUCTION_ROUND,
+    CHAIN_TX,
+    DELTA_DOCUMENT,
+    DELTA_FILL,
+    DELTA_REFUND,
+    DEPOSIT,
+    EFFECT,
+    ISSUED_ROUTE,
+    NONCE_USED,
+    OTC_DOCUMENT,
+    SOLVER_BID,
+)
+from cambist.engine.store.units import Unit, put
+from support.stores import (
+    ALICE,
+    ENGINES,
+    NOW_MS,
+    Engine,
+    a_bid,
+    a_delta_order,
+    a_deposit,
+    a_fill,
+    a_refund,
+    a_round,
+    a_transaction,
+    an_otc_order,
+    engine_for,
+    events_of,
+    found,
+    hash_of,
+    kept,
+    moved,
+    page_of,
+    rows_of,
+    structs_of,
+)
+
+_D, _O = OrderStatus, OtcState
+_DAY_MS = 24 * 3_600_000
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    return engine_for(request.param, request, tmp_path)
+
+
+@pytest.fixture
+async def store(engine: Engine) -> AsyncIterator[Store]:
+    async with engine.open() as store:
+        yield store
+
+
+# --- One step -------------------------------------------------------------------------------------------
+
+_BELONGING = (
+    DELTA_DOCUMENT,
+    OTC_DOCUMENT,
+    DELTA_FILL,
+    DELTA_REFUND,
+    EFFECT,
+    AUCTION_ROUND,
+    DEPOSIT,
+)
+
+
+async def _with_all_that_belongs_to_it(
+    store: Store, order: DeltaOrder, *, block: int, is_final: bool
+) -> DeltaOrder:
+    """An order that was auctioned, settled and refunded, with a row of everything."""
+    await kept(store, order, Intent("settle"))
+    key = effect_key(order.order_hash, 1, "settle")
+    more = (
+        put(DELTA_FILL, a_fill(order, block=block)),
+        put(DELTA_REFUND, a_refund(order, tx=block)),
+        put(AUCTION_ROUND, a_round(order, number=block)),
+        put(SOLVER_BID, a_bid(block)),
+        put(DEPOSIT, a_deposit(order, block=block)),
+        put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block)),
+        put(CHAIN_TX, a_transaction(key, nonce=block)),
+    )
+    return await moved(store, order, status=_D.COMPLETED, is_final=is_final, more=more)
+
+
+async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_else(store: Store) -> None:
+    ended = await _with_all_that_belongs_to_it(store, a_delta_order(1), block=1, is_final=True)
+    not_final = await _with_all_that_belongs_to_it(store, a_delta_order(2), block=2, is_final=False)
+    live = await kept(store, a_delta_order(4))
+    otc_ended = await kept(store, an_otc_order(5))
+    otc_ended = await moved(store, otc_ended, status=_O.CANCELLED, is_final=True)
+    otc_live = await kept(store, an_otc_order(6))
+    recent = a_delta_order(3, created_ms=NOW_MS + 50_000, updated_ms=NOW_MS + 50_000)
+    recent = await _with_all_that_belongs_to_it(store, recent, block=3, is_final=True)
+    await store.write(Unit((put(ISSUED_ROUTE, IssuedRoute(hash_of(7), 1, NOW_MS)),)))
+    await store.write(Unit((put(ISSUED_ROUTE, IssuedRoute(hash_of(8), 1, NOW_MS + 60_000)),)))
+
+    while await store.prune(NOW_MS + 30_000, 2):
+        pass
+
+    assert await found(store, ended) is None
+    assert await found(store, otc_ended) is None
+    for table in _BELONGING:
+        hashes = [ended.order_hash, otc_ended.order_hash]
+        assert await rows_of(store, among(table, "order_hash", hashes)) == [], table.name
+    for order in (not_final, recent):
+        assert await found(store, order) == order
+        for table in (DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND, EFFECT, AUCTION_ROUND, DEPOSIT):
+            assert len(await rows_of(store, among(table, "order_hash", [order.order_hash]))) == 1, table.name
+    assert await structs_of(store, SOLVER_BID, among(SOLVER_BID, "auction_id", [1, 2, 3])) == [
+        a_bid(2),
+        a_bid(3),
+    ]
+    kept_txs = await structs_of(store, CHAIN_TX, among(CHAIN_TX, "chain_id", [1]))
+    assert sorted(tx.nonce for tx in kept_txs) == [2, 3]
+    assert await found(store, live) == live
+    assert await found(store, otc_live) == otc_live
+    assert len(await rows_of(store, by(OTC_DOCUMENT, otc_live.order_hash))) == 1
+    assert await rows_of(store, among(ISSUED_ROUTE, "chain_id", [1])) == [(hash_of(8), 1, NOW_MS + 60_000)]
+    assert await structs_of(store, NONCE_USED, by(NONCE_USED, 1, ALICE, amount32(1)))
+    assert {event.at_ms for event in await events_of(store)} == {NOW_MS + 50_000, NOW_MS + 60_000}
+    assert await store.prune(NOW_MS + 30_000, 2) == 0
+
+
+async def test_one_step_of_retention_is_bounded(store: Store) -> None:
+    for number in range(5):
+        order = await kept(store, an_otc_order(number))
+        await moved(store, order, status=_O.EXPIRED, is_final=True)
+    assert await store.prune(NOW_MS + 60_000, 2) > 0
+    assert (await page_of(store, OtcFilter(1)))[1] == 3
+    assert len(await events_of(store)) == 8
+
+
+# --- The task -------------------------------------------------------------------------------------------
+
+
+async def _ended_orders(store: Store, count: int) -> None:
+    for number in range(count):
+        order = await kept(store, an_otc_order(number))
+        await moved(store, order, status=_O.EXPIRED, is_final=True)
+
+
+async def test_the_task_deletes_in_steps_what_has_become_old_enough(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    def now_ms() -> int:
+        return NOW_MS + round(trio.current_time() * 1_000)
+
+    async with (
+        Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True).open() as store,
+        trio.open_nursery() as nursery,
+    ):
+        await _ended_orders(store, 7)
+        live = await kept(store, an_otc_order(100))
+        retention = Retention(store, days=2, now_ms=now_ms, rows_max=3)
+        await nursery.start(retention.run)
+        await trio.sleep(2 * 86_400)
+        assert retention.statistics().rows == 0
+        await trio.sleep(PRUNE_EVERY_S + 60)
+        assert await page_of(store, OtcFilter(1)) == ([live], 1)
+        assert retention.statistics().steps >= 3
+        rows = retention.statistics().rows
+        await trio.sleep(10 * PRUNE_EVERY_S)
+        assert retention.statistics().rows == rows
+        assert retention.statistics().failed == 0
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_task_ends_at_once_where_everything_is_kept(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True).open() as store:
+        await _ended_orders(store, 2)
+        await Retention(store, days=0, now_ms=lambda: NOW_MS + 10_000 * _DAY_MS).run()
+        assert trio.current_time() == autojump_clock.current_time()
+        assert (await page_of(store, OtcFilter(1)))[1] == 2
