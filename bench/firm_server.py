@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import trio
 
@@ -25,6 +25,7 @@ from bench.maker_work import CHAIN_ID, PAIRS, snapshot, wall_ms
 from bench.peers.served import freeze, inherited, options
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.engine.maker.feed import Feed
+from cambist.engine.maker.prices.source import PriceSource
 from cambist.engine.maker.surface import encode_maker_error
 from cambist.engine.server import AccessLog, Router, Server, open_access_log
 
@@ -90,7 +91,7 @@ def feed_of(maker: Maker, source: Snapshots) -> Feed:
     return Feed(
         desk=maker.role.desk,
         broadcast=maker.role.broadcast,
-        make_source=lambda: source,
+        make_source=lambda: cast("PriceSource", source),
         refresh_ms=maker.role.settings.refresh_ms,
         wall_ms=wall_ms,
         random=Random(1),

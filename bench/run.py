@@ -15,7 +15,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench import load_websocket
+from bench import load_store, load_websocket
 from bench.compare import (
     Budget,
     LoadVerdict,
@@ -29,6 +29,7 @@ from bench.compare import (
 from bench.load_children import LoadError
 from bench.load_firm import FirmLoad, Plan, Row, metrics
 from bench.load_report import load_verdicts_table, write_report
+from bench.peers.postgres import postgres_programs
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
@@ -83,8 +84,14 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
         sys.exit(str(error))
     sockets = load_websocket.run(plan.rounds)
     console.print(load_websocket.table(sockets))
-    found = metrics(rows) | load_websocket.metrics(sockets)
-    verdicts = judge_loads(read_load_budgets(), found)
+    stores = load_store.run(plan.rounds)
+    console.print(load_store.table(stores))
+    found = metrics(rows) | load_websocket.metrics(sockets) | load_store.metrics(stores)
+    budgets = read_load_budgets()
+    if not postgres_programs():
+        console.print("PostgreSQL is not installed: its rows are left out")
+        budgets = [budget for budget in budgets if budget.metric not in load_store.OF_POSTGRES]
+    verdicts = judge_loads(budgets, found)
     console.print(load_verdicts_table(verdicts))
     return rows, verdicts
 

@@ -12,6 +12,7 @@ import click
 from ...config.errors import CambistError
 from ...config.version import __version__
 from .config_check import config
+from .db import db
 from .demo import demo
 from .hmac_headers import hmac
 from .keys import keys
@@ -50,10 +51,11 @@ def cli() -> None:
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
                  cambist config check              is my settings file right?
+    Running?     cambist db status                 what the store holds; backup, export, vacuum
     """
 
 
-for command in (demo, maker, typed_data, hmac, keys, config):
+for command in (demo, maker, db, typed_data, hmac, keys, config):
     cli.add_command(command)
 
 

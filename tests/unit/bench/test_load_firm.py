@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from bench import load_websocket
+from bench import load_store, load_websocket
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
 from bench.firm_server import SNAPSHOT_EVERY_S, Snapshots, Watch, feed_of
@@ -235,9 +235,36 @@ def test_sockets_measured_beside_something_else_are_not_kept_either() -> None:
     assert not any(verdict.kept for verdict in judge_loads(budgets, load_websocket.metrics(noisy)))
 
 
+STORES = [
+    load_store.Row(what=what, round=0, rate=rate, p50_ms=1.0, p99_ms=4.0, batch=64.0)
+    for what, rate in {
+        "raw sqlite3": 100.0,
+        "SQLite, 64": 60.0,
+        "SQLite, 64, busy": 30.0,
+        "raw unnest": 100.0,
+        "pgbench": 40.0,
+        "PostgreSQL, 64": 80.0,
+        "event lag": 10.0,
+    }.items()
+]
+BESIDES = load_websocket.metrics(SOCKETS) | load_store.metrics(STORES)
+
+
+def test_the_store_is_compared_round_by_round() -> None:
+    measured = load_store.metrics(STORES)
+    assert {name: rounds.values for name, rounds in measured.items()} == {
+        "store_sqlite_raw": (0.6,),
+        "store_sqlite_busy": (0.5,),
+        "store_postgres_raw": (0.8,),
+        "store_postgres_pgbench": (2.0,),
+        "store_event_lag_ms": (4.0,),
+    }
+    assert measured.keys() - load_store.metrics(STORES[:3]).keys() == load_store.OF_POSTGRES
+
+
 def test_every_load_budget_is_of_something_that_is_measured() -> None:
     budgets = read_load_budgets()
-    assert {budget.metric for budget in budgets} == {*metrics(a_run()), *load_websocket.metrics(SOCKETS)}
+    assert {budget.metric for budget in budgets} == {*metrics(a_run()), *BESIDES}
     assert all(budget.keeps(budget.stretch, budget.must) for budget in budgets)
 
 
@@ -250,7 +277,7 @@ def test_the_open_loop_runs_at_a_share_of_what_the_slowest_can_do() -> None:
 def test_the_report_tells_every_figure_and_draws_every_server() -> None:
     rows = a_run()
     rows[0] = row("throughput", 0, OURS, 1_400, foreign=FOREIGN_MAX * 2)
-    verdicts = judge_loads(read_load_budgets(), metrics(rows) | load_websocket.metrics(SOCKETS))
+    verdicts = judge_loads(read_load_budgets(), metrics(rows) | BESIDES)
     text = report(rows, verdicts, [])
     for budget in read_load_budgets():
         assert budget.what in text

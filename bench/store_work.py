@@ -1,0 +1,64 @@
+"""Durable orders as work: new ones that never repeat, and their rows for who writes without a store."""
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.engine.store.orders import DELTA
+from cambist.engine.store.rows import NEVER_S, DeltaOrder, amount32
+from cambist.engine.store.units import Change, New, Put, Unit, values_of
+
+DOCUMENT_BYTES = 300
+TABLES = ("delta_order", "delta_document", "order_event")
+"""What one submission writes to, a row each."""
+
+Rows = list[tuple[object, ...]]
+
+_ZERO = amount32(0)
+
+
+def order() -> DeltaOrder:
+    """A new order of a new owner."""
+    order_hash = os.urandom(32)
+    return DeltaOrder(
+        order_hash,
+        order_hash[0],
+        1,
+        os.urandom(20),
+        os.urandom(32),
+        OnChainOrderType.ORDER,
+        OrderType.MARKET,
+        Side.SELL,
+        "anon",
+        1_700_000_000_000,
+        NEVER_S,
+        1,
+        OrderStatus.PENDING,
+        1_700_000_000_000,
+        _ZERO,
+        _ZERO,
+        False,
+    )
+
+
+def submission(new: DeltaOrder | None = None) -> Unit:
+    """Keep a new order, its document and its event."""
+    return DELTA.submitted(new or order(), os.urandom(DOCUMENT_BYTES))
+
+
+def submissions(count: int) -> list[Unit]:
+    """So many of them."""
+    return [submission() for _ in range(count)]
+
+
+def rows(units: list[Unit]) -> Iterator[tuple[str, Rows]]:
+    """(table, rows) of submissions, in plain values as they come out of a message."""
+    for number, table in enumerate(TABLES):
+        yield table, [_plain(unit.changes[number]) for unit in units]
+
+
+def _plain(change: Change) -> tuple[object, ...]:
+    assert isinstance(change, New | Put)
+    return tuple(msgspec.to_builtins(values_of(change.row), builtin_types=(bytes,)))

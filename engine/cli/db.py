@@ -1,0 +1,200 @@
+"""`cambist db`: look after the store that the settings name."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+
+from ...config.errors import ConfigError
+from ...config.settings import read_settings
+from ..store.backup import back_up
+from ..store.export import export_lines
+from ..store.migrate import migrations, pending
+from ..store.place import Place, SqlitePlace, place_of
+from ..store.status import Contents, Status, contents_of, fdatasync_p50_ms, schema_of
+from ..store.upkeep import upkeep_of
+from ..store.whole_file import whole_file
+from ..telemetry.clock import WallClock
+
+_CONFIG = click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    help="The settings file (TOML); the defaults alone if absent.",
+)
+_FORCE = click.option("--force", is_flag=True, help="Replace a file of that name.")
+
+
+@click.group()
+def db() -> None:
+    """Look after the store: migrate, status, vacuum, export, backup.
+
+    Works on the database of the settings, SQLite or PostgreSQL; no engine has to run.
+    """
+
+
+@db.command("migrate")
+@_CONFIG
+@click.option("--check", is_flag=True, help="Change nothing; exit status 1 if something is to be applied.")
+def migrate_command(path: Path | None, *, check: bool) -> None:
+    """Bring the tables to what this program needs.
+
+    Names what it applied. An engine does so itself when it starts. Migrations never go back: make a backup
+    before.
+    """
+    upkeep = upkeep_of(_place(path))
+    left = pending(migrations(upkeep.dialect), upkeep.applied())
+    if not left:
+        click.echo("nothing to apply")
+    elif check:
+        for migration in left:
+            click.echo(f"to be applied: {migration.number:04}_{migration.name}")
+        sys.exit(1)
+    else:
+        for name in upkeep.migrate(WallClock().now_ms):
+            click.echo(f"applied {name}")
+
+
+@db.command("status")
+@_CONFIG
+@click.option("--json", "as_json", is_flag=True, help="One JSON document, times in Unix milliseconds.")
+def status_command(path: Path | None, *, as_json: bool) -> None:
+    """Say how large the store is and what it holds.
+
+    It counts every row, which takes seconds per ten million.
+    """
+    status = _status(_place(path))
+    if as_json:
+        click.echo(msgspec.json.encode(status))
+    else:
+        _show(status)
+
+
+@db.command("vacuum")
+@_CONFIG
+def vacuum_command(path: Path | None) -> None:
+    """Give the space of deleted rows back.
+
+    A SQLite file must not be in use, and is written anew: that takes as much free disk as it has bytes.
+    """
+    upkeep = upkeep_of(_place(path))
+    with upkeep.snapshot() as snapshot:
+        before = snapshot.size_bytes()
+    upkeep.vacuum()
+    with upkeep.snapshot() as snapshot:
+        after = snapshot.size_bytes()
+    click.echo(f"{decimal(before)} before, {decimal(after)} now")
+
+
+@db.command("export")
+@_CONFIG
+@click.argument("out", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
+@_FORCE
+def export_command(path: Path | None, out: Path, *, force: bool) -> None:
+    """Write every table as lines of JSON to OUT, or to standard output.
+
+    Of one moment, while the store goes on. The first line names format and schema, the last one counts the
+    rows: without it the export is not complete.
+    """
+    with upkeep_of(_place(path)).snapshot() as snapshot, closing(export_lines(snapshot)) as lines:
+        if str(out) == "-":
+            _print(lines)
+            return
+        with whole_file(out, force=force) as beside, beside.open("wb") as file:
+            file.writelines(lines)
+    click.echo(f"{out}: {decimal(out.stat().st_size)}")
+
+
+@db.command("backup")
+@_CONFIG
+@click.argument("out", type=click.Path(dir_okay=False, path_type=Path))
+@_FORCE
+def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
+    """Copy the SQLite file to OUT, while the store goes on.
+
+    The copy is of one moment, and checked. To restore, stop the engine, remove the database with its -wal
+    and -shm, and put the copy in its place.
+    """
+    place = _place(path)
+    if not isinstance(place, SqlitePlace):
+        raise ConfigError("store.url", f"{place} is backed up with pg_dump, or the server's own archive")
+    click.echo(f"{out}: {decimal(back_up(place.path, out, force=force))}, checked")
+
+
+def _place(path: Path | None) -> Place:
+    settings = read_settings(path, os.environ, reveal=False)
+    return place_of(settings, os.environ, path.parent if path else Path())
+
+
+def _print(lines: Iterator[bytes]) -> None:
+    try:
+        sys.stdout.buffer.writelines(lines)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # whoever reads has enough: click ends silently
+        raise
+    except OSError as error:
+        raise ConfigError("standard output", f"cannot be written: {error.strerror}") from None
+
+
+def _status(place: Place) -> Status:
+    with upkeep_of(place).snapshot() as snapshot:
+        schema = schema_of(migrations(snapshot.dialect), snapshot.applied())
+        return Status(
+            str(place),
+            snapshot.dialect,
+            snapshot.size_bytes(),
+            schema,
+            contents_of(snapshot) if schema.is_right else None,
+            fdatasync_p50_ms(place.path.parent) if isinstance(place, SqlitePlace) else None,
+        )
+
+
+def _show(status: Status) -> None:
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    schema = status.schema
+    console.print(f"database            {status.database}")
+    console.print(f"size                {decimal(status.size_bytes)}")
+    console.print(f"migrations          {', '.join(schema.applied) or 'none'}")
+    for names, word in (
+        (schema.pending, "pending"),
+        (schema.unknown, "unknown"),
+        (schema.changed, "changed"),
+    ):
+        if names:
+            console.print(f"{word:<20}{', '.join(names)}", style="red")
+    if status.contents is not None:
+        _show_contents(console, status.contents)
+    if status.fdatasync_p50_ms is not None:
+        console.print(f"fdatasync p50       {status.fdatasync_p50_ms:.3f} ms")
+
+
+def _show_contents(console: Console, contents: Contents) -> None:
+    opened = ", ".join(f"{count} {surface}" for surface, count in contents.open_orders.items())
+    console.print(f"open orders         {opened}")
+    console.print(f"unfinished effects  {contents.unfinished_effects}")
+    console.print(f"oldest event        {_time(contents.oldest_event_ms)}")
+    for holder in contents.holders:
+        if holder.holder:
+            held = f"{holder.shards} by {holder.holder}, until {_time(holder.until_ms)}"
+        else:
+            held = f"{holder.shards} by nobody"
+        console.print(f"shards              {held}")
+    table = Table("table", "rows")
+    for name, count in contents.rows.items():
+        table.add_row(name, str(count))
+    console.print(table)
+
+
+def _time(at_ms: int | None) -> str:
+    if at_ms is None:
+        return "none"
+    return datetime.fromtimestamp(at_ms // 1_000, UTC).isoformat().replace("+00:00", "Z")
