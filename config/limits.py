@@ -61,6 +61,7 @@ MAKER_REQUEST_BYTES_MAX = 64 << 10  # a request to a maker: POST /firm is below 
 STORE_QUEUE_MAX = 8_192  # writes that may wait for the store
 STORE_BATCH_MAX = 1_024  # writes of one transaction
 FOLLOW_EVENTS_MAX = 256  # events that a follower reads at once
+BOOT_PAGE_ROWS = 500  # rows that are read at once at the start
 PRUNE_ROWS_MAX = 500  # rows of each kind that one step of retention deletes
 STORE_UNIT_BYTES_MAX = 4 << 20  # of one write: a request's body and what belongs to it
 STORE_PART_BYTES_MAX = 16 << 20  # of a batch, in one message to the store process
