@@ -2,14 +2,16 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
+from cambist.engine.store.store import Store
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
+from support.stores import ENGINES, Engine, engine_for
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
@@ -59,3 +61,16 @@ def postgres_url(postgres_server: "PostgresServer") -> Iterator[str]:
     url = postgres_server.migrated_database()
     yield url
     postgres_server.drop(url)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """A database of the test's own, of each kind in turn."""
+    return engine_for(request.param, request, tmp_path)
+
+
+@pytest.fixture
+async def store(engine: Engine) -> AsyncIterator[Store]:
+    """A store on it, running."""
+    async with engine.open() as store:
+        yield store

@@ -2,7 +2,6 @@
 
 import os
 import random
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,9 @@ from cambist.engine.store.tables import ORDER_EVENT
 from support.stores import (
     ALICE,
     BOB,
-    ENGINES,
     Engine,
     a_delta_order,
     all_at_once,
-    engine_for,
     events_of,
     kept,
     moved,
@@ -37,17 +34,6 @@ from support.stores import (
 
 _D = OrderStatus
 PATIENCE_S = 60
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    return engine_for(request.param, request, tmp_path)
-
-
-@pytest.fixture
-async def store(engine: Engine) -> AsyncIterator[Store]:
-    async with engine.open() as store:
-        yield store
 
 
 async def take(follower: Follower, count: int) -> list[tuple[str, OrderEvent]]:

@@ -14,13 +14,11 @@ from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done, Fence, Fenced
 from support.stores import (
-    ENGINES,
     NOW_MS,
     Engine,
     a_delta_order,
     a_step,
     all_at_once,
-    engine_for,
     found,
     kept,
     moved,
@@ -29,17 +27,6 @@ from support.stores import (
 
 _D = OrderStatus
 LIFE_S = 9.0
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    return engine_for(request.param, request, tmp_path)
-
-
-@pytest.fixture
-async def store(engine: Engine) -> AsyncIterator[Store]:
-    async with engine.open() as store:
-        yield store
 
 
 # --- The store ------------------------------------------------------------------------------------------

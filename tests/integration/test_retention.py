@@ -1,9 +1,7 @@
 """Retention: what one step deletes, on every engine, and the task that takes the steps."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import trio
 import trio.testing
 
@@ -30,7 +28,6 @@ from cambist.engine.store.tables import (
 from cambist.engine.store.units import Unit, put
 from support.stores import (
     ALICE,
-    ENGINES,
     NOW_MS,
     Engine,
     a_bid,
@@ -41,7 +38,6 @@ from support.stores import (
     a_round,
     a_transaction,
     an_otc_order,
-    engine_for,
     events_of,
     found,
     hash_of,
@@ -54,17 +50,6 @@ from support.stores import (
 
 _D, _O = OrderStatus, OtcState
 _DAY_MS = 24 * 3_600_000
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    return engine_for(request.param, request, tmp_path)
-
-
-@pytest.fixture
-async def store(engine: Engine) -> AsyncIterator[Store]:
-    async with engine.open() as store:
-        yield store
 
 
 # --- One step -------------------------------------------------------------------------------------------

@@ -1,8 +1,5 @@
 """A start after an end, good or bad: what was not finished is taken up, and nobody else can write it."""
 
-from pathlib import Path
-
-import pytest
 import trio
 
 from cambist.codecs.vocabulary import OrderStatus, OtcState
@@ -12,24 +9,17 @@ from cambist.engine.store.orders import Intent, effect_key, finished
 from cambist.engine.store.rows import DeltaOrder, OtcOrder
 from cambist.engine.store.units import Fence, Fenced
 from support.stores import (
-    ENGINES,
     NOW_MS,
     Engine,
     a_delta_order,
     a_step,
     an_otc_order,
     effect_of,
-    engine_for,
     kept,
     moved,
 )
 
 SHARDS = 256
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    return engine_for(request.param, request, tmp_path)
 
 
 async def test_a_new_engine_takes_up_what_the_one_before_left(engine: Engine) -> None:

@@ -1,7 +1,5 @@
 """What every store does, whatever its database and wherever it runs: one suite over all engines."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,7 +50,6 @@ from support.stores import (
     ALICE,
     BOB,
     CAROL,
-    ENGINES,
     NOW_MS,
     ONE,
     USDC,
@@ -68,7 +65,6 @@ from support.stores import (
     an_otc_order,
     document_of,
     effect_of,
-    engine_for,
     events_of,
     found,
     hash_of,
@@ -81,17 +77,6 @@ from support.stores import (
 )
 
 _D, _O = OrderStatus, OtcState
-
-
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
-    return engine_for(request.param, request, tmp_path)
-
-
-@pytest.fixture
-async def store(engine: Engine) -> AsyncIterator[Store]:
-    async with engine.open() as store:
-        yield store
 
 
 # --- Submit ---------------------------------------------------------------------------------------------
