@@ -121,6 +121,15 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
     return verdicts
 
 
+def better(verdicts: Sequence[Verdict], again: Sequence[Verdict]) -> list[Verdict]:
+    """The better of two measurements of each budget, where there are two."""
+    by_what = {verdict.budget.what: verdict for verdict in again}
+    return [
+        min(verdict, by_what.get(verdict.budget.what, verdict), key=lambda one: one.ratio)
+        for verdict in verdicts
+    ]
+
+
 def judge_loads(budgets: Sequence[LoadBudget], measured: Mapping[str, Rounds]) -> list[LoadVerdict]:
     """One verdict per budget: the median over the rounds that count.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.compare import BUDGETS, Budget, judge, read_budgets, seconds_by_lap
+from bench.compare import BUDGETS, Budget, Verdict, better, judge, read_budgets, seconds_by_lap
 
 BUDGET = Budget("ours against theirs", "bench_ours", "bench_theirs", must=1.3, stretch=1.1)
 
@@ -59,3 +59,12 @@ def test_every_budget_names_benches_that_exist() -> None:
     assert {name for budget in budgets for name in (budget.bench, budget.baseline)} <= defined
     assert all(budget.stretch <= budget.must for budget in budgets)
     assert any(budget.quick for budget in budgets)
+
+
+def test_what_is_measured_again_counts_where_it_is_better() -> None:
+    first, second = (
+        Budget(what=name, bench="a", baseline="b", must=1.0, stretch=0.5) for name in ("first", "second")
+    )
+    before = [Verdict(first, 1.5, (1.5,)), Verdict(second, 0.9, (0.9,))]
+    assert better(before, [Verdict(first, 0.8, (0.8,))]) == [Verdict(first, 0.8, (0.8,)), before[1]]
+    assert better(before, [Verdict(first, 2.0, (2.0,))]) == before
