@@ -19,7 +19,7 @@ from ..config.errors import (
     MakerError,
     RequestError,
     ServiceUnavailable,
-    StoreError,
+    StoreUnavailable,
 )
 from .maker_messages import ErrorBody
 from .query import query_decoder
@@ -201,7 +201,7 @@ def _public(error: CambistError) -> tuple[int, str, str]:
     """Status, errorType and text that the other side may see."""
     if isinstance(error, RequestError | AuthError):
         return error.status, error.error_type, error.detail
-    if isinstance(error, ChainError | StoreError | MakerError):
+    if isinstance(error, ChainError | StoreUnavailable | MakerError):
         return _AWAY.status, _AWAY.error_type, _AWAY.detail
     return _FAULT.status, _FAULT.error_type, _FAULT.detail
 

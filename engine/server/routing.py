@@ -32,6 +32,7 @@ from ...config.errors import (
     PathNotFound,
     RequestError,
     ServiceUnavailable,
+    StoreUnavailable,
 )
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Surface:
     def refusal(self, error: CambistError, request_id: str) -> Reply:
         """The answer to a request that failed with `error`."""
         status = error_status(error)
-        wait_s = error.retry_after_s if isinstance(error, RequestError) else None
+        wait_s = error.retry_after_s if isinstance(error, RequestError | StoreUnavailable) else None
         if status == ServiceUnavailable.status and wait_s is None:
             wait_s = ServiceUnavailable.retry_after_s
         headers = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
