@@ -105,7 +105,9 @@ def export_command(path: Path | None, out: Path, *, force: bool) -> None:
     Of one moment, while the store goes on. The first line names format and schema, the last one counts the
     rows: without it the export is not complete.
     """
-    with upkeep_of(_place(path)).snapshot() as snapshot, closing(export_lines(snapshot)) as lines:
+    place = _place(path)
+    _refuse_the_store_itself(place, out)
+    with upkeep_of(place).snapshot() as snapshot, closing(export_lines(snapshot)) as lines:
         if str(out) == "-":
             _print(lines)
             return
@@ -127,12 +129,19 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
     place = _place(path)
     if not isinstance(place, SqlitePlace):
         raise ConfigError("store.url", f"{place} is backed up with pg_dump, or the server's own archive")
+    _refuse_the_store_itself(place, out)
     click.echo(f"{out}: {decimal(back_up(place.path, out, force=force))}, checked")
 
 
 def _place(path: Path | None) -> Place:
     settings = read_settings(path, os.environ, reveal=False)
     return place_of(settings, os.environ, path.parent if path else Path())
+
+
+def _refuse_the_store_itself(place: Place, out: Path) -> None:
+    """Whatever --force says: what replaces a file of the database loses all that is in it."""
+    if isinstance(place, SqlitePlace) and out.parent.resolve() / out.name in place.files():
+        raise ConfigError(str(out), "is a file of the database itself")
 
 
 def _print(lines: Iterator[bytes]) -> None:

@@ -19,8 +19,9 @@ class Lease(Struct, frozen=True, array_like=True):
 class Backend(Protocol):
     """One database, opened and migrated.
 
-    Every method raises StoreUnavailable while the database cannot be used (away, disk full, read-only): then
-    nothing of the call is durable. It reconnects by itself.
+    Every method raises StoreUnavailable while the database cannot be used (away, disk full, read-only). Then
+    nothing of the call is durable, unless the connection was lost in the middle of COMMIT: nobody can say. It
+    reconnects by itself.
     """
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
@@ -53,7 +54,8 @@ class Backend(Protocol):
 
     def prune(self, before_ms: int, count_max: int) -> int:
         """Delete what has ended and was last changed before a time: orders with all that belongs to them,
-        events, expired routes, finished effects.
+        events, expired routes, finished effects. An order with
+        an effect that is still to be done stays.
 
         Returns:
             How many rows at most `count_max` of each kind; 0 when nothing is left.

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ...config.errors import ConfigError, StoreError
-from .sqlite import applied, open_for_reading
+from .sqlite import applied, is_there, open_for_reading
 from .whole_file import whole_file
 
 _STEP_PAGES = 1_024
@@ -25,7 +25,7 @@ def back_up(path: Path, out: Path, *, force: bool) -> int:
         ConfigError: there is no store at `path`, or `out` cannot be written.
         StoreError: the database is damaged or cannot be read, or the disk of `out` is full.
     """
-    if not path.exists():
+    if not is_there(path):
         raise ConfigError("store.url", f"there is no {path}")
     try:
         with whole_file(out, force=force) as beside:

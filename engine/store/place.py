@@ -23,6 +23,14 @@ class SqlitePlace(Struct, frozen=True):
     def __str__(self) -> str:
         return str(self.path)
 
+    def files(self) -> frozenset[Path]:
+        """Every file of the database, and a link to it, absolute."""
+        real = self.path.resolve()
+        link = self.path.parent.resolve() / self.path.name
+        return frozenset(
+            {link, real, *(real.with_name(real.name + tail) for tail in ("-wal", "-shm", ".lock"))}
+        )
+
 
 class PostgresPlace(Struct, frozen=True):
     """A server's database. `url` may hold a password; what is shown does not."""

@@ -263,7 +263,10 @@ class PostgresBackend:
             yield pipe
             pipe.send(b"COMMIT")
             pipe.sync()
-        except Exception:
+        except Exception as error:
+            if isinstance(error, self._driver.Error) and meaning(error) == "lost":
+                self._writer.close()
+                raise
             try:
                 pipe.abandon()
                 pipe.ask(b"ROLLBACK")

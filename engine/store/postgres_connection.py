@@ -48,7 +48,8 @@ _BY_CLASS: dict[str, Meaning] = {
     "58": "away",  # input and output of the server
 }
 _BY_STATE: dict[str, Meaning] = {
-    "25006": "away",  # read-only
+    "0A000": "lost",  # a standby: a new connection may reach the server that writes
+    "25006": "lost",  # read-only
     "25P03": "lost",  # idle in a transaction
     "55P03": "away",  # lock
     "57014": "away",  # statement time-out

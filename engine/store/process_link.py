@@ -71,6 +71,8 @@ _KEPT = frozenset(
 )
 _KEPT_PREFIXES = ("PG", "PYTHON", "LC_", "COVERAGE")
 _DOUBLINGS_MAX = 30
+_AWAY = "the store is away: {}"
+_ENDED = "the store process ended"
 _UNKNOWN = "the outcome of a write is not known; submitting it again is safe"
 _TIMED_OUT = f"the store did not answer within {STORE_OUTCOME_S:g} s"
 
@@ -95,16 +97,17 @@ class ProcessLink:
         self._place = place
         self._writer = writer
         self._jitter = jitter
+        url = place.url if isinstance(place, PostgresPlace) else ""
         self._environ = {
             name: value
             for name, value in environ.items()
-            if name in _KEPT or (name.startswith(_KEPT_PREFIXES) and name != _HIDDEN)
+            if (name in _KEPT or (name.startswith(_KEPT_PREFIXES) and name != _HIDDEN)) and value != url
         }
         self._opened_by = frame(opening(place, environ.get(_HIDDEN, "")))
         self._store: Store | None = None
         self._process: _Process | None = None
         self._serves = trio.Event()
-        self._away = ""
+        self._away = _AWAY.format(_ENDED)
         self._file: sqlite3.Connection | None = None
         self._inode = 0
 
@@ -202,6 +205,7 @@ class ProcessLink:
                     is_first = False
                     task_status.started()
                 self._process = process
+                self._away = _AWAY.format(_ENDED)  # for who hears it before `_lost` does
                 self._serves.set()
                 store.recover()
 
@@ -226,10 +230,10 @@ class ProcessLink:
 
     def _lost(self) -> None:
         if self._process is not None:
-            self._lose("the store process ended")
+            self._lose(_ENDED)
 
     def _lose(self, reason: str) -> None:
-        self._away = f"the store is away: {reason}"
+        self._away = _AWAY.format(reason)
         if self._process is not None:
             self._process = None
             self._serves = trio.Event()

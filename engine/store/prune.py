@@ -1,5 +1,7 @@
 """What retention deletes: orders that have ended long ago with all that belongs to them, and expired routes.
 
+An order with an effect that is still to be done has not ended, however final it is: a refund may be due.
+
 Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at what is
 left. Nonces that the chain has seen stay: they refuse a second signature for ever.
 """
@@ -12,7 +14,8 @@ _OF_OTC = ("otc_document",)
 
 def _ended(table: str) -> str:
     return (
-        f"SELECT order_hash FROM {table} WHERE is_final = TRUE AND updated_ms < ? "
+        f"SELECT order_hash FROM {table} o WHERE is_final = TRUE AND updated_ms < ? AND NOT EXISTS "
+        "(SELECT 1 FROM effect e WHERE e.order_hash = o.order_hash AND e.state = 'INTENDED') "
         "ORDER BY updated_ms, order_hash LIMIT ?"
     )
 

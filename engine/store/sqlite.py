@@ -45,6 +45,16 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode_outcomes = msgspec.msgpack.Decoder(list[Outcome]).decode
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a file. ConfigError: a folder has the name, or it may not be looked at."""
+    try:
+        if path.is_dir():
+            raise ConfigError("store.url", f"{path} is a folder, expected a file")
+        return path.exists()
+    except OSError as error:
+        raise ConfigError("store.url", f"{path} cannot be opened: {error.strerror}") from None
+
+
 def open_for_reading(path: Path) -> sqlite3.Connection:
     """A connection that cannot write and sees what is committed."""
     connection = sqlite3.connect(
@@ -354,7 +364,7 @@ _POISON = (
     OverflowError,
     TypeError,
     KeyError,
-    UnicodeEncodeError,
+    ValueError,
 )
 """A unit's own fault: the others of its batch are as good as before."""
 

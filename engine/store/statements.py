@@ -18,6 +18,8 @@ def insert(name: str, *, unless_there: bool) -> str:
 def compare_and_set(name: str) -> str:
     """Rewrite: the mutable columns, then the key, then the version that is expected."""
     table = TABLES[name]
+    if not table.mutable:
+        raise ValueError(f"{name} has nothing that changes")
     assigned = ", ".join(f"{column} = ?" for column in table.mutable)
     found = " AND ".join(f"{column} = ?" for column in table.key)
     return f"UPDATE {name} SET {assigned}, version = version + 1 WHERE {found} AND version = ?"
@@ -26,4 +28,6 @@ def compare_and_set(name: str) -> str:
 @cache
 def delete(name: str) -> str:
     """Delete by key."""
+    if not TABLES[name].unique:
+        raise ValueError("a log is only added to")
     return f"DELETE FROM {name} WHERE " + " AND ".join(f"{column} = ?" for column in TABLES[name].key)

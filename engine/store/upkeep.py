@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...config.errors import ConfigError
+from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from .file_lock import locked
 from .migrate import Applied, Dialect
 from .place import Place, SqlitePlace
-from .sqlite import applied, migrate, open_for_reading, open_for_writing, translated
+from .sqlite import applied, is_there, migrate, open_for_reading, open_for_writing, translated
 
 
 class Snapshot(Protocol):
@@ -82,7 +82,7 @@ class SqliteUpkeep:
 
     def applied(self) -> list[Applied]:
         """See `Upkeep.applied`."""
-        if not self._path.exists():
+        if not is_there(self._path):
             return []
         with self.snapshot() as snapshot:
             return snapshot.applied()
@@ -91,25 +91,36 @@ class SqliteUpkeep:
     def snapshot(self) -> Iterator[Snapshot]:
         """See `Upkeep.snapshot`."""
         self._check_there()
-        with translated(), closing(open_for_reading(self._path)) as connection:
+        with self._named(), closing(open_for_reading(self._path)) as connection:
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # as of now, not of the first row
             yield _SqliteSnapshot(connection, self._path)
 
     def migrate(self, now_ms: Callable[[], int]) -> list[str]:
         """See `Upkeep.migrate`."""
-        with locked(self._path, 0), translated(), closing(open_for_writing(self._path)) as connection:
+        with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             return migrate(connection, now_ms)
 
     def vacuum(self) -> None:
         """See `Upkeep.vacuum`. It takes as much free disk again as the file has, for a while."""
         self._check_there()
-        with locked(self._path, 0), translated(), closing(open_for_writing(self._path)) as connection:
+        with locked(self._path, 0), self._named(), closing(open_for_writing(self._path)) as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of the database as the store's, with the file's name."""
+        try:
+            with translated():
+                yield
+        except StoreUnavailable as error:
+            raise StoreUnavailable(f"{self._path}: {error.detail}", error.retry_after_s) from error
+        except StoreError as error:
+            raise StoreError(f"{self._path}: {error.detail}") from error
+
     def _check_there(self) -> None:
-        if not self._path.exists():
+        if not is_there(self._path):
             raise ConfigError("store.url", f"there is no {self._path}; cambist db migrate makes it")
 
 

@@ -7,7 +7,7 @@ import trio.testing
 
 from cambist.codecs.vocabulary import OrderStatus, OtcState
 from cambist.config.timeouts import PRUNE_EVERY_S
-from cambist.engine.store.orders import Intent, effect_key
+from cambist.engine.store.orders import Intent, effect_key, finished
 from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import DeltaOrder, IssuedRoute, NonceUsed, amount32
@@ -71,7 +71,9 @@ async def _with_all_that_belongs_to_it(
     """An order that was auctioned, settled and refunded, with a row of everything."""
     await kept(store, order, Intent("settle"))
     key = effect_key(order.order_hash, 1, "settle")
+    (effect,) = await structs_of(store, EFFECT, by(EFFECT, key))
     more = (
+        finished(effect, order.updated_ms),
         put(DELTA_FILL, a_fill(order, block=block)),
         put(DELTA_REFUND, a_refund(order, tx=block)),
         put(AUCTION_ROUND, a_round(order, number=block)),
@@ -120,6 +122,26 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
     assert await structs_of(store, NONCE_USED, by(NONCE_USED, 1, ALICE, amount32(1)))
     assert {event.at_ms for event in await events_of(store)} == {NOW_MS + 50_000, NOW_MS + 60_000}
     assert await store.prune(NOW_MS + 30_000, 2) == 0
+
+
+async def test_an_order_whose_effect_is_still_to_be_done_is_kept_until_it_is(store: Store) -> None:
+    order = await kept(store, a_delta_order(), Intent("refund"))
+    order = await moved(store, order, status=_D.FAILED, is_final=True)
+    key = effect_key(order.order_hash, 1, "refund")
+    (effect,) = await structs_of(store, EFFECT, by(EFFECT, key))
+    await store.write(Unit((put(CHAIN_TX, a_transaction(key, nonce=1)),)))
+
+    await store.prune(NOW_MS + 60_000, 10)
+    assert await found(store, order) == order
+    assert await structs_of(store, EFFECT, by(EFFECT, key)) == [effect]
+    assert len(await rows_of(store, among(CHAIN_TX, "effect_key", [key]))) == 1
+
+    await store.write(Unit((finished(effect, NOW_MS),)))
+    while await store.prune(NOW_MS + 60_000, 10):
+        pass
+    assert await found(store, order) is None
+    assert await rows_of(store, by(EFFECT, key)) == []
+    assert await rows_of(store, among(CHAIN_TX, "effect_key", [key])) == []
 
 
 async def test_one_step_of_retention_is_bounded(store: Store) -> None:

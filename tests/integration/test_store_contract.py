@@ -42,10 +42,11 @@ from cambist.engine.store.tables import (
     DELTA_REFUND,
     EFFECT,
     ISSUED_ROUTE,
+    ORDER_EVENT,
     OTC_DOCUMENT,
     OTC_ORDER,
 )
-from cambist.engine.store.units import Conflict, Done, Duplicate, Refused, Unit, drop, new, put
+from cambist.engine.store.units import Cas, Conflict, Done, Drop, Duplicate, Refused, Unit, drop, new, put
 from support.stores import (
     ALICE,
     BOB,
@@ -478,6 +479,8 @@ POISONS = {
     "a number too large": submission(replace(_ORDER, expires_s=1 << 63)),
     "an effect twice": submission(_ORDER, Intent("auction"), Intent("auction")),
     "no value": submission(replace(_ORDER, partner=None)),
+    "a log is only added to": Unit((*submission(_ORDER).changes, Drop(ORDER_EVENT.name, (1,)))),
+    "nothing that changes": Unit((Cas(DELTA_DOCUMENT.name, (_ORDER.order_hash,), 1, (b"",)),)),
 }
 
 

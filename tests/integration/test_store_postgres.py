@@ -469,6 +469,7 @@ def test_what_has_ended_long_ago_is_deleted_with_all_that_belongs_to_it(store: W
         submitted(order, "auction"),
         submitted(kept, "auction"),
         DELTA.advanced(order, ended),
+        Unit((finished(an_effect(effect_key(order.order_hash, 1, "auction")), 9),)),
         Unit((put(DELTA_FILL, a_fill(order)), put(DELTA_FILL, a_fill(kept, 1)))),
         Unit((Put(ISSUED_ROUTE.name, (bytes(32), 1, 999)),)),
     )
@@ -507,7 +508,7 @@ def test_a_server_that_is_away_and_comes_back(postgres_server: PostgresServer, p
         assert len(store.events()) == 2
 
 
-def test_a_database_that_may_not_be_written_is_away(
+def test_a_default_of_read_only_is_no_ban_but_missing_rights_are_named(
     store: Writing, other: "psycopg.Connection[tuple[Any, ...]]"
 ) -> None:
     name = other.info.dbname

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from cambist.config.errors import ConfigError, StoreError, StoreFull, StoreUnavailable
 from cambist.config.settings import Settings
@@ -102,7 +103,12 @@ async def test_a_password_is_neither_an_argument_nor_in_the_environment(
     place = tmp_path / "url"
     place.write_text(postgres_url.replace("postgres@", "postgres:pa55word@"))
     settings = Settings(store=StoreSettings(url=f"file:{place}"))
-    environ = {**os.environ, "PGPASSWORD": "pa55w0rd", "PGAPPNAME": "of the engine"}
+    environ = {
+        **os.environ,
+        "PGPASSWORD": "pa55w0rd",
+        "PGAPPNAME": "of the engine",
+        "PG_URL": place.read_text(),
+    }
     async with open_store(settings, environ, Path(), now_ms) as store:
         await kept(store, a_delta_order())
         (pid,) = store_processes()
@@ -262,6 +268,23 @@ async def test_one_that_hangs_is_replaced_and_the_outcome_is_said_to_be_unknown(
         await eventually(lambda: not store.statistics().away)
         assert await store.write(operation(2)) == Done()
         assert {2} <= await written(store) <= {1, 2}
+
+
+async def test_who_asks_when_it_dies_is_told_so(url: str) -> None:
+    errors: list[StoreUnavailable] = []
+
+    async def lease(store: Store) -> None:
+        with pytest.raises(StoreUnavailable) as caught:
+            await store.lease("me", 1, now_ms(), 1_000)
+        errors.append(caught.value)
+
+    for _ in range(6):  # who hears of it first, the link or who asks, is chance
+        async with store_at(url) as store, trio.open_nursery() as nursery:
+            with Frozen() as pid:
+                nursery.start_soon(lease, store)
+                await trio.testing.wait_all_tasks_blocked()
+                os.kill(pid, signal.SIGKILL)
+    assert [error.detail for error in errors] == ["the store is away: the store process ended"] * 6
 
 
 async def test_a_lease_is_not_waited_for_for_ever(url: str, impatient: None) -> None:

@@ -276,6 +276,21 @@ def test_a_folder_that_is_not_there_is_named(here: Folder, name: str) -> None:
     assert here.refused(name, out) == f"{out}: cannot be written: No such file or directory"
 
 
+@pytest.mark.parametrize("name", ["backup", "export"])
+@pytest.mark.parametrize("file", ["", "-wal", "-shm", ".lock", " link"])
+def test_no_file_of_the_database_is_replaced_whatever_is_forced(here: Folder, name: str, file: str) -> None:
+    here.said("migrate")
+    before = here.database.read_bytes()
+    out = here.database.with_name(here.database.name + file)
+    if file == " link":
+        out.symlink_to(here.database)
+        here.config.write_text(f'[store]\nurl = "sqlite:{out}"\n')
+    said = here.refused(name, "--force", here.database.parent / ".." / "state" / out.name)
+    assert said.endswith(f"{out.name}: is a file of the database itself")
+    assert here.database.read_bytes() == before
+    assert out.is_symlink() == (file == " link")
+
+
 def test_a_backup_says_that_it_was_checked(here: Folder) -> None:
     filled(here)
     out = here.folder / "backup.sqlite3"
@@ -311,8 +326,28 @@ def test_a_file_that_is_no_database_is_refused(
     monkeypatch.chdir(here.folder)
     here.database.parent.mkdir()
     here.database.write_text("no database at all\n" * 100)
-    assert "file is not a database" in here.refused(*arguments)
+    said = here.refused(*arguments)
+    assert "file is not a database" in said
+    assert str(here.database) in said
     assert here.database.read_text() == "no database at all\n" * 100
+
+
+@pytest.mark.parametrize("arguments", [*COMMANDS, ("migrate",)], ids=lambda arguments: arguments[0])
+def test_a_folder_is_no_database(
+    here: Folder, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here.folder)
+    here.database.mkdir(parents=True)
+    assert here.refused(*arguments) == f"store.url: {here.database} is a folder, expected a file"
+    assert not list(here.database.iterdir())
+    assert not here.database.with_name(f"{here.database.name}.lock").exists()
+
+
+@pytest.mark.parametrize("arguments", [*COMMANDS, ("migrate",)], ids=lambda arguments: arguments[0])
+def test_a_file_that_may_not_be_looked_at_is_named(here: Folder, arguments: tuple[str, ...]) -> None:
+    name = "x" * 300
+    here.config.write_text(f'[store]\nurl = "sqlite:{name}"\n')
+    assert here.refused(*arguments) == f"store.url: {here.folder / name} cannot be opened: File name too long"
 
 
 @pytest.mark.parametrize("arguments", [["backup"], ["export", "a", "b"], ["status", "--yaml"], ["import"]])

@@ -1,0 +1,45 @@
+"""A batch that the engine has given up and a PostgreSQL server still has: before the next one, or never."""
+
+import psycopg
+import pytest
+import trio
+
+from cambist.config.errors import StoreUnavailable
+from cambist.config.timeouts import STORE_OUTCOME_S
+from cambist.engine.store import process_link
+from cambist.engine.store.queries import Query
+from cambist.engine.store.units import Done
+from support.store_work import eventually, operation, store_at
+
+GIVEN_UP, NEXT = 1, 3
+
+
+async def test_a_batch_that_was_given_up_comes_before_the_next_or_never(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: list[object] = []
+    with psycopg.connect(postgres_url) as other:
+
+        def waits() -> bool:
+            sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            return other.execute(sql).fetchone() == (1,)
+
+        async with store_at(postgres_url) as store:
+
+            async def write_next() -> None:
+                outcomes.append(await store.write(operation(NEXT)))
+
+            other.execute("LOCK TABLE order_event IN EXCLUSIVE MODE")
+            monkeypatch.setattr(process_link, "STORE_OUTCOME_S", 0.5)
+            with pytest.raises(StoreUnavailable, match="the outcome of a write is not known"):
+                await store.write(operation(GIVEN_UP))
+            monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
+            await eventually(lambda: not store.statistics().away)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write_next)
+                await eventually(waits)
+                assert outcomes == [], "what was given up is still on the server"
+                other.commit()
+            assert outcomes == [Done()]
+            (rows,) = await store.read(Query("SELECT at_ms FROM order_event ORDER BY n", ()))
+    assert [number for (number,) in rows] in ([GIVEN_UP, NEXT], [NEXT])
