@@ -50,7 +50,9 @@ OrderRow = TypeVar("OrderRow", DeltaOrder, OtcOrder)
 
 # --- Engines --------------------------------------------------------------------------------------------
 
-ENGINES = ("sqlite-inline", "sqlite-process", "postgres-inline", "postgres-process")
+ENGINES = tuple(
+    os.environ.get("STORE_ENGINES", "sqlite-inline sqlite-process postgres-inline postgres-process").split()
+)
 
 
 class Engine:
