@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ...config.errors import StoreError, StoreUnavailable
+from ...config.timeouts import STORE_STUCK_S
 from .backend import Lease
 from .postgres_batch import IntArray, array, waves_of
 from .postgres_connection import Line, load_driver, meaning, open_migrated, reason, translated
@@ -59,6 +60,13 @@ _CLAIM = (
     b"UPDATE shard t SET holder = $1, epoch = t.epoch + 1, until_ms = $4 FROM free "
     b"WHERE t.number = free.number"
 )
+# The server has a bound of its own for who is idle in a transaction, but none for who is in a pipeline.
+_END_STUCK = b"""
+SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+WHERE l.relation = 'shard'::regclass AND l.mode = 'RowShareLock' AND l.granted AND a.usename = current_user
+AND a.pid <> pg_backend_pid() AND clock_timestamp() - a.xact_start > $3::bigint * interval '1 millisecond'
+AND EXISTS (SELECT FROM shard WHERE holder NOT IN ('', $1) AND until_ms < $2)
+"""
 _MINE = b"SELECT number, epoch FROM shard WHERE holder = $1 ORDER BY number"
 _PRUNES = tuple(sql.replace("?", "$1", 1).replace("?", "$2", 1).encode() for sql in PRUNES)
 _POISON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
@@ -146,7 +154,9 @@ class PostgresBackend:
             raise translated(self._url, error) from error
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        """See `Backend.lease`."""
+        """See `Backend.lease`. Who has hung in a batch for long and keeps overdue shards from being claimed
+        loses its connection.
+        """
         until_ms = now_ms + life_ms
 
         def once() -> list[Lease]:
@@ -155,6 +165,7 @@ class PostgresBackend:
                 pipe.sync()
                 pipe.send(_CLAIM, holder, now_ms, max(0, count - held.count), until_ms)
                 mine = pipe.send(_MINE, holder)
+                pipe.send(_END_STUCK, holder, now_ms, round(STORE_STUCK_S * 1_000))
             return [Lease(number, epoch) for number, epoch in mine.rows]
 
         return self._written(once)

@@ -1,12 +1,16 @@
 """A batch that the engine has given up and a PostgreSQL server still has: before the next one, or never."""
 
+import time
+from contextlib import closing
+
 import psycopg
 import pytest
 import trio
 
 from cambist.config.errors import StoreUnavailable
 from cambist.config.timeouts import STORE_OUTCOME_S
-from cambist.engine.store import process_link
+from cambist.engine.store import postgres, process_link
+from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.queries import Query
 from cambist.engine.store.units import Done
 from support.store_work import eventually, operation, store_at
@@ -43,3 +47,21 @@ async def test_a_batch_that_was_given_up_comes_before_the_next_or_never(
             assert outcomes == [Done()]
             (rows,) = await store.read(Query("SELECT at_ms FROM order_event ORDER BY n", ()))
     assert [number for (number,) in rows] in ([GIVEN_UP, NEXT], [NEXT])
+
+
+def test_who_hangs_in_a_batch_does_not_keep_its_shards(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server sets no bound for a session that was frozen in the middle of a pipeline; a claim does."""
+    monkeypatch.setattr(postgres, "STORE_STUCK_S", 0.0)
+    with closing(PostgresBackend(postgres_url, lambda: 1)) as backend:
+        assert len(backend.lease("frozen", 256, 1_000, 1_000)) == 256
+        with psycopg.connect(postgres_url) as hung:
+            hung.execute("SELECT number FROM shard WHERE number = 7 FOR SHARE")
+            first = backend.lease("another", 256, 3_000, 1_000)
+            assert {lease.shard for lease in first} == set(range(256)) - {7}
+            deadline = time.monotonic() + 30
+            while len(backend.lease("another", 256, 3_000, 1_000)) < 256:
+                assert time.monotonic() < deadline
+            with pytest.raises(psycopg.OperationalError):
+                hung.execute("SELECT 1")
