@@ -8,6 +8,11 @@
     ├── AuthError             a request is not authenticated: which header, and why; never the secret
     ├── MakerError            a remote market maker's fault
     ├── ChainError            a node or a transaction failed
+    │   ├── Reverted          a contract refused: its reason, decoded, and its data
+    │   ├── TransactionRefused  a node did not take a transaction: which kind of reason
+    │   ├── NodeUnavailable   nobody answers in time
+    │   ├── BlockGone         the chain does not have a block of this hash (any more)
+    │   └── LogsRefused       a node does not answer so wide a range of logs
     ├── StoreError            a write or read of the store failed
     │   ├── StoreUnavailable  it is away, full or read-only: nothing was acknowledged; retry later
     │   └── StoreFull         too much waits for it: nothing was queued; retry later
@@ -24,6 +29,7 @@ Choice: statuses and tags where the documents show none (docs/choices.md 4); 401
 authenticated.
 """
 
+from enum import Enum
 from typing import ClassVar
 
 from .error_root import CambistError as CambistError  # noqa: PLC0414 - handed on
@@ -76,6 +82,56 @@ class WebSocketClosed(CambistError):
 
 class ChainError(CambistError):
     """A node or a transaction failed."""
+
+
+class Reverted(ChainError):
+    """A contract refused a call.
+
+    Attributes:
+        reason: the words of `Error(string)`, `Panic(17)`, a custom error with its arguments, or empty.
+        data: what it returned.
+    """
+
+    def __init__(self, reason: str, data: bytes = b"") -> None:
+        super().__init__(f"reverted: {reason}" if reason else "reverted without a reason")
+        self.reason = reason
+        self.data = data
+
+
+class RefusalKind(Enum):
+    """Why a node does not take a transaction."""
+
+    NONCE_TOO_LOW = "nonce too low"
+    NONCE_TOO_HIGH = "nonce too high"
+    UNDERPRICED = "replacement transaction underpriced"
+    FEE_TOO_LOW = "max fee per gas less than block base fee"
+    FUNDS = "insufficient funds"
+    GAS = "gas limit out of bounds"
+    INVALID = "invalid transaction"
+
+
+class TransactionRefused(ChainError):
+    """A node did not take a transaction.
+
+    Attributes:
+        kind: the kind of reason.
+    """
+
+    def __init__(self, kind: RefusalKind, detail: str = "") -> None:
+        super().__init__(f"{kind.value}: {detail}" if detail else kind.value)
+        self.kind = kind
+
+
+class NodeUnavailable(ChainError):
+    """No node answers in time, or only in errors of its own."""
+
+
+class BlockGone(ChainError):
+    """The chain does not have a block of this hash, or not any more."""
+
+
+class LogsRefused(ChainError):
+    """A node does not answer so wide a range of logs: ask for less."""
 
 
 class StoreError(CambistError):
