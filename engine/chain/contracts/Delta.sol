@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+import {FeeVault} from "./FeeVault.sol";
+import {RfqExecutor} from "./RfqExecutor.sol";
+import {DeltaOrders} from "./lib/DeltaOrders.sol";
+import {Eip712} from "./lib/Eip712.sol";
+import {Guardrails} from "./lib/Guardrails.sol";
+import {NonReentrant} from "./lib/NonReentrant.sol";
+import {Owned} from "./lib/Owned.sol";
+import {Permits} from "./lib/Permits.sol";
+import {Proceeds} from "./lib/Proceeds.sol";
+import {Signatures} from "./lib/Signatures.sol";
+import {IWETH, Tokens} from "./lib/Tokens.sol";
+
+/// Settles intents: takes what an owner gives, has the executor trade it as an authorised relayer says, and pays the
+/// owner at least what was signed, or nothing happens at all.
+///
+/// Every kind of order becomes a Part, one settlement of it, and takes the same way from there. A relayer decides
+/// when, how and how much of an order is settled, never on what terms: price, pro rata for parts, slices and their
+/// times, deadline, nonce, fee and beneficiary are the owner's signature's.
+///
+/// Native tokens: an owner who gives them deposits them for the order's hash beforehand; trades are in the wrapped
+/// form, and whoever is to receive native tokens gets them unwrapped. Fees stay wrapped.
+contract Delta is Guardrails, Eip712, NonReentrant {
+    using DeltaOrders for *;
+
+    error NotRelayer();
+    error OrderExpired();
+    error InvalidKind(uint8 kind);
+    error InvalidSlices();
+    error InvalidAmount();
+    error SameToken();
+    error BridgeNotEnabled();
+    error InvalidSignature();
+    error NonceUsed(uint256 nonce);
+    error TooEarly(uint256 notBefore);
+    error Overfilled(uint256 left);
+    error BelowMinimum(uint256 received, uint256 minimum);
+    error InsufficientDeposit(uint256 deposited);
+    error PullFailed(address token);
+    error TransferFailed(address token);
+    error NativeTransferFailed(address to);
+
+    event RelayerChanged(address indexed relayer, bool isRelayer);
+    event OrderSettled(
+        bytes32 indexed orderHash,
+        address indexed owner,
+        uint256 nonce,
+        address srcToken,
+        address destToken,
+        uint256 spent,
+        uint256 received,
+        uint256 filled,
+        bool isClosed
+    );
+    event FeeAccrued(
+        bytes32 indexed orderHash, address indexed receiver, address token, uint256 amount, bool isSurplus
+    );
+    event NonceInvalidated(address indexed owner, uint256 nonce);
+    event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
+    event Deposited(bytes32 indexed orderHash, address indexed owner, uint256 amount);
+    event DepositWithdrawn(bytes32 indexed orderHash, address indexed owner, uint256 amount);
+
+    /// How a part is traded. `srcGiven` is what the executor gets of a purchase, at most the part's maximum; a sale
+    /// gives all. What is left of `leftovers` with the executor goes to the owner.
+    struct Execution {
+        uint256 srcGiven;
+        RfqExecutor.Step[] steps;
+        address[] leftovers;
+    }
+
+    /// One settlement of an order.
+    struct Part {
+        bytes32 orderHash;
+        address owner;
+        address beneficiary;
+        address srcToken;
+        address destToken;
+        uint256 srcAmount; // sale: what is given; purchase: the most
+        uint256 destAmount; // sale: the least; purchase: what is wanted
+        uint256 expected; // of what is not fixed; 0 for none
+        uint256 srcPermitted; // what a Permit2 transfer is signed for: the order's whole source amount
+        uint256 deadline;
+        uint256 nonce;
+        uint256 partnerAndFee;
+        uint256 filled; // of the order, this part included
+        bool isPurchase;
+        bool isClosed;
+    }
+
+    struct Slices {
+        uint64 done;
+        uint64 lastAt;
+    }
+
+    uint8 private constant SELL = 0;
+    uint8 private constant BUY = 1;
+    /// Gas that a receiver of native tokens may use.
+    uint256 private constant NATIVE_GAS = 100_000;
+
+    RfqExecutor public immutable executor;
+    FeeVault public immutable feeVault;
+    IWETH public immutable weth;
+    address public immutable permit2;
+    /// Who gets the protocol's share of surplus, and the fees of orders without a partner.
+    address public immutable protocol;
+
+    mapping(address relayer => bool) public isRelayer;
+    /// A bit per nonce that is used up or invalidated; nonce >> 8 is the word.
+    mapping(address owner => mapping(uint256 word => uint256)) public nonceBitmap;
+    /// The order that a nonce belongs to once a part of it is filled.
+    mapping(address owner => mapping(uint256 nonce => bytes32)) public orderOfNonce;
+    /// What was settled of an order, in units of the side that is fixed.
+    mapping(bytes32 orderHash => uint256) public filled;
+    mapping(bytes32 orderHash => Slices) public slices;
+    mapping(address owner => mapping(bytes32 orderHash => bool)) public isPreSigned;
+    mapping(bytes32 orderHash => mapping(address owner => uint256)) public deposits;
+
+    constructor(
+        string memory name,
+        string memory version,
+        RfqExecutor executor_,
+        FeeVault feeVault_,
+        IWETH weth_,
+        address permit2_,
+        address protocol_,
+        address owner_
+    ) Owned(owner_) Eip712(name, version) {
+        executor = executor_;
+        feeVault = feeVault_;
+        weth = weth_;
+        permit2 = permit2_;
+        protocol = protocol_;
+    }
+
+    modifier onlyRelayer() {
+        if (!isRelayer[msg.sender]) revert NotRelayer();
+        _;
+    }
+
+    /// Only what the wrapped token gives back when it is unwrapped.
+    receive() external payable {
+        if (msg.sender != address(weth)) revert NativeTransferFailed(address(this));
+    }
+
+    function setRelayer(address relayer, bool allowed) external onlyOwner {
+        isRelayer[relayer] = allowed;
+        emit RelayerChanged(relayer, allowed);
+    }
+
+    /// Settle `amount` of an order: of its source where it sells, of its destination where it buys.
+    function settle(
+        DeltaOrders.Order calldata order,
+        bytes calldata signature,
+        uint256 amount,
+        Execution calldata execution
+    ) external onlyRelayer nonReentrant {
+        bool isPurchase = order.kind == BUY;
+        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
+        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
+        bytes32 orderHash = digestOf(order.structHash());
+        uint256 before = filled[orderHash];
+        if (amount == 0) revert InvalidAmount();
+        if (amount > whole - before) revert Overfilled(whole - before);
+        filled[orderHash] = before + amount;
+        Part memory part = Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: order.beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
+            destAmount: isPurchase ? amount : ceilDiv(order.destAmount * amount, whole),
+            expected: isPurchase
+                ? order.expectedAmount * amount / whole
+                : ceilDiv(order.expectedAmount * amount, whole),
+            srcPermitted: order.srcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: before + amount,
+            isPurchase: isPurchase,
+            isClosed: before + amount == whole
+        });
+        settlePart(part, order.permit, signature, execution);
+    }
+
+    /// Settle the next slice of a scheduled sale. The last one gives the remainder.
+    function settleTwap(
+        DeltaOrders.TWAPOrder calldata order,
+        bytes calldata signature,
+        Execution calldata execution
+    ) external onlyRelayer nonReentrant {
+        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+        bytes32 orderHash = digestOf(order.structHash());
+        uint256 done = nextSlice(orderHash, order.interval, order.numSlices);
+        uint256 slice = order.totalSrcAmount / order.numSlices;
+        if (slice == 0) revert InvalidSlices();
+        bool isLast = done == order.numSlices;
+        uint256 amount = isLast ? order.totalSrcAmount - slice * (done - 1) : slice;
+        Part memory part = Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: order.beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: amount,
+            destAmount: isLast ? ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice,
+            expected: 0,
+            srcPermitted: order.totalSrcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: done,
+            isPurchase: false,
+            isClosed: isLast
+        });
+        settlePart(part, order.permit, signature, execution);
+    }
+
+    /// Settle the next slice of a scheduled purchase. The last one buys the remainder; each may spend its part of
+    /// maxSrcAmount, and what one leaves is not for the next.
+    function settleTwapBuy(
+        DeltaOrders.TWAPBuyOrder calldata order,
+        bytes calldata signature,
+        Execution calldata execution
+    ) external onlyRelayer nonReentrant {
+        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+        bytes32 orderHash = digestOf(order.structHash());
+        uint256 done = nextSlice(orderHash, order.interval, order.numSlices);
+        uint256 slice = order.totalDestAmount / order.numSlices;
+        if (slice == 0) revert InvalidSlices();
+        bool isLast = done == order.numSlices;
+        uint256 amount = isLast ? order.totalDestAmount - slice * (done - 1) : slice;
+        Part memory part = Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: order.beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: order.maxSrcAmount * amount / order.totalDestAmount,
+            destAmount: amount,
+            expected: 0,
+            srcPermitted: order.maxSrcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: done,
+            isPurchase: true,
+            isClosed: isLast
+        });
+        settlePart(part, order.permit, signature, execution);
+    }
+
+    /// Invalidate nonces of the caller's.
+    function invalidateNonces(uint256[] calldata nonces) external {
+        invalidate(msg.sender, nonces);
+    }
+
+    /// Invalidate an owner's nonces, as asked by a signed cancellation. A relayer can withhold settlements anyhow.
+    function invalidateNoncesOf(address account, uint256[] calldata nonces) external onlyRelayer {
+        invalidate(account, nonces);
+    }
+
+    function isNonceUsed(address account, uint256 nonce) public view returns (bool) {
+        return nonceBitmap[account][nonce >> 8] & 1 << (nonce & 0xFF) != 0;
+    }
+
+    /// Sign an order of the caller's by this call: an empty signature will do then.
+    function preSign(bytes32 orderHash, bool isSigned) external {
+        isPreSigned[msg.sender][orderHash] = isSigned;
+        emit OrderPreSigned(orderHash, msg.sender, isSigned);
+    }
+
+    /// Deposit native tokens for an order that the caller owns.
+    function deposit(bytes32 orderHash) external payable {
+        deposits[orderHash][msg.sender] += msg.value;
+        emit Deposited(orderHash, msg.sender, msg.value);
+    }
+
+    /// Take back what is left of the caller's deposit.
+    function withdraw(bytes32 orderHash) external nonReentrant {
+        uint256 amount = deposits[orderHash][msg.sender];
+        if (amount == 0) revert InsufficientDeposit(0);
+        deposits[orderHash][msg.sender] = 0;
+        if (!sendNative(msg.sender, amount, gasleft())) revert NativeTransferFailed(msg.sender);
+        emit DepositWithdrawn(orderHash, msg.sender, amount);
+    }
+
+    function settlePart(
+        Part memory part,
+        bytes calldata permit,
+        bytes calldata signature,
+        Execution calldata execution
+    ) private {
+        if (block.timestamp > part.deadline) revert OrderExpired();
+        bool isSigned = signature.length == 0
+            ? isPreSigned[part.owner][part.orderHash]
+            : Signatures.isBy(part.owner, part.orderHash, signature);
+        if (!isSigned) revert InvalidSignature();
+        takeNonce(part);
+        address src = wrapped(part.srcToken);
+        address dest = wrapped(part.destToken);
+        if (src == dest) revert SameToken();
+        checkRails(src, part.srcAmount);
+
+        uint256 srcBefore = Tokens.balance(src, address(this));
+        uint256 destBefore = Tokens.balance(dest, address(this));
+        give(part, src, permit, execution.srcGiven);
+        executor.execute(part.owner, execution.steps);
+        executor.collect(dest, address(this));
+        if (part.isPurchase) executor.collect(src, address(this));
+        uint256 received = Tokens.balance(dest, address(this)) - destBefore;
+        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
+
+        uint256 spent = part.srcAmount;
+        if (part.isPurchase) {
+            if (received < part.destAmount) revert BelowMinimum(received, part.destAmount);
+            spent = finishPurchase(part, src, unspent);
+        } else {
+            received = finishSale(part, dest, received);
+        }
+        pay(part.destToken, part.beneficiary, received);
+        for (uint256 i = 0; i < execution.leftovers.length; i++) {
+            executor.collect(execution.leftovers[i], part.owner);
+        }
+        if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
+        emit OrderSettled(
+            part.orderHash,
+            part.owner,
+            part.nonce,
+            part.srcToken,
+            part.destToken,
+            spent,
+            received,
+            part.filled,
+            part.isClosed
+        );
+    }
+
+    /// What the owner gives: a sale's to the executor; of a purchase `srcGiven`, and the rest stays here.
+    function give(Part memory part, address src, bytes calldata permit, uint256 srcGiven) private {
+        address to = part.isPurchase ? address(this) : address(executor);
+        if (part.isPurchase && srcGiven > part.srcAmount) {
+            revert Proceeds.AboveMaximum(srcGiven, part.srcAmount);
+        }
+        if (part.srcToken == Tokens.NATIVE) {
+            uint256 deposited = deposits[part.orderHash][part.owner];
+            if (deposited < part.srcAmount) revert InsufficientDeposit(deposited);
+            deposits[part.orderHash][part.owner] = deposited - part.srcAmount;
+            weth.deposit{value: part.srcAmount}();
+            if (!part.isPurchase) send(src, to, part.srcAmount);
+        } else if (
+            !Permits.take(
+                permit2, src, part.owner, to, part.srcAmount, part.srcPermitted, part.deadline, permit
+            )
+        ) {
+            revert PullFailed(src);
+        }
+        if (part.isPurchase) send(src, address(executor), srcGiven);
+    }
+
+    /// Returns what is the user's of what a sale brought.
+    function finishSale(Part memory part, address dest, uint256 received) private returns (uint256 net) {
+        Proceeds.Cut memory cut =
+            Proceeds.ofSale(received, part.expected, part.destAmount, part.partnerAndFee);
+        net = received - cut.fee - 2 * cut.share;
+        if (net < part.destAmount) revert BelowMinimum(net, part.destAmount);
+        accrue(part, dest, cut);
+    }
+
+    /// Gives the owner back what a purchase did not cost. Returns what it did.
+    function finishPurchase(Part memory part, address src, uint256 unspent) private returns (uint256 spent) {
+        Proceeds.Cut memory cut = Proceeds.ofPurchase(
+            part.srcAmount - unspent, part.expected, part.srcAmount, part.partnerAndFee
+        );
+        uint256 rest = unspent - cut.fee - 2 * cut.share;
+        spent = part.srcAmount - rest;
+        accrue(part, src, cut);
+        if (rest == 0) return spent;
+        if (part.srcToken == Tokens.NATIVE) {
+            weth.withdraw(rest);
+            deposits[part.orderHash][part.owner] += rest;
+        } else {
+            send(src, part.owner, rest);
+        }
+    }
+
+    function accrue(Part memory part, address token, Proceeds.Cut memory cut) private {
+        address partner = Proceeds.partnerOf(part.partnerAndFee);
+        if (partner == address(0)) partner = protocol;
+        accrueTo(part.orderHash, partner, token, cut.fee, false);
+        accrueTo(part.orderHash, partner, token, cut.share, true);
+        accrueTo(part.orderHash, protocol, token, cut.share, true);
+    }
+
+    function accrueTo(bytes32 orderHash, address receiver, address token, uint256 amount, bool isSurplus)
+        private
+    {
+        if (amount == 0) return;
+        send(token, address(feeVault), amount);
+        feeVault.credit(receiver, token, amount);
+        emit FeeAccrued(orderHash, receiver, token, amount, isSurplus);
+    }
+
+    function pay(address token, address to, uint256 amount) private {
+        if (token != Tokens.NATIVE) return send(token, to, amount);
+        weth.withdraw(amount);
+        if (!sendNative(to, amount, NATIVE_GAS)) revert NativeTransferFailed(to);
+    }
+
+    /// A filled order's deposit goes back to its owner, or stays to be withdrawn where that fails.
+    function returnDeposit(bytes32 orderHash, address account) private {
+        uint256 amount = deposits[orderHash][account];
+        if (amount == 0) return;
+        deposits[orderHash][account] = 0;
+        if (sendNative(account, amount, NATIVE_GAS)) {
+            emit DepositWithdrawn(orderHash, account, amount);
+        } else {
+            deposits[orderHash][account] = amount;
+        }
+    }
+
+    function send(address token, address to, uint256 amount) private {
+        if (!Tokens.send(token, to, amount)) revert TransferFailed(token);
+    }
+
+    function sendNative(address to, uint256 amount, uint256 gasMax) private returns (bool done) {
+        assembly ("memory-safe") {
+            done := call(gasMax, to, amount, 0, 0, 0, 0)
+        }
+    }
+
+    /// The nonce is used up by what closes the order; until then it belongs to the order that began with it.
+    function takeNonce(Part memory part) private {
+        if (isNonceUsed(part.owner, part.nonce)) revert NonceUsed(part.nonce);
+        bytes32 order = orderOfNonce[part.owner][part.nonce];
+        if (order != 0 && order != part.orderHash) revert NonceUsed(part.nonce);
+        if (part.isClosed) {
+            nonceBitmap[part.owner][part.nonce >> 8] |= 1 << (part.nonce & 0xFF);
+        } else if (order == 0) {
+            orderOfNonce[part.owner][part.nonce] = part.orderHash;
+        }
+    }
+
+    function invalidate(address account, uint256[] calldata nonces) private {
+        for (uint256 i = 0; i < nonces.length; i++) {
+            uint256 nonce = nonces[i];
+            if (isNonceUsed(account, nonce)) continue;
+            nonceBitmap[account][nonce >> 8] |= 1 << (nonce & 0xFF);
+            emit NonceInvalidated(account, nonce);
+        }
+    }
+
+    /// Counts a slice, if it is due. Returns how many are done with it.
+    function nextSlice(bytes32 orderHash, uint64 interval, uint32 numSlices) private returns (uint256 done) {
+        Slices storage kept = slices[orderHash];
+        done = uint256(kept.done) + 1;
+        if (numSlices == 0) revert InvalidSlices();
+        if (done > numSlices) revert Overfilled(0);
+        uint256 notBefore = done == 1 ? 0 : uint256(kept.lastAt) + interval;
+        if (block.timestamp < notBefore) revert TooEarly(notBefore);
+        kept.done = uint64(done);
+        kept.lastAt = uint64(block.timestamp);
+    }
+
+    function wrapped(address token) private view returns (address) {
+        return token == Tokens.NATIVE ? address(weth) : token;
+    }
+
+    function ceilDiv(uint256 a, uint256 b) private pure returns (uint256) {
+        return a == 0 ? 0 : (a - 1) / b + 1;
+    }
+}

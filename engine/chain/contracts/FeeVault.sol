@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+import {NonReentrant} from "./lib/NonReentrant.sol";
+import {Owned} from "./lib/Owned.sol";
+import {Tokens} from "./lib/Tokens.sol";
+
+/// Keeps partner fees and shares of surplus for those they belong to, who claim them. The owner decides which
+/// contracts may credit; it cannot touch what is kept.
+contract FeeVault is Owned, NonReentrant {
+    error NotCollector();
+    error NothingToClaim(address token);
+    error TransferFailed(address token);
+
+    event CollectorChanged(address indexed collector, bool isCollector);
+    event Credited(address indexed account, address indexed token, uint256 amount);
+    event Claimed(address indexed account, address indexed token, address receiver, uint256 amount);
+
+    mapping(address collector => bool) public isCollector;
+    mapping(address account => mapping(address token => uint256)) public owed;
+    mapping(address token => uint256) public totalOwed;
+
+    constructor(address owner_) Owned(owner_) {}
+
+    function setCollector(address collector, bool allowed) external onlyOwner {
+        isCollector[collector] = allowed;
+        emit CollectorChanged(collector, allowed);
+    }
+
+    /// Credit tokens that the caller has just sent. No more is credited than has arrived.
+    function credit(address account, address token, uint256 sent) external nonReentrant {
+        if (!isCollector[msg.sender]) revert NotCollector();
+        uint256 arrived = Tokens.balance(token, address(this)) - totalOwed[token];
+        uint256 amount = sent < arrived ? sent : arrived;
+        owed[account][token] += amount;
+        totalOwed[token] += amount;
+        emit Credited(account, token, amount);
+    }
+
+    /// Send the caller's fees of each token to `receiver`.
+    function claim(address[] calldata tokens, address receiver) external nonReentrant {
+        for (uint256 i = 0; i < tokens.length; i++) {
+            address token = tokens[i];
+            uint256 amount = owed[msg.sender][token];
+            if (amount == 0) revert NothingToClaim(token);
+            owed[msg.sender][token] = 0;
+            totalOwed[token] -= amount;
+            if (!Tokens.send(token, receiver, amount)) revert TransferFailed(token);
+            emit Claimed(msg.sender, token, receiver, amount);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+import {IRfq} from "./IRfq.sol";
+import {Eip712} from "./lib/Eip712.sol";
+import {NonReentrant} from "./lib/NonReentrant.sol";
+import {Permits} from "./lib/Permits.sol";
+import {Signatures} from "./lib/Signatures.sol";
+import {Tokens} from "./lib/Tokens.sol";
+
+/// Settles orders that a maker signed, whole or in parts, between the maker and whoever fills them.
+///
+/// Nobody owns it and nothing in it can be changed; it holds no tokens. What is left of an order is kept by maker
+/// and hash: 0 never seen, 1 filled or cancelled, else the remaining makerAmount + 1.
+///
+/// A part of `takerFill` gets floor(takerFill * makerAmount / takerAmount). Tokens must arrive as they are sent:
+/// one that takes a fee on transfers is refused.
+contract Rfq is IRfq, Eip712, NonReentrant {
+    event OrderFilled(
+        bytes32 indexed orderHash,
+        address indexed maker,
+        address makerAsset,
+        uint256 makerAmount,
+        address indexed taker,
+        address takerAsset,
+        uint256 takerAmount
+    );
+    event OrderCancelled(bytes32 indexed orderHash, address indexed maker);
+
+    bytes32 public constant RFQ_ORDER_TYPEHASH = keccak256(
+        "Order(uint256 nonceAndMeta,uint128 expiry,address makerAsset,address takerAsset,address maker,address taker,uint256 makerAmount,uint256 takerAmount)"
+    );
+
+    uint256 private constant CLOSED = 1;
+
+    mapping(address maker => mapping(bytes32 orderHash => uint256)) public remaining;
+
+    constructor(string memory name) Eip712(name, "1") {}
+
+    /// Fill a whole order of which nothing was filled yet.
+    function fillOrder(Order calldata order, bytes calldata signature) external nonReentrant {
+        fillWhole(order, signature, msg.sender);
+    }
+
+    /// The same; `target` receives.
+    function fillOrderWithTarget(Order calldata order, bytes calldata signature, address target)
+        external
+        nonReentrant
+    {
+        fillWhole(order, signature, target);
+    }
+
+    /// Fill a part, measured in the taker's asset. Returns what the maker gave.
+    function partialFillOrder(Order calldata order, bytes calldata signature, uint256 takerTokenFillAmount)
+        external
+        nonReentrant
+        returns (uint256)
+    {
+        return fillPart(order, signature, takerTokenFillAmount, msg.sender);
+    }
+
+    /// The same; `target` receives.
+    function partialFillOrderWithTarget(
+        Order calldata order,
+        bytes calldata signature,
+        uint256 takerTokenFillAmount,
+        address target
+    ) external nonReentrant returns (uint256) {
+        return fillPart(order, signature, takerTokenFillAmount, target);
+    }
+
+    /// The same, with permits of the two sides' tokens: 224 bytes EIP-2612, 256 DAI-style, others are ignored.
+    function partialFillOrderWithTargetPermit(
+        Order calldata order,
+        bytes calldata signature,
+        uint256 takerTokenFillAmount,
+        address target,
+        bytes calldata permitTakerAsset,
+        bytes calldata permitMakerAsset
+    ) external nonReentrant returns (uint256) {
+        showPermits(order, msg.sender, takerTokenFillAmount, permitTakerAsset, permitMakerAsset);
+        return fillPart(order, signature, takerTokenFillAmount, target);
+    }
+
+    /// Fill each order's `takerTokenFillAmount`, or nothing at all.
+    function batchFillOrderWithTarget(OrderInfo[] calldata orders, address target) external nonReentrant {
+        for (uint256 i = 0; i < orders.length; i++) {
+            OrderInfo calldata info = orders[i];
+            showPermits(
+                info.order, msg.sender, info.takerTokenFillAmount, info.permitTakerAsset, info.permitMakerAsset
+            );
+            fillPart(info.order, info.signature, info.takerTokenFillAmount, target);
+        }
+    }
+
+    /// Fill orders in turn until `takerFillAmount` is spent, at most `takerTokenFillAmount` of each. An order that
+    /// cannot be filled is passed over.
+    function tryBatchFillOrderTakerAmount(OrderInfo[] calldata orders, uint256 takerFillAmount, address target)
+        external
+        nonReentrant
+    {
+        uint256 left = takerFillAmount;
+        for (uint256 i = 0; i < orders.length && left > 0; i++) {
+            try this.tryFill(orders[i], msg.sender, target, left, type(uint256).max) returns (
+                uint256 takerFill, uint256
+            ) {
+                left -= takerFill;
+            } catch {}
+        }
+        require(left == 0, "Couldn't swap the requested fill amount");
+    }
+
+    /// Fill orders in turn until `makerFillAmount` is received, at most `takerTokenFillAmount` of each.
+    function tryBatchFillOrderMakerAmount(OrderInfo[] calldata orders, uint256 makerFillAmount, address target)
+        external
+        nonReentrant
+    {
+        uint256 left = makerFillAmount;
+        for (uint256 i = 0; i < orders.length && left > 0; i++) {
+            try this.tryFill(orders[i], msg.sender, target, type(uint256).max, left) returns (
+                uint256, uint256 makerFill
+            ) {
+                left -= makerFill;
+            } catch {}
+        }
+        require(left == 0, "Couldn't swap the requested fill amount");
+    }
+
+    /// One order of a batch: its own call, so that all of it is undone when it fails.
+    function tryFill(OrderInfo calldata info, address taker, address target, uint256 takerMost, uint256 makerMost)
+        external
+        returns (uint256 takerFill, uint256 makerFill)
+    {
+        require(msg.sender == address(this), "Access denied");
+        Order calldata order = info.order;
+        (bytes32 orderHash, uint256 left) = open(order, info.signature, taker);
+        takerFill = info.takerTokenFillAmount;
+        require(takerFill > 0 && takerFill <= order.takerAmount, "Invalid Taker amount");
+        if (makerMost == type(uint256).max) {
+            uint256 takerLeft = left == order.makerAmount
+                ? order.takerAmount
+                : left * order.takerAmount / order.makerAmount;
+            takerFill = least(takerFill, least(takerMost, takerLeft));
+            makerFill = takerFill * order.makerAmount / order.takerAmount;
+        } else {
+            makerFill = least(takerFill * order.makerAmount / order.takerAmount, least(makerMost, left));
+            takerFill = (makerFill * order.takerAmount + order.makerAmount - 1) / order.makerAmount;
+        }
+        showPermits(order, taker, takerFill, info.permitTakerAsset, info.permitMakerAsset);
+        settle(order, orderHash, left, taker, target, takerFill, makerFill);
+    }
+
+    /// Cancel an order of the caller's.
+    function cancelOrder(bytes32 orderHash) external {
+        cancel(orderHash);
+    }
+
+    /// Cancel many orders of the caller's.
+    function cancelOrders(bytes32[] calldata orderHashes) external {
+        for (uint256 i = 0; i < orderHashes.length; i++) cancel(orderHashes[i]);
+    }
+
+    /// `remaining` of many orders of one maker.
+    function getRemainingOrderBalance(address maker, bytes32[] calldata orderHashes)
+        external
+        view
+        returns (uint256[] memory amounts)
+    {
+        amounts = new uint256[](orderHashes.length);
+        for (uint256 i = 0; i < orderHashes.length; i++) amounts[i] = remaining[maker][orderHashes[i]];
+    }
+
+    /// What the maker signs.
+    function getOrderHash(Order calldata order) public view returns (bytes32) {
+        return digestOf(
+            keccak256(
+                abi.encode(
+                    RFQ_ORDER_TYPEHASH,
+                    order.nonceAndMeta,
+                    order.expiry,
+                    order.makerAsset,
+                    order.takerAsset,
+                    order.maker,
+                    order.taker,
+                    order.makerAmount,
+                    order.takerAmount
+                )
+            )
+        );
+    }
+
+    function fillWhole(Order calldata order, bytes calldata signature, address target) private {
+        (bytes32 orderHash, uint256 left) = open(order, signature, msg.sender);
+        require(remaining[order.maker][orderHash] == 0, "Order already filled or expired");
+        require(order.takerAmount > 0, "Invalid Taker amount");
+        settle(order, orderHash, left, msg.sender, target, order.takerAmount, order.makerAmount);
+    }
+
+    function fillPart(Order calldata order, bytes calldata signature, uint256 takerFill, address target)
+        private
+        returns (uint256 makerFill)
+    {
+        (bytes32 orderHash, uint256 left) = open(order, signature, msg.sender);
+        require(takerFill > 0 && takerFill <= order.takerAmount, "Invalid Taker amount");
+        makerFill = takerFill * order.makerAmount / order.takerAmount;
+        settle(order, orderHash, left, msg.sender, target, takerFill, makerFill);
+    }
+
+    /// The order's hash and what is left of it. The signature is asked for as long as nothing was filled.
+    function open(Order calldata order, bytes calldata signature, address taker)
+        private
+        view
+        returns (bytes32 orderHash, uint256 left)
+    {
+        require(order.expiry == 0 || block.timestamp <= order.expiry, "Order expired");
+        require(order.taker == address(0) || order.taker == taker, "Access denied");
+        orderHash = getOrderHash(order);
+        uint256 kept = remaining[order.maker][orderHash];
+        require(kept != CLOSED, "Order already filled or expired");
+        if (kept == 0) {
+            require(Signatures.isBy(order.maker, orderHash, signature), "Invalid Signature");
+            return (orderHash, order.makerAmount);
+        }
+        return (orderHash, kept - 1);
+    }
+
+    function settle(
+        Order calldata order,
+        bytes32 orderHash,
+        uint256 left,
+        address taker,
+        address target,
+        uint256 takerFill,
+        uint256 makerFill
+    ) private {
+        require(makerFill > 0, "Maker token fill amount cannot be 0");
+        require(makerFill <= left, "Invalid amount");
+        remaining[order.maker][orderHash] = left - makerFill + 1;
+        move(order.takerAsset, taker, order.maker, takerFill);
+        move(order.makerAsset, order.maker, target, makerFill);
+        emit OrderFilled(
+            orderHash, order.maker, order.makerAsset, makerFill, target, order.takerAsset, takerFill
+        );
+    }
+
+    function move(address token, address from, address to, uint256 amount) private {
+        uint256 before = Tokens.balance(token, to);
+        require(Tokens.pull(token, from, to, amount), "TRANSFER_FROM_FAILED");
+        uint256 arrived = Tokens.balance(token, to) - before;
+        require(arrived == (from == to ? 0 : amount), "Token takes a fee on transfers");
+    }
+
+    function showPermits(
+        Order calldata order,
+        address taker,
+        uint256 takerFill,
+        bytes calldata permitTakerAsset,
+        bytes calldata permitMakerAsset
+    ) private {
+        bool shown = Permits.show(order.takerAsset, taker, takerFill, permitTakerAsset)
+            && Permits.show(order.makerAsset, order.maker, order.makerAmount, permitMakerAsset);
+        require(shown, "Permit failed");
+    }
+
+    function cancel(bytes32 orderHash) private {
+        if (remaining[msg.sender][orderHash] == CLOSED) return;
+        remaining[msg.sender][orderHash] = CLOSED;
+        emit OrderCancelled(orderHash, msg.sender);
+    }
+
+    function least(uint256 a, uint256 b) private pure returns (uint256) {
+        return a < b ? a : b;
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+import {FeeVault} from "./FeeVault.sol";
+import {IRfq} from "./IRfq.sol";
+import {RfqExecutor} from "./RfqExecutor.sol";
+import {Guardrails} from "./lib/Guardrails.sol";
+import {NonReentrant} from "./lib/NonReentrant.sol";
+import {Owned} from "./lib/Owned.sol";
+import {Permits} from "./lib/Permits.sol";
+import {Proceeds} from "./lib/Proceeds.sol";
+import {IWETH, Tokens} from "./lib/Tokens.sol";
+
+/// Market swaps of whoever calls it, over one or more hops of RFQ fills. A hop tries its orders in turn.
+///
+/// The user address inside a firm quote must be the caller. Native tokens come with the call and are sent unwrapped;
+/// fees stay wrapped.
+contract Router is Guardrails, NonReentrant {
+    event Swapped(
+        address indexed sender,
+        address indexed receiver,
+        address srcToken,
+        address destToken,
+        uint256 spent,
+        uint256 received,
+        uint256 fee,
+        uint256 share
+    );
+
+    /// Orders of one pair. `makerAmount` is what is bought by it; 0 sells all that the hop before brought.
+    struct Hop {
+        uint256 makerAmount;
+        IRfq.OrderInfo[] orders;
+    }
+
+    /// `expectedAmount` is what was quoted of the side that is not fixed, after fees; 0 for none. `partnerAndFee` as
+    /// in Proceeds. `receiver` 0 is the caller.
+    struct Swap {
+        address srcToken;
+        address destToken;
+        uint256 srcAmount;
+        uint256 destAmount;
+        uint256 expectedAmount;
+        address receiver;
+        uint256 deadline;
+        uint256 partnerAndFee;
+        bytes permit;
+        Hop[] hops;
+    }
+
+    RfqExecutor public immutable executor;
+    FeeVault public immutable feeVault;
+    IWETH public immutable weth;
+    address public immutable permit2;
+    /// Who gets the protocol's share of surplus, and the fees of swaps without a partner.
+    address public immutable protocol;
+
+    constructor(
+        RfqExecutor executor_,
+        FeeVault feeVault_,
+        IWETH weth_,
+        address permit2_,
+        address protocol_,
+        address owner_
+    ) Owned(owner_) {
+        executor = executor_;
+        feeVault = feeVault_;
+        weth = weth_;
+        permit2 = permit2_;
+        protocol = protocol_;
+    }
+
+    /// Only what the wrapped token gives back when it is unwrapped.
+    receive() external payable {
+        require(msg.sender == address(weth), "NOT_WETH");
+    }
+
+    /// Sell srcAmount for at least destAmount. Returns what the receiver got.
+    function swapExactIn(Swap calldata swap) external payable nonReentrant returns (uint256 received) {
+        (address src, address dest) = begin(swap);
+        uint256 before = Tokens.balance(dest, address(this));
+        takeIn(swap, src, address(executor));
+        trade(swap, dest);
+        uint256 gross = Tokens.balance(dest, address(this)) - before;
+        Proceeds.Cut memory cut =
+            Proceeds.ofSale(gross, swap.expectedAmount, swap.destAmount, swap.partnerAndFee);
+        received = gross - cut.fee - 2 * cut.share;
+        require(received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+        finish(swap, dest, cut, swap.srcAmount, received);
+    }
+
+    /// Buy destAmount for at most srcAmount. Returns what the caller spent.
+    function swapExactOut(Swap calldata swap) external payable nonReentrant returns (uint256 spent) {
+        (address src, address dest) = begin(swap);
+        uint256 destBefore = Tokens.balance(dest, address(this));
+        uint256 srcBefore = Tokens.balance(src, address(this));
+        takeIn(swap, src, address(executor));
+        trade(swap, dest);
+        executor.collect(src, address(this));
+        uint256 received = Tokens.balance(dest, address(this)) - destBefore;
+        require(received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
+        Proceeds.Cut memory cut = Proceeds.ofPurchase(
+            swap.srcAmount - unspent, swap.expectedAmount, swap.srcAmount, swap.partnerAndFee
+        );
+        uint256 rest = unspent - cut.fee - 2 * cut.share;
+        spent = swap.srcAmount - rest;
+        finish(swap, src, cut, spent, received);
+        if (rest > 0) pay(swap.srcToken, msg.sender, rest);
+    }
+
+    function begin(Swap calldata swap) private view returns (address src, address dest) {
+        require(block.timestamp <= swap.deadline, "DEADLINE_PASSED");
+        src = wrapped(swap.srcToken);
+        dest = wrapped(swap.destToken);
+        require(src != dest, "SAME_TOKEN");
+        checkRails(src, swap.srcAmount);
+    }
+
+    function takeIn(Swap calldata swap, address src, address to) private {
+        if (swap.srcToken == Tokens.NATIVE) {
+            require(msg.value == swap.srcAmount, "WRONG_VALUE");
+            weth.deposit{value: msg.value}();
+            require(Tokens.send(src, to, msg.value), "TRANSFER_FAILED");
+            return;
+        }
+        require(msg.value == 0, "WRONG_VALUE");
+        require(
+            Permits.take(
+                permit2,
+                src,
+                msg.sender,
+                to,
+                swap.srcAmount,
+                swap.srcAmount,
+                swap.deadline,
+                swap.permit
+            ),
+            "TRANSFER_FROM_FAILED"
+        );
+    }
+
+    /// Hop by hop; what is left of a token in between goes to the caller.
+    function trade(Swap calldata swap, address dest) private {
+        RfqExecutor.Step[] memory steps = new RfqExecutor.Step[](swap.hops.length);
+        for (uint256 i = 0; i < steps.length; i++) {
+            Hop calldata hop = swap.hops[i];
+            steps[i].target = address(executor.rfq());
+            steps[i].data = abi.encode(hop.orders, 0, hop.makerAmount);
+        }
+        executor.execute(msg.sender, steps);
+        for (uint256 i = 0; i + 1 < steps.length; i++) {
+            if (swap.hops[i].makerAmount > 0) {
+                executor.collect(swap.hops[i].orders[0].order.makerAsset, msg.sender);
+            }
+        }
+        executor.collect(dest, address(this));
+    }
+
+    function finish(
+        Swap calldata swap,
+        address feeToken,
+        Proceeds.Cut memory cut,
+        uint256 spent,
+        uint256 received
+    ) private {
+        address partner = Proceeds.partnerOf(swap.partnerAndFee);
+        if (partner == address(0)) partner = protocol;
+        bool directly = swap.partnerAndFee & Proceeds.PAYS_DIRECTLY != 0;
+        payFee(feeToken, partner, cut.fee + cut.share, directly);
+        payFee(feeToken, protocol, cut.share, directly);
+        address receiver = swap.receiver == address(0) ? msg.sender : swap.receiver;
+        pay(swap.destToken, receiver, received);
+        emit Swapped(
+            msg.sender, receiver, swap.srcToken, swap.destToken, spent, received, cut.fee, cut.share
+        );
+    }
+
+    function payFee(address token, address receiver, uint256 amount, bool directly) private {
+        if (amount == 0) return;
+        require(Tokens.send(token, directly ? receiver : address(feeVault), amount), "TRANSFER_FAILED");
+        if (!directly) feeVault.credit(receiver, token, amount);
+    }
+
+    function pay(address token, address to, uint256 amount) private {
+        if (token != Tokens.NATIVE) {
+            require(Tokens.send(token, to, amount), "TRANSFER_FAILED");
+            return;
+        }
+        weth.withdraw(amount);
+        (bool done,) = to.call{value: amount}("");
+        require(done, "NATIVE_TRANSFER_FAILED");
+    }
+
+    function wrapped(address token) private view returns (address) {
+        return token == Tokens.NATIVE ? address(weth) : token;
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+/// The signing domain of a contract. The separator is made at deployment, and anew where the chain's id has changed
+/// since: a signature for one side of a fork is none for the other.
+abstract contract Eip712 {
+    bytes32 private constant DOMAIN_TYPE =
+        keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
+
+    bytes32 private immutable nameHash;
+    bytes32 private immutable versionHash;
+    uint256 private immutable deployedChainId;
+    bytes32 private immutable deployedSeparator;
+
+    constructor(string memory name, string memory version) {
+        nameHash = keccak256(bytes(name));
+        versionHash = keccak256(bytes(version));
+        deployedChainId = block.chainid;
+        deployedSeparator = makeSeparator();
+    }
+
+    function DOMAIN_SEPARATOR() public view returns (bytes32) {
+        return block.chainid == deployedChainId ? deployedSeparator : makeSeparator();
+    }
+
+    function digestOf(bytes32 structHash) internal view returns (bytes32) {
+        return keccak256(abi.encodePacked(hex"1901", DOMAIN_SEPARATOR(), structHash));
+    }
+
+    function makeSeparator() private view returns (bytes32) {
+        return keccak256(abi.encode(DOMAIN_TYPE, nameHash, versionHash, block.chainid, address(this)));
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+/// An owner who can hand over, in two steps, so that a wrong address cannot end up with it.
+abstract contract Owned {
+    error NotOwner();
+
+    event OwnerProposed(address indexed owner);
+    event OwnerChanged(address indexed owner);
+
+    address public owner;
+    address public proposedOwner;
+
+    constructor(address owner_) {
+        owner = owner_;
+        emit OwnerChanged(owner_);
+    }
+
+    modifier onlyOwner() {
+        if (msg.sender != owner) revert NotOwner();
+        _;
+    }
+
+    function proposeOwner(address proposed) external onlyOwner {
+        proposedOwner = proposed;
+        emit OwnerProposed(proposed);
+    }
+
+    function acceptOwner() external {
+        if (msg.sender != proposedOwner) revert NotOwner();
+        owner = msg.sender;
+        proposedOwner = address(0);
+        emit OwnerChanged(msg.sender);
+    }
+}

@@ -1,0 +1,44 @@
+// Compiles the contracts and writes their artifacts: node compile_contracts.mjs SOURCES ARTIFACTS
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import solc from "solc";
+
+const [sources, artifacts] = process.argv.slice(2);
+const names = readdirSync(sources, { recursive: true })
+  .filter((name) => name.endsWith(".sol"))
+  .sort();
+const content = Object.fromEntries(
+  names.map((name) => [name, { content: readFileSync(join(sources, name), "utf8") }]),
+);
+const output = JSON.parse(
+  solc.compile(
+    JSON.stringify({
+      language: "Solidity",
+      sources: content,
+      settings: {
+        evmVersion: "shanghai",
+        viaIR: true,
+        optimizer: { enabled: true, runs: 2000 },
+        metadata: { bytecodeHash: "none", appendCBOR: false },
+        outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
+      },
+    }),
+  ),
+);
+const messages = output.errors ?? [];
+for (const { formattedMessage } of messages) console.error(formattedMessage);
+if (messages.length > 0) process.exit(1); // a warning is an error
+
+mkdirSync(artifacts, { recursive: true });
+for (const name of readdirSync(artifacts)) rmSync(join(artifacts, name));
+for (const [file, contracts] of Object.entries(output.contracts)) {
+  if (dirname(normalize(file)) === "lib") continue;
+  for (const [name, { abi, evm }] of Object.entries(contracts)) {
+    if (evm.bytecode.object === "") continue; // an interface
+    const size = evm.deployedBytecode.object.length / 2;
+    if (size > 24_576) throw new Error(`${name} has ${size} bytes: more than a chain takes`);
+    const artifact = { name, source: file, abi, bytecode: `0x${evm.bytecode.object}` };
+    writeFileSync(join(artifacts, `${name}.json`), JSON.stringify(artifact, null, 1) + "\n");
+    console.log(`${name} ${size}`);
+  }
+}
