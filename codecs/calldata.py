@@ -110,24 +110,25 @@ def partial_fill_order_with_target_permit(info: OrderInfo, target: bytes) -> byt
 
 def batch_fill_order_with_target(infos: Sequence[OrderInfo], target: bytes) -> bytes:
     """Fill every order, or revert."""
-    return BATCH_FILL_ORDER_WITH_TARGET + encode(_order_infos(infos), address_word(target))
+    return BATCH_FILL_ORDER_WITH_TARGET + encode(order_infos_tail(infos), address_word(target))
 
 
 def try_batch_fill_taker_amount(infos: Sequence[OrderInfo], taker_amount: int, target: bytes) -> bytes:
     """Fill orders in turn until `taker_amount` is spent."""
     return TRY_BATCH_FILL_TAKER_AMOUNT + encode(
-        _order_infos(infos), uint_word(taker_amount), address_word(target)
+        order_infos_tail(infos), uint_word(taker_amount), address_word(target)
     )
 
 
 def try_batch_fill_maker_amount(infos: Sequence[OrderInfo], maker_amount: int, target: bytes) -> bytes:
     """Fill orders in turn until `maker_amount` is received."""
     return TRY_BATCH_FILL_MAKER_AMOUNT + encode(
-        _order_infos(infos), uint_word(maker_amount), address_word(target)
+        order_infos_tail(infos), uint_word(maker_amount), address_word(target)
     )
 
 
-def _order_infos(infos: Sequence[OrderInfo]) -> Dynamic:
+def order_infos_tail(infos: Sequence[OrderInfo]) -> Dynamic:
+    """An array of orders with what each fill needs."""
     return tuples_tail(
         [
             encode(

@@ -1,4 +1,5 @@
-"""eth-account doing what our signer does: hash and sign RFQ orders, recover their signers.
+"""eth-account and eth-abi doing what our codecs do: hash and sign RFQ orders, recover their signers, sign
+transactions, encode calls, decode events.
 
 Reads "operation count" lines, answers each with the last result in hexadecimal. Runs in .venv-peers.
 """
@@ -7,6 +8,7 @@ Reads "operation count" lines, answers each with the last result in hexadecimal.
 import sys
 from typing import Any
 
+from eth_abi import decode, encode
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 
@@ -58,8 +60,58 @@ def recover(_: int) -> bytes:
     return bytes.fromhex(Account.recover_message(SIGNABLE, signature=SIGNATURE)[2:])
 
 
+def transaction(number: int) -> bytes:
+    """As bench/bench_chain_codecs.py signs it."""
+    signed = Account.sign_transaction(
+        {
+            "chainId": 31337,
+            "nonce": number,
+            "maxPriorityFeePerGas": 1_000_000_000,
+            "maxFeePerGas": 30_000_000_000,
+            "gas": 250_000,
+            "to": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+            "value": 0,
+            "data": CALL,
+        },
+        KEY,
+    )
+    return bytes(signed.raw_transaction)
+
+
+FILL_ORDER = bytes.fromhex("98f9b46b")  # checked against ours by the bench
+FILL_TYPES = ["(uint256,uint128,address,address,address,address,uint256,uint256)", "bytes"]
+EVENT_TYPES = ["address", "address", "address", "uint256", "address", "uint256"]
+
+
+def fill_order(number: int) -> bytes:
+    return FILL_ORDER + bytes(encode(FILL_TYPES, [tuple(order(number).values()), SIGNATURE]))
+
+
+def order_filled(number: int) -> bytes:
+    """The text of the members of OrderFilled, indexed ones first, which eth-abi reads in one call."""
+    members = decode(EVENT_TYPES, EVENTS[number % len(EVENTS)])
+    return " ".join(map(str, members)).encode()
+
+
+def event(number: int) -> bytes:
+    """The words of a log after the hash of its order."""
+    filled = order(number)
+    names = ["maker", "taker", "makerAsset", "makerAmount", "takerAsset", "takerAmount"]
+    return bytes(encode(EVENT_TYPES, [filled[name] for name in names]))
+
+
+CALL = fill_order(0)
+EVENTS = [event(number) for number in range(100)]
+
+
 if __name__ == "__main__":
-    operations = {"sign": sign, "recover": recover}
+    operations = {
+        "sign": sign,
+        "recover": recover,
+        "transaction": transaction,
+        "fill_order": fill_order,
+        "order_filled": order_filled,
+    }
     for line in sys.stdin:
         name, count = line.split()
         result = b""

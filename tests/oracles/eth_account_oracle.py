@@ -23,8 +23,16 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         }
     if request["ask"] == "abi":
         return {"encoded": encode(request["types"], _from_json(request["values"])).hex()}
+    if request["ask"] == "transaction":
+        transaction = Account.sign_transaction(request["members"], request["key"])
+        return {"raw": transaction.raw_transaction.hex(), "hash": transaction.hash.hex()}
     if request["ask"] == "keystore":
         return {"key": bytes(Account.decrypt(request["text"], request["password"])).hex()}
+    if request["ask"] == "mnemonic":
+        Account.enable_unaudited_hdwallet_features()
+        paths = [f"m/44'/60'/0'/0/{number}" for number in range(request["count"])]
+        keys = [Account.from_mnemonic(request["mnemonic"], account_path=path).key for path in paths]
+        return {"keys": [bytes(key).hex() for key in keys]}
     raise ValueError(request["ask"])
 
 

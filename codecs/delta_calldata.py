@@ -1,0 +1,211 @@
+"""Calldata of the Delta contract and of the executor's steps; the contract's own calls for its owner are in
+`owner_calldata`.
+
+Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empty for a pre-signed order).
+Orders are encoded as the contract's tuples, member by member as they are signed.
+
+Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
+from .calldata import OrderInfo, order_infos_tail
+from .eip712_orders.delta import Bridge, DeltaOrder, TwapBuyOrder, TwapOrder
+
+_BRIDGE = "(bytes4,uint256,address,int8,bytes)"
+_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint256,uint256,uint8,uint256,uint256,bytes,bytes,"
+    f"{_BRIDGE})"
+)
+_TWAP_ORDER = (
+    "(address,address,address,address,uint256,uint256,uint64,uint64,uint32,uint256,uint256,bytes,bytes,"
+    f"{_BRIDGE})"
+)
+_EXECUTION = "(uint256,(address,uint256,bytes)[],address[])"
+
+SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
+SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
+SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
+INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
+INVALIDATE_NONCES_OF = selector("invalidateNoncesOf(address,uint256[])")
+IS_NONCE_USED = selector("isNonceUsed(address,uint256)")
+ORDER_OF_NONCE = selector("orderOfNonce(address,uint256)")
+PRE_SIGN = selector("preSign(bytes32,bool)")
+IS_PRE_SIGNED = selector("isPreSigned(address,bytes32)")
+DEPOSIT = selector("deposit(bytes32)")
+WITHDRAW = selector("withdraw(bytes32)")
+DEPOSITS = selector("deposits(bytes32,address)")
+FILLED = selector("filled(bytes32)")
+SLICES = selector("slices(bytes32)")
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What the executor does: a batch of RFQ fills (see `rfq_step`), or an agent's own call.
+
+    Attributes:
+        target: the contract that is called.
+        gas: most that an agent's call may use; of no meaning for RFQ fills.
+        data: calldata of an agent's call.
+    """
+
+    target: bytes
+    gas: int
+    data: bytes
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """How a part of an order is traded.
+
+    Attributes:
+        src_given: what the executor gets of a purchase's source; a sale gives all.
+        steps: taken in turn; one that fails undoes all.
+        leftovers: tokens of which the owner gets what the executor has left.
+    """
+
+    src_given: int
+    steps: tuple[Step, ...]
+    leftovers: tuple[bytes, ...] = ()
+
+
+def rfq_step(rfq: bytes, infos: Sequence[OrderInfo], taker_amount: int = 0, maker_amount: int = 0) -> Step:
+    """Fill orders of one pair in turn.
+
+    Args:
+        rfq: the Rfq contract.
+        taker_amount: what is spent; maker_amount: what is bought. At most one of them; with none the executor
+            spends all it has of the taker's token.
+    """
+    data = encode(order_infos_tail(infos), uint_word(taker_amount), uint_word(maker_amount))
+    return Step(rfq, 0, data)
+
+
+def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
+    """Settle `amount` of an order: of its source where it sells, of its destination where it buys."""
+    members = encode(
+        _parties(order),
+        uint_word(order.src_amount),
+        uint_word(order.dest_amount),
+        uint_word(order.expected_amount),
+        uint_word(order.deadline),
+        uint_word(order.kind),
+        uint_word(order.nonce),
+        uint_word(order.partner_and_fee),
+        bytes_tail(order.permit),
+        bytes_tail(order.metadata),
+        _bridge(order.bridge),
+    )
+    return SETTLE + encode(Dynamic(members), bytes_tail(signature), uint_word(amount), _execution(execution))
+
+
+def settle_twap(order: TwapOrder, signature: bytes, execution: Execution) -> bytes:
+    """Settle the next slice of a scheduled sale."""
+    amounts = uint_word(order.dest_amount_per_slice) + uint_word(order.total_src_amount)
+    return SETTLE_TWAP + encode(_scheduled(order, amounts), bytes_tail(signature), _execution(execution))
+
+
+def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution) -> bytes:
+    """Settle the next slice of a scheduled purchase."""
+    amounts = uint_word(order.total_dest_amount) + uint_word(order.max_src_amount)
+    return SETTLE_TWAP_BUY + encode(_scheduled(order, amounts), bytes_tail(signature), _execution(execution))
+
+
+def invalidate_nonces(nonces: Sequence[int]) -> bytes:
+    """Give up nonces of the caller's."""
+    return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
+
+
+def invalidate_nonces_of(owner: bytes, nonces: Sequence[int]) -> bytes:
+    """Give up an owner's nonces; for relayers."""
+    return INVALIDATE_NONCES_OF + encode(
+        address_word(owner), words_tail([uint_word(nonce) for nonce in nonces])
+    )
+
+
+def is_nonce_used(owner: bytes, nonce: int) -> bytes:
+    """Whether a nonce is used up or given up."""
+    return IS_NONCE_USED + address_word(owner) + uint_word(nonce)
+
+
+def order_of_nonce(owner: bytes, nonce: int) -> bytes:
+    """The hash of the order that a nonce belongs to since a part of it is filled; else zero."""
+    return ORDER_OF_NONCE + address_word(owner) + uint_word(nonce)
+
+
+def pre_sign(order_hash: bytes, *, is_signed: bool) -> bytes:
+    """Sign an order of the caller's, or take that back."""
+    return PRE_SIGN + order_hash + uint_word(is_signed)
+
+
+def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
+    """Whether an owner has signed an order by a call."""
+    return IS_PRE_SIGNED + address_word(owner) + order_hash
+
+
+def deposit(order_hash: bytes) -> bytes:
+    """Deposit the native tokens that come with the call for an order of the caller's."""
+    return DEPOSIT + order_hash
+
+
+def withdraw(order_hash: bytes) -> bytes:
+    """Take back what is left of the caller's deposit for an order."""
+    return WITHDRAW + order_hash
+
+
+def deposits(order_hash: bytes, owner: bytes) -> bytes:
+    """What is left of an owner's deposit for an order, in wei."""
+    return DEPOSITS + order_hash + address_word(owner)
+
+
+def filled(order_hash: bytes) -> bytes:
+    """What was settled of an order, in units of its fixed side."""
+    return FILLED + order_hash
+
+
+def slices(order_hash: bytes) -> bytes:
+    """How many slices of a TWAP are settled, and when the last one was, in Unix seconds: two words."""
+    return SLICES + order_hash
+
+
+def _parties(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+    return b"".join(map(address_word, (order.owner, order.beneficiary, order.src_token, order.dest_token)))
+
+
+def _scheduled(order: TwapOrder | TwapBuyOrder, amount_words: bytes) -> Dynamic:
+    return Dynamic(
+        encode(
+            _parties(order),
+            uint_word(order.nonce),
+            uint_word(order.partner_and_fee),
+            uint_word(order.deadline),
+            uint_word(order.interval),
+            uint_word(order.num_slices),
+            amount_words,
+            bytes_tail(order.permit),
+            bytes_tail(order.metadata),
+            _bridge(order.bridge),
+        )
+    )
+
+
+def _bridge(bridge: Bridge) -> Dynamic:
+    return Dynamic(
+        encode(
+            bridge.protocol_selector.ljust(32, b"\0"),
+            uint_word(bridge.destination_chain_id),
+            address_word(bridge.output_token),
+            bridge.scaling_factor.to_bytes(32, "big", signed=True),
+            bytes_tail(bridge.protocol_data),
+        )
+    )
+
+
+def _execution(execution: Execution) -> Dynamic:
+    steps = [
+        encode(address_word(step.target), uint_word(step.gas), bytes_tail(step.data))
+        for step in execution.steps
+    ]
+    leftovers = words_tail([address_word(token) for token in execution.leftovers])
+    return Dynamic(encode(uint_word(execution.src_given), tuples_tail(steps), leftovers))

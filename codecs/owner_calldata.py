@@ -1,0 +1,82 @@
+"""Calldata of what only a contract's owner may do, and of what it has set.
+
+    Delta, Router   pause and caps, which are on until they are lifted
+    Delta           relayers
+    RfqExecutor     its callers, and targets that are denied
+    FeeVault        the contracts that may credit
+    all but Rfq     the owner, handed over in two steps
+
+Source: contracts/lib/Guardrails.sol, contracts/lib/Owned.sol and the contracts named.
+"""
+
+from .abi import address_word, selector, uint_word
+
+SET_PAUSED = selector("setPaused(bool)")
+SET_CAP = selector("setCap(address,uint256)")
+SET_RELAYER = selector("setRelayer(address,bool)")
+SET_CALLER = selector("setCaller(address,bool)")
+SET_DENIED = selector("setDenied(address,bool)")
+SET_COLLECTOR = selector("setCollector(address,bool)")
+PROPOSE_OWNER = selector("proposeOwner(address)")
+ACCEPT_OWNER = selector("acceptOwner()")
+IS_PAUSED = selector("isPaused()")
+CAP_OF = selector("capOf(address)")
+IS_RELAYER = selector("isRelayer(address)")
+IS_CALLER = selector("isCaller(address)")
+IS_COLLECTOR = selector("isCollector(address)")
+OWNER = selector("owner()")
+
+
+def set_paused(*, paused: bool) -> bytes:
+    """Stop every settlement or swap, or let them go on."""
+    return SET_PAUSED + uint_word(paused)
+
+
+def set_cap(token: bytes, cap: int) -> bytes:
+    """Most raw units of a token that one call may give."""
+    return SET_CAP + address_word(token) + uint_word(cap)
+
+
+def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
+    """Who may settle orders on Delta."""
+    return SET_RELAYER + address_word(relayer) + uint_word(allowed)
+
+
+def set_caller(caller: bytes, *, allowed: bool) -> bytes:
+    """Which contract may have the executor take steps."""
+    return SET_CALLER + address_word(caller) + uint_word(allowed)
+
+
+def set_denied(target: bytes, *, denied: bool) -> bytes:
+    """What no agent's call may go to."""
+    return SET_DENIED + address_word(target) + uint_word(denied)
+
+
+def set_collector(collector: bytes, *, allowed: bool) -> bytes:
+    """Which contract may credit fees to the vault."""
+    return SET_COLLECTOR + address_word(collector) + uint_word(allowed)
+
+
+def propose_owner(proposed: bytes) -> bytes:
+    """First step of handing over."""
+    return PROPOSE_OWNER + address_word(proposed)
+
+
+def cap_of(token: bytes) -> bytes:
+    """The cap of a token, in raw units."""
+    return CAP_OF + address_word(token)
+
+
+def is_relayer(account: bytes) -> bytes:
+    """Whether an account may settle orders on Delta."""
+    return IS_RELAYER + address_word(account)
+
+
+def is_caller(account: bytes) -> bytes:
+    """Whether a contract may have the executor take steps."""
+    return IS_CALLER + address_word(account)
+
+
+def is_collector(account: bytes) -> bytes:
+    """Whether a contract may credit fees to the vault."""
+    return IS_COLLECTOR + address_word(account)

@@ -1,0 +1,93 @@
+"""Calldata of the Router's swaps and of the FeeVault's claims.
+
+Source: contracts/Router.sol, contracts/FeeVault.sol.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
+from .calldata import OrderInfo, order_infos_tail
+
+_ORDER_INFO = "((uint256,uint128,address,address,address,address,uint256,uint256),bytes,uint256,bytes,bytes)"
+_SWAP = f"(address,address,uint256,uint256,uint256,address,uint256,uint256,bytes,(uint256,{_ORDER_INFO}[])[])"
+
+SWAP_EXACT_IN = selector(f"swapExactIn({_SWAP})")
+SWAP_EXACT_OUT = selector(f"swapExactOut({_SWAP})")
+CLAIM = selector("claim(address[],address)")
+OWED = selector("owed(address,address)")
+
+
+class Hop(msgspec.Struct, frozen=True):
+    """Orders of one pair, tried in turn.
+
+    Attributes:
+        maker_amount: raw units that are bought by it; 0 sells all that the hop before brought.
+    """
+
+    maker_amount: int
+    orders: tuple[OrderInfo, ...]
+
+
+class Swap(msgspec.Struct, frozen=True):
+    """A swap of the caller's.
+
+    Attributes:
+        src_amount: what is sold, or the most that is spent.
+        dest_amount: the least that is received, or what is bought.
+        expected_amount: what was quoted of the side that is not fixed, after fees; 0 for none.
+        receiver: 20 bytes; zero is the caller.
+        deadline: Unix seconds.
+        partner_and_fee: as an order's.
+        permit: empty for none.
+    """
+
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected_amount: int
+    receiver: bytes
+    deadline: int
+    partner_and_fee: int
+    permit: bytes
+    hops: tuple[Hop, ...]
+
+
+def swap_exact_in(swap: Swap) -> bytes:
+    """Sell `src_amount` for at least `dest_amount`."""
+    return SWAP_EXACT_IN + encode(_swap(swap))
+
+
+def swap_exact_out(swap: Swap) -> bytes:
+    """Buy `dest_amount` for at most `src_amount`."""
+    return SWAP_EXACT_OUT + encode(_swap(swap))
+
+
+def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
+    """Send the caller's fees of each token to `receiver`."""
+    return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
+
+
+def owed(account: bytes, token: bytes) -> bytes:
+    """What is kept for an account."""
+    return OWED + address_word(account) + address_word(token)
+
+
+def _swap(swap: Swap) -> Dynamic:
+    hops = [encode(uint_word(hop.maker_amount), order_infos_tail(hop.orders)) for hop in swap.hops]
+    return Dynamic(
+        encode(
+            address_word(swap.src_token),
+            address_word(swap.dest_token),
+            uint_word(swap.src_amount),
+            uint_word(swap.dest_amount),
+            uint_word(swap.expected_amount),
+            address_word(swap.receiver),
+            uint_word(swap.deadline),
+            uint_word(swap.partner_and_fee),
+            bytes_tail(swap.permit),
+            tuples_tail(hops),
+        )
+    )

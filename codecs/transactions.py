@@ -1,0 +1,256 @@
+"""Transactions: signed as EIP-1559, read as any of the three kinds that are in use.
+
+Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
+a cap on the fee and a tip). One signature has one form: r and s in range, s in the lower half.
+
+Choice: a transaction without a chain id, which is valid on every chain, is refused; so is chain id 0.
+
+Source: EIP-155, EIP-1559, EIP-2718, EIP-2930, EIP-2 (low-s), EIP-1014 (CREATE2).
+"""
+
+import msgspec
+
+from ..config.errors import InvalidInput, InvalidSignature
+from ..crypto.addresses import ADDRESS_BYTES
+from ..crypto.keccak import keccak256
+from ..crypto.secp256k1 import CURVE_ORDER, HALF_ORDER, SigningKey, recover_address
+from ..crypto.transaction_policy import PolicedRelayKey
+from . import rlp
+
+LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
+
+_EIP155_V = 35  # v is this + 2 * chain id + parity
+_SIGNATURE_ITEMS = 3
+_DYNAMIC_FEE_BYTE = bytes([DYNAMIC_FEE])
+_MEMBERS = {LEGACY: 6, ACCESS_LIST: 8, DYNAMIC_FEE: 9}
+_TO_LENGTHS = (0, ADDRESS_BYTES)
+_CHAIN_ID_BITS = 63
+_BITS = {
+    "chain_id": _CHAIN_ID_BITS,
+    "nonce": 64,
+    "tip_wei": 256,
+    "fee_max_wei": 256,
+    "gas": 64,
+    "value_wei": 256,
+}
+
+AccessList = tuple[tuple[bytes, tuple[bytes, ...]], ...]
+"""(address, storage slots of 32 bytes) for each contract that is declared."""
+
+
+class Transaction(msgspec.Struct, frozen=True):
+    """What a sender signs.
+
+    Attributes:
+        nonce: how many transactions the sender has had before.
+        tip_wei: most for the block's maker per unit of gas, on top of the base fee.
+        fee_max_wei: most per unit of gas, tip included. Kinds 0 and 1 have one price, which is both.
+        gas: units that it may use.
+        to: 20 bytes, or empty to create a contract of `data`.
+    """
+
+    chain_id: int
+    nonce: int
+    tip_wei: int
+    fee_max_wei: int
+    gas: int
+    to: bytes
+    value_wei: int
+    data: bytes
+    access_list: AccessList = ()
+
+
+class SignedTransaction(msgspec.Struct, frozen=True):
+    """The bytes to send, and the 32-byte hash that names them."""
+
+    raw: bytes
+    tx_hash: bytes
+
+
+class ReceivedTransaction(msgspec.Struct, frozen=True):
+    """A signed transaction, read.
+
+    Attributes:
+        sender: 20 bytes, whose key signed it.
+        kind: LEGACY, ACCESS_LIST or DYNAMIC_FEE.
+        rs64, y_parity: the signature; kind 0 writes the parity as `v`.
+    """
+
+    transaction: Transaction
+    sender: bytes
+    tx_hash: bytes
+    kind: int
+    rs64: bytes
+    y_parity: int
+
+    @property
+    def v(self) -> int:
+        """The signature's last number as the JSON-RPC interface shows it."""
+        if self.kind == LEGACY:
+            return _EIP155_V + 2 * self.transaction.chain_id + self.y_parity
+        return self.y_parity
+
+
+def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> SignedTransaction:
+    """Sign a transaction as EIP-1559 (kind 2).
+
+    Raises:
+        PolicyError: the key's policy forbids it; nothing was signed.
+        ValueError: a number out of its range, `to` of another length: a programmer's error.
+
+    Guarantees: the same bytes for the same transaction and key; `decode_transaction` reads it back.
+    """
+    _check(tx)
+    encode = rlp.encode
+    body = b"".join(
+        (
+            encode(tx.chain_id),
+            encode(tx.nonce),
+            encode(tx.tip_wei),
+            encode(tx.fee_max_wei),
+            encode(tx.gas),
+            encode(tx.to),
+            encode(tx.value_wei),
+            encode(tx.data),
+            encode(tx.access_list),
+        )
+    )
+    digest32 = keccak256(_DYNAMIC_FEE_BYTE + rlp.wrap(body))
+    if isinstance(key, SigningKey):
+        rs64, y_parity = key.sign(digest32)
+    else:
+        rs64, y_parity = key.sign(
+            digest32,
+            chain_id=tx.chain_id,
+            to=tx.to,
+            value_wei=tx.value_wei,
+            gas=tx.gas,
+            fee_max_wei=tx.fee_max_wei,
+        )
+    r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
+    raw = _DYNAMIC_FEE_BYTE + rlp.wrap(body + encode(y_parity) + encode(r) + encode(s))
+    return SignedTransaction(raw, keccak256(raw))
+
+
+def decode_transaction(raw: bytes) -> ReceivedTransaction:
+    """Read a signed transaction and recover its sender.
+
+    Args:
+        raw: as it is sent: an RLP list (kind 0), or the kind's byte and an RLP list.
+
+    Raises:
+        InvalidInput: another kind, another form, no chain id, or a signature that no key can have made.
+
+    Not guaranteed: that a chain takes it (chain id, nonce, funds, fees): the caller checks what it needs.
+    """
+    first = raw[:1]
+    if not first:
+        raise InvalidInput(field="transaction", expected="a signed transaction", got="nothing")
+    kind = LEGACY if first[0] >= 0xC0 else first[0]
+    if kind not in _MEMBERS or (kind == LEGACY and first[0] < 0xC0):
+        raise InvalidInput(field="transaction", expected="kind 0, 1 or 2", got=f"0x{first.hex()}")
+    items = rlp.as_list(
+        rlp.decode(raw[1:] if kind else raw), "transaction", _MEMBERS[kind] + _SIGNATURE_ITEMS
+    )
+    members, (v_item, r_item, s_item) = items[: _MEMBERS[kind]], items[_MEMBERS[kind] :]
+    v = rlp.as_uint(v_item, "yParity", 1) if kind else rlp.as_uint(v_item, "v", _CHAIN_ID_BITS + 1)
+    r, s = rlp.as_uint(r_item, "r"), rlp.as_uint(s_item, "s")
+    if kind == LEGACY:
+        tx, y_parity = _legacy(members, v)
+        digest32 = keccak256(rlp.encode([*members, tx.chain_id, 0, 0]))
+    else:
+        tx, y_parity = _typed(kind, members), v
+        digest32 = keccak256(first + rlp.encode(members))
+    rs64 = _checked_rs64(r, s)
+    try:
+        sender = recover_address(digest32, rs64, y_parity)
+    except InvalidSignature as error:
+        raise InvalidInput(error.detail, field="transaction") from None
+    return ReceivedTransaction(tx, sender, keccak256(raw), kind, rs64, y_parity)
+
+
+def contract_address(sender: bytes, nonce: int) -> bytes:
+    """The 20-byte address of the contract that a sender's transaction of that nonce creates."""
+    return keccak256(rlp.encode([sender, nonce]))[12:]
+
+
+def create2_address(factory: bytes, salt32: bytes, init_code: bytes) -> bytes:
+    """The 20-byte address of the contract that `factory` makes with CREATE2; no sender or nonce is in it."""
+    return keccak256(b"\xff" + factory + salt32 + keccak256(init_code))[12:]
+
+
+def _check(tx: Transaction) -> None:
+    for name, bits in _BITS.items():
+        number = getattr(tx, name)
+        if number < 0 or number >> bits:
+            raise ValueError(f"a transaction's {name} is 0 to 2^{bits} - 1, not {number}")
+    if not tx.chain_id:
+        raise ValueError("a transaction is for one chain; 0 is none")
+    if len(tx.to) not in _TO_LENGTHS:
+        raise ValueError(f"a transaction goes to 20 bytes or creates, not {len(tx.to)} bytes")
+
+
+def _legacy(members: list[rlp.Item], v: int) -> tuple[Transaction, int]:
+    chain_id, y_parity = divmod(v - _EIP155_V, 2)
+    if chain_id < 1:
+        raise InvalidInput(field="v", expected="a chain id in it (EIP-155)", got=v)
+    nonce, price, gas, to, value, data = members
+    price_wei = rlp.as_uint(price, "gasPrice")
+    return _transaction(chain_id, nonce, price_wei, price_wei, gas, to, value, data), y_parity
+
+
+def _typed(kind: int, members: list[rlp.Item]) -> Transaction:
+    chain, nonce, *prices, gas, to, value, data, access_list = members
+    chain_id = rlp.as_uint(chain, "chainId", _CHAIN_ID_BITS)
+    if not chain_id:
+        raise InvalidInput(field="chainId", expected="a chain", got=0)
+    if kind == ACCESS_LIST:
+        tip_wei = fee_max_wei = rlp.as_uint(prices[0], "gasPrice")
+    else:
+        tip_wei = rlp.as_uint(prices[0], "maxPriorityFeePerGas")
+        fee_max_wei = rlp.as_uint(prices[1], "maxFeePerGas")
+    slots = _access_list(access_list)
+    return _transaction(chain_id, nonce, tip_wei, fee_max_wei, gas, to, value, data, slots)
+
+
+def _transaction(
+    chain_id: int,
+    nonce: rlp.Item,
+    tip_wei: int,
+    fee_max_wei: int,
+    gas: rlp.Item,
+    to: rlp.Item,
+    value: rlp.Item,
+    data: rlp.Item,
+    access_list: AccessList = (),
+) -> Transaction:
+    return Transaction(
+        chain_id,
+        rlp.as_uint(nonce, "nonce", _BITS["nonce"]),
+        tip_wei,
+        fee_max_wei,
+        rlp.as_uint(gas, "gas", _BITS["gas"]),
+        rlp.as_bytes(to, "to", _TO_LENGTHS),
+        rlp.as_uint(value, "value"),
+        rlp.as_bytes(data, "data"),
+        access_list,
+    )
+
+
+def _access_list(item: rlp.Item) -> AccessList:
+    entries = [rlp.as_list(entry, "accessList", 2) for entry in rlp.as_list(item, "accessList")]
+    return tuple(
+        (
+            rlp.as_bytes(address, "accessList", (ADDRESS_BYTES,)),
+            tuple(rlp.as_bytes(slot, "accessList", (32,)) for slot in rlp.as_list(slots, "accessList")),
+        )
+        for address, slots in entries
+    )
+
+
+def _checked_rs64(r: int, s: int) -> bytes:
+    if not 0 < r < CURVE_ORDER:
+        raise InvalidInput(field="r", expected="above zero and below the curve order", got=r)
+    if not 0 < s <= HALF_ORDER:
+        raise InvalidInput(field="s", expected="above zero, in the lower half of the curve order", got=s)
+    return r.to_bytes(32, "big") + s.to_bytes(32, "big")
