@@ -43,8 +43,8 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 test: setup setup-peers setup-node ## Run all tests.
 	$(PY) -m pytest -q
 
-test-quick: setup ## Run the tests that need neither peers nor node.
-	$(PY) -m pytest -q -m "not oracle" $(TESTS)
+test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
+	$(PY) -m pytest -q -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each.
 	CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

@@ -11,6 +11,7 @@ before an order is final, about two minutes of blocks except where the chain fin
 import msgspec
 
 from . import limits
+from .nodes import NodeSettings
 
 
 class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -25,6 +26,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: of the Delta contract's (interop.md section 2).
+        node: the nodes that are asked about it.
     """
 
     name: str
@@ -42,7 +44,11 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     rfq_domain_name: str = "Cambist RFQ"
     delta_domain_name: str = "Cambist Delta"
     delta_domain_version: str = "1"
+    node: NodeSettings = NodeSettings()
 
+
+DEVNET_CHAINS = (31_337, 31_338)
+"""Chains of our own (choices.md 2)."""
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
 ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)

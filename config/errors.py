@@ -12,7 +12,8 @@
     │   ├── TransactionRefused  a node did not take a transaction: which kind of reason
     │   ├── NodeUnavailable   nobody answers in time
     │   ├── BlockGone         the chain does not have a block of this hash (any more)
-    │   └── LogsRefused       a node does not answer so wide a range of logs
+    │   ├── LogsRefused       a node does not answer so wide a range of logs
+    │   └── NodeContradiction   what a node says does not fit together: which kind of fault
     ├── StoreError            a write or read of the store failed
     │   ├── StoreUnavailable  it is away, full or read-only: nothing was acknowledged; retry later
     │   └── StoreFull         too much waits for it: nothing was queued; retry later
@@ -132,6 +133,31 @@ class BlockGone(ChainError):
 
 class LogsRefused(ChainError):
     """A node does not answer so wide a range of logs: ask for less."""
+
+
+class NodeFault(Enum):
+    """How what a node says does not fit together."""
+
+    LAGGING = "lagging"
+    NO_BLOCK = "no block"
+    WRONG_BLOCK = "wrong block"
+    WRONG_PARENT = "wrong parent"
+    FOREIGN_LOG = "foreign log"
+    LOGS_DIFFER = "logs differ"
+    LOGS_MISSING = "logs missing"
+    NO_RECEIPT = "no receipt"
+
+
+class NodeContradiction(ChainError):
+    """A node's answers do not fit together, or not to what was read before. Asking again may help.
+
+    Attributes:
+        fault: the kind.
+    """
+
+    def __init__(self, fault: NodeFault, detail: str) -> None:
+        super().__init__(f"{fault.value}: {detail}")
+        self.fault = fault
 
 
 class StoreError(CambistError):

@@ -89,3 +89,47 @@ KEY_FILE_BYTES_MAX = 64 << 10
 KEYSTORE_KDF_BYTES_MAX = 1 << 29  # memory that a keystore's scrypt parameters may ask for
 KEYSTORE_PBKDF2_ROUNDS_MAX = 10_000_000
 KEYSTORE_SCRYPT_P_MAX = 16
+
+# --- Chain -----------------------------------------------------------------------------------------
+RLP_BYTES_MAX = 128 << 10  # of a signed transaction, as nodes take them
+RLP_DEPTH_MAX = 8  # lists inside one another: an access list needs 4
+REVERT_REASON_CHARS_MAX = 512  # of a contract's words in our errors; the data is kept whole
+EMBEDDED_BLOCK_GAS = 30_000_000  # of one block of the embedded chain, as anvil's
+EMBEDDED_UNDO_BLOCKS = 4_096  # its blocks that can be undone, and whose state can be read
+EMBEDDED_KEPT_BLOCKS = 100_000  # its blocks whose headers, receipts and logs are kept
+EMBEDDED_WAITING_MAX = 4_096  # transactions that may wait for a block of it
+EMBEDDED_SNAPSHOTS_MAX = 1_024  # snapshots that are not used up yet
+EMBEDDED_MINE_BLOCKS_MAX = 100_000  # blocks that it makes at once
+INDEX_RING_BLOCKS = 256  # blocks that an indexer remembers, at least: so deep re-organisations are followed
+INDEX_RANGE_BLOCKS_MAX = 2_000  # heights of one question for logs
+INDEX_STEP_BLOCKS_MAX = 64  # blocks that are read one by one in one step
+INDEX_STEP_ROWS_MAX = 10_000  # rows that one step writes or takes back, about
+INDEX_QUESTIONS_MAX = 8  # to a node at the same time
+INDEX_TRIES_MAX = 5  # for a step whose orders are changed by others meanwhile
+WATCH_OWNERS_PER_FILTER_MAX = 500  # owners, or tokens, in one question for logs; nodes take 1,000 at most
+CHAIN_ANSWER_BYTES_MAX = 32 << 20  # of a node, to one request
+CHAIN_BATCH_CALLS_MAX = 100  # calls of one request
+CHAIN_COUNT_MAX = 2**63 - 1  # a height, timestamp, amount of gas or place: what a column of the store holds
+CHAIN_NODES_MAX = 16  # nodes of one chain
+CHAIN_HEAD_BYTES_MAX = 64 << 10  # one message of a subscription to new heads
+RELAY_FEE_CAP_WEI = 500 * 10**9  # for a unit of gas, unless set
+RELAY_TIP_WEI_MAX = 5 * 10**9  # for the block's maker at first, unless set
+RELAY_WEI_MAX = 10**21  # of a setting: nobody means more
+RELAY_BUMP_BPS = 1_250  # of a replacement's fees, unless set
+RELAY_IN_FLIGHT_MAX = 16  # transactions of one relayer that wait to be mined; nodes queue 16 of an account
+RELAY_GAS_MAX = 30_000_000  # of one transaction, unless set
+RELAY_DATA_BYTES_MAX = 96 << 10  # calldata of one transaction: nodes take transactions of 128 KiB
+RELAY_REASON_CHARS_MAX = 1_000  # of what is kept as the reason of a failure
+
+# --- Devnet ----------------------------------------------------------------------------------------
+DEVNET_REQUEST_BYTES_MAX = 5 << 20  # of one request or socket message, as geth takes them
+DEVNET_ANSWER_BYTES_MAX = 25 << 20  # of one answer, a batch's as a whole
+DEVNET_BATCH_CALLS_MAX = 1_000  # calls of one request
+DEVNET_LOGS_MAX = 10_000  # logs of one answer
+DEVNET_FILTER_ITEMS_MAX = 1_000  # addresses of a filter, or values of one of its topics
+DEVNET_FILTERS_MAX = 1_024  # filters that are kept; the one that was asked longest ago goes first
+DEVNET_SUBSCRIPTIONS_MAX = 128  # of one socket
+DEVNET_MOVES_MAX = 8_192  # blocks that came or went and that filters and sockets may still have to hear of
+DEVNET_FEE_BLOCKS_MAX = 1_024  # of one fee history
+DEVNET_PERCENTILES_MAX = 100  # of it
+DEVNET_ACCOUNTS = 10  # that have funds from the start

@@ -30,6 +30,7 @@ from .error_text import shown
 from .errors import ConfigError
 from .maker import MakerSettings
 from .partners import DEFAULT_TIER, Partner, Tier
+from .relayer import RelayerSettings
 from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
 from .store import StoreSettings
@@ -112,6 +113,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         route_seal_keys: the first seals routes, all are checked.
         server: where a role listens.
         store: what orders and events are kept in.
+        relayers: chain id -> what sends its transactions.
         maker: the market maker's role.
     """
 
@@ -126,6 +128,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     route_seal_keys: tuple[Secret, ...] = ()
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
+    relayers: dict[int, RelayerSettings] = {}
     maker: MakerSettings | None = None
 
 
@@ -274,6 +277,7 @@ def _check(settings: Settings) -> None:
                 _check_address(f"chains.{chain_id}.{name}", address)
         if chain.confirmations < 1:
             raise ConfigError(f"chains.{chain_id}.confirmations", f"at least 1, got {chain.confirmations}")
+    _check_relayers(settings)
     _check_tokens(settings)
     for name, partner in settings.partners.items():
         _check_address(f"partners.{name}.address", partner.address)
@@ -302,6 +306,14 @@ def _check_address(field: str, text: str) -> None:
         raise ConfigError(
             field, f"expected an address, neither zero nor the native placeholder, got {shown(text)}"
         )
+
+
+def _check_relayers(settings: Settings) -> None:
+    for chain_id, relayer in settings.relayers.items():
+        if chain_id not in settings.chains:
+            raise ConfigError(f"relayers.{chain_id}", f"there is no chain {chain_id}")
+        if relayer.key not in settings.keys:
+            raise ConfigError(f"relayers.{chain_id}.key", f"there is no key {shown(relayer.key)}")
 
 
 def _check_tokens(settings: Settings) -> None:

@@ -56,3 +56,25 @@ STORE_STATEMENT_S = 10.0  # for one statement of a database server, locks includ
 STORE_STUCK_S = 5.0  # for a writer that hangs in a transaction to lose its connection
 FOLLOW_LOOK_S = 1.0  # between two looks for events when nobody announces any
 PRUNE_EVERY_S = 60.0
+
+# --- Chain -----------------------------------------------------------------------------------------
+INDEX_LOOK_S = 1.5  # between two looks for blocks when the node announces none
+INDEX_PAUSE_S = 0.5  # before a step that came to nothing is tried again
+INDEX_STEP_S = 60.0  # for one step
+TRANSACTION_S = 60.0  # for a transaction that somebody waits for to be mined
+HEAD_POLL_S = 1.0  # between two looks for its receipt when no head is announced
+NODE_CALL_S = 10.0  # for a node to answer one request
+NODE_POLL_S = 1.0  # between two looks for a new head, whatever the subscription says
+NODE_REST_S = 0.25  # a node that failed is not asked for so long; doubles with each failure in a row
+NODE_REST_S_MAX = 30.0
+NODE_BACK_S = 30.0  # a head that is far behind is not believed until it has stayed there for so long
+NODE_SUBSCRIPTION_S = 60.0  # a subscription without a head for so long is made anew
+ANVIL_START_S = 20.0  # for an anvil to listen
+ANVIL_END_S = 5.0  # for it to end once it is told to
+RELAY_STUCK_S = 30.0  # for the next transaction to be mined before it is replaced
+RELAY_LOOK_S = 1.0  # between two looks at the chain while something is to be done
+RELAY_AGAIN_S = 10.0  # before the same bytes are handed in again
+RELAY_TAKEN_S = 3.0  # for nodes to show what used a nonce, before it counts as somebody else's
+RELAY_NODE_S = 20.0  # for all that one look asks of the chain
+RELAY_PAUSE_S = 0.5  # before looking again when the chain or the store is away; doubles
+RELAY_PAUSE_S_MAX = 30.0

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.store.store import Store
+from support.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
 from support.stores import ENGINES, Engine, engine_for
 
@@ -45,6 +47,34 @@ def eth_account() -> Iterator[Oracle]:
 def javascript() -> Iterator[Oracle]:
     with javascript_oracle() as oracle:
         yield oracle
+
+
+@pytest.fixture(scope="session")
+def anvil() -> Iterator[Anvil]:
+    """An anvil of chain 31337. Most tests want `anvil_chain`, which leaves it as it was."""
+    with Anvil() as process:
+        yield process
+
+
+@pytest.fixture
+async def anvil_chain(anvil: Anvil) -> AsyncIterator[AnvilChain]:
+    """A chain with nothing but its genesis block, mining at once."""
+    async with opened(anvil) as chain:
+        yield chain
+
+
+@pytest.fixture(scope="session")
+def other_anvil() -> Iterator[Anvil]:
+    """An anvil of chain 31338."""
+    with Anvil(OTHER_CHAIN_ID) as process:
+        yield process
+
+
+@pytest.fixture
+async def other_anvil_chain(other_anvil: Anvil) -> AsyncIterator[AnvilChain]:
+    """As `anvil_chain`, of chain 31338."""
+    async with opened(other_anvil) as chain:
+        yield chain
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import msgspec
 
 from ...codecs.abi import selector
 from ...crypto.hexadecimal import parse_hex
+from .reverts import CustomErrors, custom_errors
 
 FOLDER = Path(__file__).parent / "contracts" / "artifacts"
 
@@ -73,11 +74,9 @@ def artifact(name: str) -> Artifact:
 
 
 @cache
-def custom_errors() -> dict[bytes, Entry]:
+def known_errors() -> CustomErrors:
     """Selector -> error, of all our contracts."""
-    names = sorted(path.stem for path in FOLDER.glob("*.json"))
-    entries = [entry for name in names for entry in artifact(name).abi if entry.type == "error"]
-    return {selector(entry.signature()): entry for entry in entries}
+    return custom_errors([abi_of(path.stem) for path in sorted(FOLDER.glob("*.json"))])
 
 
 def abi_of(name: str) -> Any:

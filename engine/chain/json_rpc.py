@@ -1,8 +1,12 @@
-"""JSON-RPC 2.0 to an EVM node, in batches.
+"""JSON-RPC 2.0 to one EVM node, in batches.
 
 The node's URL often holds a key: it is in no error, log or repr.
 
+Answers may come in any order; what a node leaves out of a batch is asked once more. Where a node refuses a
+batch, or one so large, it is asked in smaller ones from then on, down to single calls.
+
 Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber).
+Choice: an answer that nobody asked for, or one that comes twice, spoils the whole batch.
 """
 
 from collections.abc import Sequence
@@ -12,12 +16,17 @@ import msgspec
 
 from ...codecs.wire import decoder, encode
 from ...config import limits
-from ...config.errors import ChainError, InvalidInput
+from ...config.errors import BodyTooLarge, ChainError, InvalidInput, NodeUnavailable
+from ...config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ...crypto.hexadecimal import parse_hex, to_hex
-
-BATCH_CALLS_MAX = 100
+from .rpc_wording import Fault, is_batch_refusal, is_too_large
 
 Call = tuple[str, list[object]]  # method, parameters
+Outcome = bytes | Fault  # the JSON of a result, or the error in its place
+
+_OVER_RATE = 429
+_ANSWER_MIB = limits.CHAIN_ANSWER_BYTES_MAX >> 20
+_REFUSES_BATCH = frozenset((400, 404, 405, 413, 415, 422, 501))
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -37,45 +46,81 @@ class _Block(msgspec.Struct):
     timestamp: str
 
 
-class _Fault(msgspec.Struct):
-    code: int
-    message: str = ""
-
-
 class _Answer(msgspec.Struct):
-    id: int
+    id: int | None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: _Fault | None = None
+    error: Fault | None = None
 
 
-_decode_answers = decoder(list[_Answer], bytes_max=limits.MAKER_JSON_BYTES_MAX)
-_decode_text = decoder(str, bytes_max=limits.MAKER_JSON_BYTES_MAX)
-_decode_block = decoder(_Block, bytes_max=limits.MAKER_JSON_BYTES_MAX)
+class AnswerTooLarge(ChainError):
+    """The answer is above CHAIN_ANSWER_BYTES_MAX, or above the node's own bound: ask for less."""
+
+
+class _BatchRefused(ChainError):
+    """The node wants fewer calls at once."""
+
+
+_decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
+_decode_text = decoder(str, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+_decode_block = decoder(_Block, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 class Node:
     """One node.
 
     Args:
-        client: its time-outs bound every call; its owner closes it.
+        client: its owner closes it, and bounds the size of answers.
         url: http or https.
         name: shown in errors instead of the URL.
+        call_s: for one request.
     """
 
-    def __init__(self, client: httpx.AsyncClient, url: str, name: str) -> None:
+    def __init__(self, client: httpx.AsyncClient, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
         self._client = client
         self._url = url
-        self._name = name
+        self._call_s = call_s
+        self._next_id = 1
+        self.name = name
+        self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
+        self.rest_s = 0.0  # what it asks for, when it is over its rate
+
+    async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
+        """What became of calls, in order: the JSON of each result, or the node's error.
+
+        Raises:
+            NodeUnavailable: it cannot be reached, is late, out of order or over its rate.
+            ChainError: it answers something else.
+        """
+        outcomes: list[Outcome] = []
+        size = self.batch_max
+        is_rule = False  # of the node, and not only that these answers are large
+        while len(outcomes) < len(calls):
+            chunk = calls[len(outcomes) : len(outcomes) + size]
+            try:
+                outcomes += await self._chunk(chunk)
+            except (_BatchRefused, AnswerTooLarge) as refused:
+                if len(chunk) == 1:
+                    raise (
+                        refused if isinstance(refused, AnswerTooLarge) else ChainError(refused.detail)
+                    ) from None
+                size = len(chunk) // 2
+                is_rule = isinstance(refused, _BatchRefused)
+            else:
+                if is_rule:
+                    self.batch_max = size
+        return outcomes
 
     async def batch(self, calls: Sequence[Call]) -> list[bytes]:
         """The results of calls, as the JSON they came in, in order.
 
         Raises:
-            ChainError: the node cannot be reached, refuses a call, or answers something else.
+            ChainError: as `outcomes`, or the node refuses a call.
         """
         results: list[bytes] = []
-        for start in range(0, len(calls), BATCH_CALLS_MAX):
-            results += await self._post(calls[start : start + BATCH_CALLS_MAX])
+        for (method, _), outcome in zip(calls, await self.outcomes(calls), strict=True):
+            if isinstance(outcome, Fault):
+                raise ChainError(f"{self.name}: {method}: {outcome}")
+            results.append(outcome)
         return results
 
     async def head(self) -> Head:
@@ -89,7 +134,7 @@ class Node:
             block = _decode_block(answer)
             return Head(int(block.number, 16), int(block.timestamp, 16))
         except (InvalidInput, ValueError):
-            raise ChainError(f"{self._name}: not a block: {answer[:80]!a}") from None
+            raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
 
     async def call_all(self, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[bytes]:
         """`eth_call` for each (contract of 20 bytes, calldata) at one block.
@@ -103,34 +148,87 @@ class Node:
         try:
             return [parse_hex(_decode_text(answer), "result of eth_call") for answer in answers]
         except InvalidInput as error:
-            raise ChainError(f"{self._name}: {error.detail}") from None
+            raise ChainError(f"{self.name}: {error.detail}") from None
 
-    async def _post(self, calls: Sequence[Call]) -> list[bytes]:
-        body = encode(
-            [
-                {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
-                for number, (method, parameters) in enumerate(calls)
-            ]
-        )
+    async def _chunk(self, calls: Sequence[Call]) -> list[Outcome]:
+        """One batch; what is missing from its answer is asked once more."""
+        found = await self._post(calls)
+        missing = [at for at in range(len(calls)) if at not in found]
+        if missing and len(missing) < len(calls):
+            again = await self._post([calls[at] for at in missing])
+            found |= {missing[place]: outcome for place, outcome in again.items()}
+        if len(found) < len(calls):
+            raise ChainError(f"{self.name}: left {len(calls) - len(found)} of {len(calls)} calls unanswered")
+        return [found[at] for at in range(len(calls))]
+
+    async def _post(self, calls: Sequence[Call]) -> dict[int, Outcome]:
+        """What became of calls, by their places."""
+        first = self._next_id
+        self._next_id += len(calls)
+        requests = [
+            {"jsonrpc": "2.0", "id": first + at, "method": method, "params": parameters}
+            for at, (method, parameters) in enumerate(calls)
+        ]
+        is_batch = len(calls) > 1
         try:
             response = await self._client.post(
-                self._url, content=body, headers={"content-type": "application/json"}
+                self._url,
+                content=encode(requests if is_batch else requests[0]),
+                headers={"content-type": "application/json"},
+                timeout=self._call_s,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ChainError(f"{self._name}: not reached: {type(error).__name__}") from None
-        if response.status_code != 200:
-            raise ChainError(f"{self._name}: HTTP status {response.status_code}")
+            if BodyTooLarge.error_type in str(error):
+                raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
+            raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
+        self._check_status(response, is_batch=is_batch)
         try:
-            answers = {answer.id: answer for answer in _decode_answers(response.content)}
-            return [self._result(answers.get(number), method) for number, (method, _) in enumerate(calls)]
+            answers = _decode_answers(response.content)
         except InvalidInput as error:
-            raise ChainError(f"{self._name}: not a batch's answer: {error.detail}") from None
+            raise self._odd(response, f"not a JSON-RPC answer: {error.detail}") from None
+        return self._sorted(answers, first, len(calls))
 
-    def _result(self, answer: _Answer | None, method: str) -> bytes:
-        if answer is None or answer.error is not None or isinstance(answer.result, msgspec.UnsetType):
-            said = f"{answer.error.code} {answer.error.message}" if answer and answer.error else "no result"
-            raise ChainError(f"{self._name}: {method}: {said}")
-        return bytes(answer.result)
+    def _check_status(self, response: httpx.Response, *, is_batch: bool) -> None:
+        status = response.status_code
+        if status == _OVER_RATE:
+            after = response.headers.get("retry-after", "")
+            self.rest_s = min(float(after), NODE_REST_S_MAX) if after.isascii() and after.isdigit() else 0.0
+            raise NodeUnavailable(f"{self.name}: over its rate: HTTP status {status}")
+        if is_batch and status in _REFUSES_BATCH:
+            raise _BatchRefused(f"{self.name}: HTTP status {status}")
+        if status >= 500:
+            raise NodeUnavailable(f"{self.name}: HTTP status {status}")
+
+    def _odd(self, response: httpx.Response, detail: str) -> ChainError:
+        if response.status_code != 200:
+            return NodeUnavailable(f"{self.name}: HTTP status {response.status_code}")
+        return ChainError(f"{self.name}: {detail}")
+
+    def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, Outcome]:
+        if isinstance(answers, _Answer):
+            if count > 1:  # one error for all of them
+                if answers.error is None:
+                    raise ChainError(f"{self.name}: one answer to a batch of {count}")
+                raise _BatchRefused(f"{self.name}: {answers.error}")
+            answers = [answers]
+        found: dict[int, Outcome] = {}
+        for answer in answers:
+            if answer.id is None and answer.error is not None and count == 1:
+                answer.id = first  # it could not even read the id
+            at = -1 if answer.id is None else answer.id - first
+            if answer.id is None and answer.error is not None and is_batch_refusal(answer.error):
+                raise _BatchRefused(f"{self.name}: {answer.error}")
+            if not 0 <= at < count or at in found:
+                raise ChainError(f"{self.name}: an answer that nobody asked for, or a second one")
+            outcome = answer.error or answer.result
+            if isinstance(outcome, msgspec.UnsetType):
+                raise ChainError(f"{self.name}: an answer with neither result nor error")
+            if isinstance(outcome, Fault) and count > 1 and is_too_large(outcome):
+                raise AnswerTooLarge(f"{self.name}: {outcome}")
+            if isinstance(outcome, Fault) and count > 1 and is_batch_refusal(outcome):
+                raise _BatchRefused(f"{self.name}: {outcome}")
+            found[at] = outcome if isinstance(outcome, Fault) else bytes(outcome)
+        return found
 
     def __repr__(self) -> str:
-        return f"Node({self._name})"
+        return f"Node({self.name})"

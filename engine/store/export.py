@@ -1,6 +1,6 @@
 """Every table as lines of JSON, in a stable order, of one committed state.
 
-    {"cambist_export": 1, "schema": 1, "dialect": "sqlite"}            the first line
+    {"cambist_export": 1, "schema": 3, "dialect": "sqlite"}            the first line
     {"table": "delta_order", "row": {"order_hash": "0x...", ...}}      a line for each row
     {"rows": 1234}                                                      the last line: all of it is there
 
@@ -36,6 +36,7 @@ AMOUNTS = frozenset(
         "spent",
         "swappable",
         "taker_amount",
+        "value_wei",
     }
 )
 """The columns, of whatever table, whose 32 bytes are an amount."""

@@ -8,8 +8,15 @@ left. Nonces that the chain has seen stay: they refuse a second signature for ev
 
 from .tables import DELTA_ORDER, OTC_ORDER
 
-_OF_DELTA = ("delta_document", "delta_fill", "delta_refund", "deposit")
-_OF_OTC = ("otc_document",)
+_OF_DELTA = (
+    "delta_document",
+    "delta_fill",
+    "delta_refund",
+    "deposit",
+    "deposit_withdrawn",
+    "pre_signature",
+)
+_OF_OTC = ("otc_document", "otc_fill", "otc_cancel")
 
 
 def _ended(table: str) -> str:
@@ -34,6 +41,7 @@ def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
     )
     return (
         f"DELETE FROM chain_tx WHERE effect_key IN ({effects})",
+        f"DELETE FROM chain_intent WHERE effect_key IN ({effects})",
         f"DELETE FROM effect WHERE order_hash IN ({ended})",
         *auctions,
         *(f"DELETE FROM {name} WHERE order_hash IN ({ended})" for name in belonging),

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
 from .tables import (
+    CHAIN_INTENT,
     CHAIN_TX,
     DELTA_FILL,
     DELTA_ORDER,
@@ -136,16 +137,63 @@ def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query
 def open_transactions(chain_id: int, sender: bytes) -> Query:
     """Signed transactions whose end is not known, by nonce."""
     return Query(
-        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'SENT') "
+        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'SENT', 'MINED') "
         "ORDER BY nonce, created_ms",
+        (chain_id, sender),
+    )
+
+
+def settled_transactions(chain_id: int, sender: bytes, nonce_min: int, limit: int) -> Query:
+    """Transactions of these nonces that were mined for good, by nonce."""
+    return Query(
+        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND nonce >= ? "
+        "AND status IN ('FINAL', 'FAILED') ORDER BY nonce LIMIT ?",
+        (chain_id, sender, nonce_min, limit),
+    )
+
+
+def signed_intents(chain_id: int, sender: bytes) -> Query:
+    """Intents that have transactions, and whose end is not known."""
+    return Query(
+        f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? "
+        "AND state IN ('PENDING', 'MINED', 'REVERTED')",
+        (chain_id, sender),
+    )
+
+
+def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
+    """Intents without a transaction, the oldest first."""
+    return Query(
+        f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? AND state = 'WAITING' "
+        "ORDER BY created_ms, effect_key LIMIT ?",
+        (chain_id, sender, limit),
+    )
+
+
+def open_intents_count(chain_id: int, sender: bytes) -> Query:
+    """(how many intents wait, when the first of those whose end is not known was made or None)."""
+    return Query(
+        "SELECT count(CASE WHEN state = 'WAITING' THEN 1 END), min(created_ms) FROM chain_intent "
+        "WHERE chain_id = ? AND sender = ? AND state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED')",
         (chain_id, sender),
     )
 
 
 def fills(order_hash: bytes) -> Query:
     """The settlements of a Delta order, oldest first."""
+    return of_order(DELTA_FILL, order_hash)
+
+
+def of_order(table: Table, order_hash: bytes) -> Query:
+    """What the chain's logs say of an order in one table of CHAIN_LOGS, oldest first."""
+    return Query(f"{_select(table)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,))
+
+
+def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
+    """What a table of CHAIN_LOGS has of a chain's blocks above a height, highest first."""
     return Query(
-        f"{_select(DELTA_FILL)} WHERE order_hash = ? ORDER BY block_number, log_index", (order_hash,)
+        f"{_select(table)} WHERE chain_id = ? AND block_number > ? ORDER BY block_number DESC LIMIT ?",
+        (chain_id, block_number, limit),
     )
 
 

@@ -201,9 +201,9 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         raw: as broadcast.
         fee_max_wei: amount, of a unit of gas.
-        effect_key: what it is for.
+        effect_key: what it is for; empty for one that only fills its nonce.
         replaces: hash of the one with the same nonce that it was signed to replace.
-        status: SIGNED, SENT, MINED, FAILED, REPLACED or DROPPED.
+        status: SIGNED, SENT, MINED, FINAL, FAILED, REPLACED or DROPPED (engine/chain/relay_plan.py).
     """
 
     tx_hash: bytes
@@ -220,6 +220,37 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
     updated_ms: int
     block_number: int | None
     block_hash: bytes | None
+
+
+class ChainIntent(Row, frozen=True, array_like=True, gc=False):
+    """What a relayer is to get mined once; the transactions signed for it have its `effect_key`.
+
+    Attributes:
+        sender: the relayer's address.
+        target: the contract.
+        value_wei: amount.
+        deadline_s: NEVER_S, or when it is not wanted any more unless it is mined.
+        state: WAITING, PENDING, MINED, REVERTED, FINAL, FAILED or CANCELLED (engine/chain/relay_plan.py).
+        reason: why it failed or was cancelled; else empty.
+        mined_hash, block_number, block_hash: of the transaction that was mined, and where.
+    """
+
+    effect_key: str
+    chain_id: int
+    sender: bytes
+    target: bytes
+    data: bytes
+    value_wei: bytes
+    gas: int
+    deadline_s: int
+    created_ms: int
+    version: int
+    state: str
+    reason: str
+    mined_hash: bytes | None
+    block_number: int | None
+    block_hash: bytes | None
+    updated_ms: int
 
 
 class ChainCursor(Row, frozen=True, array_like=True, gc=False):
@@ -253,6 +284,68 @@ class Deposit(Row, frozen=True, array_like=True, gc=False):
     order_hash: bytes
     amount: bytes
     block_number: int
+
+
+class DepositWithdrawn(Row, frozen=True, array_like=True, gc=False):
+    """Native tokens that were taken back from an order's deposit."""
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    order_hash: bytes
+    amount: bytes
+    block_number: int
+
+
+class OtcFill(Row, frozen=True, array_like=True, gc=False):
+    """A fill of an OTC order or firm quote, whole or in part.
+
+    Attributes:
+        taker: who received the maker's asset.
+        maker_amount, taker_amount: of this fill.
+    """
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    order_hash: bytes
+    maker: bytes
+    taker: bytes
+    maker_asset: bytes
+    taker_asset: bytes
+    maker_amount: bytes
+    taker_amount: bytes
+    at_ms: int
+
+
+class OtcCancel(Row, frozen=True, array_like=True, gc=False):
+    """A cancellation on chain. Anybody may cancel any hash: it counts for an order of that maker only."""
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    order_hash: bytes
+    maker: bytes
+    at_ms: int
+
+
+class PreSignature(Row, frozen=True, array_like=True, gc=False):
+    """A signature given or taken back on chain; the last one of an owner and order counts."""
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    order_hash: bytes
+    owner: bytes
+    is_signed: bool
+    at_ms: int
 
 
 class IssuedRoute(Row, frozen=True, array_like=True, gc=False):

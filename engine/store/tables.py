@@ -12,18 +12,23 @@ from msgspec.structs import fields
 from .rows import (
     AuctionRound,
     ChainCursor,
+    ChainIntent,
     ChainTx,
     DeltaFill,
     DeltaOrder,
     DeltaRefund,
     Deposit,
+    DepositWithdrawn,
     Document,
     Effect,
     IssuedRoute,
     NonceUsed,
     OrderEvent,
+    OtcCancel,
+    OtcFill,
     OtcOrder,
     PartnerRow,
+    PreSignature,
     Row,
     SolverBid,
 )
@@ -104,6 +109,12 @@ EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due
 CHAIN_TX = Table(
     "chain_tx", ChainTx, (Unique(("tx_hash",)),), ("status", "updated_ms", "block_number", "block_hash")
 )
+CHAIN_INTENT = Table(
+    "chain_intent",
+    ChainIntent,
+    (Unique(("effect_key",)),),
+    ("state", "reason", "mined_hash", "block_number", "block_hash", "updated_ms"),
+)
 CHAIN_CURSOR = Table(
     "chain_cursor",
     ChainCursor,
@@ -112,6 +123,10 @@ CHAIN_CURSOR = Table(
 )
 NONCE_USED = Table("nonce_used", NonceUsed, (Unique(("chain_id", "owner", "nonce")),), repeatable=True)
 DEPOSIT = Table("deposit", Deposit, (_LOG,), repeatable=True)
+DEPOSIT_WITHDRAWN = Table("deposit_withdrawn", DepositWithdrawn, (_LOG,), repeatable=True)
+OTC_FILL = Table("otc_fill", OtcFill, (_LOG,), repeatable=True)
+OTC_CANCEL = Table("otc_cancel", OtcCancel, (_LOG,), repeatable=True)
+PRE_SIGNATURE = Table("pre_signature", PreSignature, (_LOG,), repeatable=True)
 ISSUED_ROUTE = Table("issued_route", IssuedRoute, (Unique(("digest",)),), repeatable=True)
 PARTNER = Table("partner", PartnerRow, (Unique(("name",)),), ("address", "fee_bps", "tier", "updated_ms"))
 
@@ -129,11 +144,28 @@ TABLES = {
         ORDER_EVENT,
         EFFECT,
         CHAIN_TX,
+        CHAIN_INTENT,
         CHAIN_CURSOR,
         NONCE_USED,
         DEPOSIT,
+        DEPOSIT_WITHDRAWN,
+        OTC_FILL,
+        OTC_CANCEL,
+        PRE_SIGNATURE,
         ISSUED_ROUTE,
         PARTNER,
     )
 }
 """name -> table: everything that a unit may write."""
+
+CHAIN_LOGS = (
+    DELTA_FILL,
+    OTC_FILL,
+    OTC_CANCEL,
+    PRE_SIGNATURE,
+    NONCE_USED,
+    DEPOSIT,
+    DEPOSIT_WITHDRAWN,
+)
+"""What the logs of a chain are kept as, each with `chain_id` and `block_number`: a re-organisation takes back
+the rows above the last common block."""

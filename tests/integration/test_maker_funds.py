@@ -143,11 +143,11 @@ async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> Non
     ("body", "words"),
     [
         (b"no json", "malformed"),
-        (b"{}", "not a batch"),
-        (b"[]", "no result"),
-        (b'[{"id":0,"error":{"code":-32000,"message":"busy"}}]', "busy"),
-        (b'[{"id":0,"result":5}]', "not a block"),
-        (b'[{"id":0,"result":{"number":"zz","timestamp":"0x1"}}]', "not a block"),
+        (b"{}", "not a JSON-RPC answer"),
+        (b"[]", "unanswered"),
+        (b'{"id":1,"error":{"code":-32000,"message":"busy"}}', "busy"),
+        (b'{"id":1,"result":5}', "not a block"),
+        (b'{"id":1,"result":{"number":"zz","timestamp":"0x1"}}', "not a block"),
     ],
 )
 async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str) -> None:
@@ -165,12 +165,14 @@ async def test_a_round_that_fails_changes_nothing() -> None:
     role = a_chain(node_url="http://127.0.0.1:1")
 
     def answer(request: httpx.Request) -> httpx.Response:
-        calls = msgspec.json.decode(request.content)
+        asked = msgspec.json.decode(request.content)
         results = [
             {"id": call["id"], "result": BLOCK if call["method"] == "eth_getBlockByNumber" else "0x12"}
-            for call in calls
+            for call in (asked if isinstance(asked, list) else [asked])
         ]
-        return httpx.Response(200, content=msgspec.json.encode(results))
+        return httpx.Response(
+            200, content=msgspec.json.encode(results if isinstance(asked, list) else results[0])
+        )
 
     async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
         with pytest.raises(ChainError, match="expected one word"):

@@ -10,7 +10,17 @@ from cambist.config.timeouts import PRUNE_EVERY_S
 from cambist.engine.store.orders import Intent, effect_key, finished
 from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
-from cambist.engine.store.rows import DeltaOrder, IssuedRoute, NonceUsed, amount32
+from cambist.engine.store.rows import (
+    DeltaOrder,
+    DepositWithdrawn,
+    IssuedRoute,
+    NonceUsed,
+    OtcCancel,
+    OtcFill,
+    OtcOrder,
+    PreSignature,
+    amount32,
+)
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     AUCTION_ROUND,
@@ -19,13 +29,17 @@ from cambist.engine.store.tables import (
     DELTA_FILL,
     DELTA_REFUND,
     DEPOSIT,
+    DEPOSIT_WITHDRAWN,
     EFFECT,
     ISSUED_ROUTE,
     NONCE_USED,
+    OTC_CANCEL,
     OTC_DOCUMENT,
+    OTC_FILL,
+    PRE_SIGNATURE,
     SOLVER_BID,
 )
-from cambist.engine.store.units import Unit, put
+from cambist.engine.store.units import Change, Unit, put
 from support.stores import (
     ALICE,
     NOW_MS,
@@ -54,15 +68,17 @@ _DAY_MS = 24 * 3_600_000
 
 # --- One step -------------------------------------------------------------------------------------------
 
-_BELONGING = (
+_BELONGING_TO_DELTA = (
     DELTA_DOCUMENT,
-    OTC_DOCUMENT,
     DELTA_FILL,
     DELTA_REFUND,
     EFFECT,
     AUCTION_ROUND,
     DEPOSIT,
+    DEPOSIT_WITHDRAWN,
+    PRE_SIGNATURE,
 )
+_BELONGING = (*_BELONGING_TO_DELTA, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
 
 
 async def _with_all_that_belongs_to_it(
@@ -72,6 +88,7 @@ async def _with_all_that_belongs_to_it(
     await kept(store, order, Intent("settle"))
     key = effect_key(order.order_hash, 1, "settle")
     (effect,) = await structs_of(store, EFFECT, by(EFFECT, key))
+    place = (1, hash_of(1_000_000 + block), hash_of(2_000_000 + block), 7)
     more = (
         finished(effect, order.updated_ms),
         put(DELTA_FILL, a_fill(order, block=block)),
@@ -79,10 +96,18 @@ async def _with_all_that_belongs_to_it(
         put(AUCTION_ROUND, a_round(order, number=block)),
         put(SOLVER_BID, a_bid(block)),
         put(DEPOSIT, a_deposit(order, block=block)),
+        put(DEPOSIT_WITHDRAWN, DepositWithdrawn(*place, order.order_hash, amount32(1), block)),
+        put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
         put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block)),
         put(CHAIN_TX, a_transaction(key, nonce=block)),
     )
     return await moved(store, order, status=_D.COMPLETED, is_final=is_final, more=more)
+
+
+def _filled_and_cancelled(order: OtcOrder) -> tuple[Change, Change]:
+    place = (1, order.order_hash, order.order_hash, 1, 5, order.order_hash)
+    fill = OtcFill(*place, order.maker, ALICE, ALICE, ALICE, amount32(1), amount32(2), NOW_MS)
+    return put(OTC_FILL, fill), put(OTC_CANCEL, OtcCancel(*place, order.maker, NOW_MS))
 
 
 async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_else(store: Store) -> None:
@@ -90,8 +115,11 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
     not_final = await _with_all_that_belongs_to_it(store, a_delta_order(2), block=2, is_final=False)
     live = await kept(store, a_delta_order(4))
     otc_ended = await kept(store, an_otc_order(5))
-    otc_ended = await moved(store, otc_ended, status=_O.CANCELLED, is_final=True)
+    otc_ended = await moved(
+        store, otc_ended, status=_O.CANCELLED, is_final=True, more=_filled_and_cancelled(otc_ended)
+    )
     otc_live = await kept(store, an_otc_order(6))
+    await store.write(Unit(_filled_and_cancelled(otc_live)))
     recent = a_delta_order(3, created_ms=NOW_MS + 50_000, updated_ms=NOW_MS + 50_000)
     recent = await _with_all_that_belongs_to_it(store, recent, block=3, is_final=True)
     await store.write(Unit((put(ISSUED_ROUTE, IssuedRoute(hash_of(7), 1, NOW_MS)),)))
@@ -107,7 +135,7 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
         assert await rows_of(store, among(table, "order_hash", hashes)) == [], table.name
     for order in (not_final, recent):
         assert await found(store, order) == order
-        for table in (DELTA_DOCUMENT, DELTA_FILL, DELTA_REFUND, EFFECT, AUCTION_ROUND, DEPOSIT):
+        for table in _BELONGING_TO_DELTA:
             assert len(await rows_of(store, among(table, "order_hash", [order.order_hash]))) == 1, table.name
     assert await structs_of(store, SOLVER_BID, among(SOLVER_BID, "auction_id", [1, 2, 3])) == [
         a_bid(2),
@@ -117,7 +145,8 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
     assert sorted(tx.nonce for tx in kept_txs) == [2, 3]
     assert await found(store, live) == live
     assert await found(store, otc_live) == otc_live
-    assert len(await rows_of(store, by(OTC_DOCUMENT, otc_live.order_hash))) == 1
+    for table in (OTC_DOCUMENT, OTC_FILL, OTC_CANCEL):
+        assert len(await rows_of(store, among(table, "order_hash", [otc_live.order_hash]))) == 1
     assert await rows_of(store, among(ISSUED_ROUTE, "chain_id", [1])) == [(hash_of(8), 1, NOW_MS + 60_000)]
     assert await structs_of(store, NONCE_USED, by(NONCE_USED, 1, ALICE, amount32(1)))
     assert {event.at_ms for event in await events_of(store)} == {NOW_MS + 50_000, NOW_MS + 60_000}

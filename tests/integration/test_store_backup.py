@@ -25,6 +25,7 @@ from cambist.engine.store.backend import Backend
 from cambist.engine.store.backup import back_up
 from cambist.engine.store.export import AMOUNTS, export_lines
 from cambist.engine.store.file_lock import locked
+from cambist.engine.store.migrate import migrations
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.place import PostgresPlace, SqlitePlace
 from cambist.engine.store.postgres import PostgresBackend
@@ -35,6 +36,8 @@ from cambist.engine.store.units import DONE, Put, Unit
 from cambist.engine.store.upkeep import upkeep_of
 from support.postgres import PostgresServer
 from support.stores import NOW_MS, a_delta_order
+
+SCHEMA = len(migrations("sqlite"))
 
 WRITER = b"w" * 16
 DOCUMENT = b"d" * 4_000
@@ -246,7 +249,7 @@ def test_the_export_has_every_row_of_every_table(path: Path) -> None:
     with closing(opened(path)) as backend:
         rows_everywhere(backend)
     lines = lines_of(path)
-    assert lines[0] == {"cambist_export": 1, "schema": 1, "dialect": "sqlite"}
+    assert lines[0] == {"cambist_export": 1, "schema": SCHEMA, "dialect": "sqlite"}
     assert lines[-1] == {"rows": len(lines) - 2}
     for name, table in TABLES.items():
         rows = rows_of(lines, name)
@@ -269,7 +272,7 @@ def test_both_dialects_export_the_same(path: Path, postgres_url: str) -> None:
             rows_everywhere(backend)
             fill(backend, 1_500, batch=10)
         ours, theirs = lines_of(path), lines_of(postgres_url)
-    assert theirs[0] == {"cambist_export": 1, "schema": 1, "dialect": "postgres"}
+    assert theirs[0] == {"cambist_export": 1, "schema": SCHEMA, "dialect": "postgres"}
     assert contents(ours) == contents(theirs)
     assert rows_of(ours, "shard") == rows_of(theirs, "shard")
     assert theirs[-1] == {"rows": len(theirs) - 2}
@@ -332,15 +335,19 @@ def on_postgres(postgres_server: PostgresServer) -> Iterator[Callable[..., Resul
 
 
 def test_the_commands_work_on_postgresql(tmp_path: Path, on_postgres: Callable[..., Result]) -> None:
+    names = [f"{one.number:04}_{one.name}" for one in migrations("postgres")]
     checked = on_postgres("migrate", "--check")
-    assert (checked.exit_code, checked.stdout) == (1, "to be applied: 0001_initial\n")
+    assert (checked.exit_code, checked.stdout) == (
+        1,
+        "".join(f"to be applied: {name}\n" for name in names),
+    )
     empty = json.loads(on_postgres("status", "--json").stdout)
-    assert (empty["schema"]["pending"], empty["contents"]) == (["0001_initial"], None)
+    assert (empty["schema"]["pending"], empty["contents"]) == (names, None)
     refused = on_postgres("export")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert refused.stderr == "Error: store: the database lacks migrations; run cambist db migrate\n"
 
-    assert on_postgres("migrate").stdout == "applied 0001_initial\n"
+    assert on_postgres("migrate").stdout == "".join(f"applied {name}\n" for name in names)
     assert on_postgres("migrate", "--check").stdout == "nothing to apply\n"
     status = json.loads(on_postgres("status", "--json").stdout)
     assert status["dialect"] == "postgres"
@@ -352,7 +359,7 @@ def test_the_commands_work_on_postgresql(tmp_path: Path, on_postgres: Callable[.
     assert (vacuumed.exit_code, vacuumed.stderr) == (0, "")
     exported = on_postgres("export", tmp_path / "out.ndjson")
     assert exported.exit_code == 0
-    assert json.loads((tmp_path / "out.ndjson").read_text().splitlines()[-1]) == {"rows": 257}
+    assert json.loads((tmp_path / "out.ndjson").read_text().splitlines()[-1]) == {"rows": 256 + SCHEMA}
     backup = on_postgres("backup", tmp_path / "backup")
     assert backup.exit_code == 1
     assert "is backed up with pg_dump" in backup.stderr

@@ -49,9 +49,10 @@ class ScriptedNode:
     def answer(self, call: Call) -> Reply:
         if self.away:
             raise ServiceUnavailable
-        return Reply(
-            200, encode([self._result(request) for request in msgspec.json.decode(call.request.body)])
-        )
+        asked = msgspec.json.decode(call.request.body)
+        if isinstance(asked, list):
+            return Reply(200, encode([self._result(request) for request in asked]))
+        return Reply(200, encode(self._result(asked)))
 
     def list_takers(self, _: Call) -> Reply:
         self.lists_asked += 1

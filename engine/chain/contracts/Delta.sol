@@ -314,6 +314,10 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         if (part.isPurchase) executor.collect(src, address(this));
         uint256 received = Tokens.balance(dest, address(this)) - destBefore;
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
+        // Before anybody is paid, who could have the Router trade what is still with the executor.
+        for (uint256 i = 0; i < execution.leftovers.length; i++) {
+            executor.collect(execution.leftovers[i], part.owner);
+        }
 
         uint256 spent = part.srcAmount;
         if (part.isPurchase) {
@@ -322,10 +326,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         } else {
             received = finishSale(part, dest, received);
         }
-        pay(part.destToken, part.beneficiary, received);
-        for (uint256 i = 0; i < execution.leftovers.length; i++) {
-            executor.collect(execution.leftovers[i], part.owner);
-        }
+        received = pay(part, received);
         if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
         emit OrderSettled(
             part.orderHash,
@@ -371,13 +372,14 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         accrue(part, dest, cut);
     }
 
-    /// Gives the owner back what a purchase did not cost. Returns what it did.
+    /// Gives the owner back what a purchase did not cost. Returns what it did: nothing where more came back than was
+    /// given, as anyone may leave tokens with the executor.
     function finishPurchase(Part memory part, address src, uint256 unspent) private returns (uint256 spent) {
         Proceeds.Cut memory cut = Proceeds.ofPurchase(
-            part.srcAmount - unspent, part.expected, part.srcAmount, part.partnerAndFee
+            lessOrNone(part.srcAmount, unspent), part.expected, part.srcAmount, part.partnerAndFee
         );
         uint256 rest = unspent - cut.fee - 2 * cut.share;
-        spent = part.srcAmount - rest;
+        spent = lessOrNone(part.srcAmount, rest);
         accrue(part, src, cut);
         if (rest == 0) return spent;
         if (part.srcToken == Tokens.NATIVE) {
@@ -405,10 +407,18 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         emit FeeAccrued(orderHash, receiver, token, amount, isSurplus);
     }
 
-    function pay(address token, address to, uint256 amount) private {
-        if (token != Tokens.NATIVE) return send(token, to, amount);
-        weth.withdraw(amount);
-        if (!sendNative(to, amount, NATIVE_GAS)) revert NativeTransferFailed(to);
+    /// Returns what arrived, which is less than was sent where a token takes a fee on transfers.
+    function pay(Part memory part, uint256 amount) private returns (uint256 arrived) {
+        address to = part.beneficiary;
+        if (part.destToken == Tokens.NATIVE) {
+            weth.withdraw(amount);
+            if (!sendNative(to, amount, NATIVE_GAS)) revert NativeTransferFailed(to);
+            return amount;
+        }
+        uint256 before = Tokens.balance(part.destToken, to);
+        send(part.destToken, to, amount);
+        arrived = Tokens.balance(part.destToken, to) - before;
+        if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);
     }
 
     /// A filled order's deposit goes back to its owner, or stays to be withdrawn where that fails.
@@ -468,6 +478,10 @@ contract Delta is Guardrails, Eip712, NonReentrant {
 
     function wrapped(address token) private view returns (address) {
         return token == Tokens.NATIVE ? address(weth) : token;
+    }
+
+    function lessOrNone(uint256 a, uint256 b) private pure returns (uint256) {
+        return a > b ? a - b : 0;
     }
 
     function ceilDiv(uint256 a, uint256 b) private pure returns (uint256) {

@@ -78,18 +78,23 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         bytes calldata permitTakerAsset,
         bytes calldata permitMakerAsset
     ) external nonReentrant returns (uint256) {
-        showPermits(order, msg.sender, takerTokenFillAmount, permitTakerAsset, permitMakerAsset);
-        return fillPart(order, signature, takerTokenFillAmount, target);
+        return fillPartWithPermits(
+            order, signature, takerTokenFillAmount, target, permitTakerAsset, permitMakerAsset
+        );
     }
 
     /// Fill each order's `takerTokenFillAmount`, or nothing at all.
     function batchFillOrderWithTarget(OrderInfo[] calldata orders, address target) external nonReentrant {
         for (uint256 i = 0; i < orders.length; i++) {
             OrderInfo calldata info = orders[i];
-            showPermits(
-                info.order, msg.sender, info.takerTokenFillAmount, info.permitTakerAsset, info.permitMakerAsset
+            fillPartWithPermits(
+                info.order,
+                info.signature,
+                info.takerTokenFillAmount,
+                target,
+                info.permitTakerAsset,
+                info.permitMakerAsset
             );
-            fillPart(info.order, info.signature, info.takerTokenFillAmount, target);
         }
     }
 
@@ -146,8 +151,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
             makerFill = least(takerFill * order.makerAmount / order.takerAmount, least(makerMost, left));
             takerFill = (makerFill * order.takerAmount + order.makerAmount - 1) / order.makerAmount;
         }
-        showPermits(order, taker, takerFill, info.permitTakerAsset, info.permitMakerAsset);
-        settle(order, orderHash, left, taker, target, takerFill, makerFill);
+        book(order.maker, orderHash, left, makerFill);
+        showPermits(order, taker, takerFill, makerFill, info.permitTakerAsset, info.permitMakerAsset);
+        exchange(order, orderHash, taker, target, takerFill, makerFill);
     }
 
     /// Cancel an order of the caller's.
@@ -193,17 +199,42 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         (bytes32 orderHash, uint256 left) = open(order, signature, msg.sender);
         require(remaining[order.maker][orderHash] == 0, "Order already filled or expired");
         require(order.takerAmount > 0, "Invalid Taker amount");
-        settle(order, orderHash, left, msg.sender, target, order.takerAmount, order.makerAmount);
+        book(order.maker, orderHash, left, order.makerAmount);
+        exchange(order, orderHash, msg.sender, target, order.takerAmount, order.makerAmount);
     }
 
     function fillPart(Order calldata order, bytes calldata signature, uint256 takerFill, address target)
         private
         returns (uint256 makerFill)
     {
-        (bytes32 orderHash, uint256 left) = open(order, signature, msg.sender);
+        bytes32 orderHash;
+        (orderHash, makerFill) = bookPart(order, signature, takerFill);
+        exchange(order, orderHash, msg.sender, target, takerFill, makerFill);
+    }
+
+    function fillPartWithPermits(
+        Order calldata order,
+        bytes calldata signature,
+        uint256 takerFill,
+        address target,
+        bytes calldata permitTakerAsset,
+        bytes calldata permitMakerAsset
+    ) private returns (uint256 makerFill) {
+        bytes32 orderHash;
+        (orderHash, makerFill) = bookPart(order, signature, takerFill);
+        showPermits(order, msg.sender, takerFill, makerFill, permitTakerAsset, permitMakerAsset);
+        exchange(order, orderHash, msg.sender, target, takerFill, makerFill);
+    }
+
+    function bookPart(Order calldata order, bytes calldata signature, uint256 takerFill)
+        private
+        returns (bytes32 orderHash, uint256 makerFill)
+    {
+        uint256 left;
+        (orderHash, left) = open(order, signature, msg.sender);
         require(takerFill > 0 && takerFill <= order.takerAmount, "Invalid Taker amount");
         makerFill = takerFill * order.makerAmount / order.takerAmount;
-        settle(order, orderHash, left, msg.sender, target, takerFill, makerFill);
+        book(order.maker, orderHash, left, makerFill);
     }
 
     /// The order's hash and what is left of it. The signature is asked for as long as nothing was filled.
@@ -224,18 +255,21 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         return (orderHash, kept - 1);
     }
 
-    function settle(
+    /// Take a fill off what is left: before any token is called, which could cancel in between.
+    function book(address maker, bytes32 orderHash, uint256 left, uint256 makerFill) private {
+        require(makerFill > 0, "Maker token fill amount cannot be 0");
+        require(makerFill <= left, "Invalid amount");
+        remaining[maker][orderHash] = left - makerFill + 1;
+    }
+
+    function exchange(
         Order calldata order,
         bytes32 orderHash,
-        uint256 left,
         address taker,
         address target,
         uint256 takerFill,
         uint256 makerFill
     ) private {
-        require(makerFill > 0, "Maker token fill amount cannot be 0");
-        require(makerFill <= left, "Invalid amount");
-        remaining[order.maker][orderHash] = left - makerFill + 1;
         move(order.takerAsset, taker, order.maker, takerFill);
         move(order.makerAsset, order.maker, target, makerFill);
         emit OrderFilled(
@@ -254,11 +288,12 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         Order calldata order,
         address taker,
         uint256 takerFill,
+        uint256 makerFill,
         bytes calldata permitTakerAsset,
         bytes calldata permitMakerAsset
     ) private {
         bool shown = Permits.show(order.takerAsset, taker, takerFill, permitTakerAsset)
-            && Permits.show(order.makerAsset, order.maker, order.makerAmount, permitMakerAsset);
+            && Permits.show(order.makerAsset, order.maker, makerFill, permitMakerAsset);
         require(shown, "Permit failed");
     }
 

@@ -131,6 +131,7 @@ contract RfqExecutor is Owned, NonReentrant {
     function isDeniedFunction(bytes4 selector) private pure returns (bool) {
         return selector == bytes4(keccak256("approve(address,uint256)"))
             || selector == bytes4(keccak256("increaseAllowance(address,uint256)"))
+            || selector == bytes4(keccak256("increaseApproval(address,uint256)"))
             || selector == bytes4(keccak256("transferFrom(address,address,uint256)"))
             || selector == bytes4(keccak256("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)"))
             || selector == bytes4(keccak256("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)"))

@@ -79,13 +79,12 @@ contract Router is Guardrails, NonReentrant {
     function swapExactIn(Swap calldata swap) external payable nonReentrant returns (uint256 received) {
         (address src, address dest) = begin(swap);
         uint256 before = Tokens.balance(dest, address(this));
-        takeIn(swap, src, address(executor));
-        trade(swap, dest);
+        trade(swap, src, dest, msg.sender);
         uint256 gross = Tokens.balance(dest, address(this)) - before;
         Proceeds.Cut memory cut =
             Proceeds.ofSale(gross, swap.expectedAmount, swap.destAmount, swap.partnerAndFee);
         received = gross - cut.fee - 2 * cut.share;
-        require(received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+        require(received > 0 && received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
         finish(swap, dest, cut, swap.srcAmount, received);
     }
 
@@ -94,11 +93,9 @@ contract Router is Guardrails, NonReentrant {
         (address src, address dest) = begin(swap);
         uint256 destBefore = Tokens.balance(dest, address(this));
         uint256 srcBefore = Tokens.balance(src, address(this));
-        takeIn(swap, src, address(executor));
-        trade(swap, dest);
-        executor.collect(src, address(this));
+        trade(swap, src, dest, address(this));
         uint256 received = Tokens.balance(dest, address(this)) - destBefore;
-        require(received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+        require(received > 0 && received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
         Proceeds.Cut memory cut = Proceeds.ofPurchase(
             swap.srcAmount - unspent, swap.expectedAmount, swap.srcAmount, swap.partnerAndFee
@@ -140,21 +137,30 @@ contract Router is Guardrails, NonReentrant {
         );
     }
 
-    /// Hop by hop; what is left of a token in between goes to the caller.
-    function trade(Swap calldata swap, address dest) private {
+    /// Hop by hop. What a hop that buys leaves of the token it gives goes to the caller, of the source to `srcRest`.
+    function trade(Swap calldata swap, address src, address dest, address srcRest) private {
         RfqExecutor.Step[] memory steps = new RfqExecutor.Step[](swap.hops.length);
         for (uint256 i = 0; i < steps.length; i++) {
             Hop calldata hop = swap.hops[i];
+            if (hop.orders.length == 0) revert RfqExecutor.NoOrders();
+            sweep(hop.orders[0].order.takerAsset);
             steps[i].target = address(executor.rfq());
             steps[i].data = abi.encode(hop.orders, 0, hop.makerAmount);
         }
+        takeIn(swap, src, address(executor));
         executor.execute(msg.sender, steps);
-        for (uint256 i = 0; i + 1 < steps.length; i++) {
+        for (uint256 i = 0; i < steps.length; i++) {
             if (swap.hops[i].makerAmount > 0) {
-                executor.collect(swap.hops[i].orders[0].order.makerAsset, msg.sender);
+                executor.collect(swap.hops[i].orders[0].order.takerAsset, i == 0 ? srcRest : msg.sender);
             }
         }
         executor.collect(dest, address(this));
+    }
+
+    /// What somebody left with the executor is the caller's, and no part of the swap: a unit more than the orders
+    /// take would make it fail.
+    function sweep(address token) private {
+        if (Tokens.balance(token, address(executor)) > 0) executor.collect(token, msg.sender);
     }
 
     function finish(

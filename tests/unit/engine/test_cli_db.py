@@ -100,7 +100,7 @@ def test_tables_of_another_program_are_refused(here: Folder, name: str) -> None:
     here.said("migrate")
     here.sql("UPDATE schema_migration SET checksum = 'ffffffffffffffff' WHERE number = 1")
     assert "was applied with another text: the database has ffffffffffff" in here.refused(name)
-    here.sql("UPDATE schema_migration SET number = 9999, name = 'later'")
+    here.sql("UPDATE schema_migration SET number = 9999, name = 'later' WHERE number = 1")
     assert "the database is newer than this program: it has migration 9999 later" in here.refused(name)
 
 

@@ -1,0 +1,141 @@
+"""The embedded chain beside an anvil that is reached over HTTP: a fill from hand-in to receipt, and eth_call.
+
+Both get the same transactions: parts of one order of a maker's, signed before the clock starts, and every one
+has to succeed.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.peers.process import ROOT
+from bench.trio_thread import Visited, living_in_trio
+from cambist.codecs import calldata
+from cambist.codecs.abi import decode_uint
+from cambist.codecs.transactions import Transaction, sign_transaction
+from cambist.engine.chain.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.chain.transact import mined
+from support.world import ONE, USDC, World, a_world
+
+FILLS = 20  # in one lap
+CALLS = 200
+GAS = 300_000
+
+
+class Trade(msgspec.Struct):
+    """A world with an order of which parts can be filled, again and again."""
+
+    world: World
+    fill_one: bytes
+    nonce: Iterator[int]
+    fee_max_wei: int
+
+
+async def a_trade(chain: DevChain) -> Trade:
+    world = await a_world(chain)
+    await world.give(world.maker, world.usdc, 10**12 * USDC, world.at.rfq)
+    await world.give(world.taker, world.weth, 900 * ONE, world.at.rfq)
+    order = world.an_rfq_order(maker_amount=10**12 * USDC, taker_amount=900 * ONE)
+    fill_one = calldata.partial_fill_order(order, world.signed(order), 10**9)
+    await world.send(world.taker, world.at.rfq, fill_one)
+    fees = await chain.fees()
+    nonce = await chain.nonce(world.taker.address)
+    return Trade(world, fill_one, itertools.count(nonce), 100 * fees.base_fee_wei)
+
+
+def signed_fills(trade: Trade) -> list[bytes]:
+    world = trade.world
+    return [
+        sign_transaction(
+            Transaction(
+                world.chain.chain_id, next(trade.nonce), 10**9, trade.fee_max_wei, GAS, world.at.rfq, 0,
+                trade.fill_one,
+            ),
+            world.taker,
+        ).raw
+        for _ in range(FILLS)
+    ]  # fmt: skip
+
+
+@asynccontextmanager
+async def embedded_trade() -> AsyncIterator[Trade]:
+    yield await a_trade(EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors()))
+
+
+@asynccontextmanager
+async def anvil_trade() -> AsyncIterator[Trade]:
+    program = find_anvil(os.environ, [ROOT / "tests" / "oracles"])
+    if program is None:
+        raise FileNotFoundError("anvil: make setup-node")
+    async with (
+        running_anvil(anvil_command(program, 31_337)) as settings,
+        AnvilChain.open(31_337, settings, known_errors()) as chain,
+    ):
+        yield await a_trade(chain)
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Visited[Trade]]:
+    with living_in_trio(embedded_trade) as trade:
+        yield trade
+
+
+@pytest.fixture(scope="session")
+def anvil_over_http() -> Iterator[Visited[Trade]]:
+    with living_in_trio(anvil_trade) as trade:
+        yield trade
+
+
+def fills(benchmark: Any, visited: Visited[Trade]) -> None:
+    async def sign(trade: Trade) -> list[bytes]:
+        return signed_fills(trade)
+
+    async def fill(trade: Trade, raws: list[bytes]) -> int:
+        chain, succeeded = trade.world.chain, 0
+        for raw in raws:
+            succeeded += (await mined(chain, await chain.send_raw(raw))).succeeded
+        return succeeded
+
+    def lap(raws: list[bytes]) -> None:
+        assert visited.visit(lambda trade: fill(trade, raws)) == FILLS
+
+    benchmark.extra_info["operations_per_call"] = FILLS
+    benchmark.pedantic(lap, setup=lambda: ((visited.visit(sign),), {}), rounds=20, warmup_rounds=2)
+
+
+def calls(benchmark: Any, visited: Visited[Trade]) -> None:
+    async def call(trade: Trade) -> int:
+        world = trade.world
+        question = Call(world.usdc, calldata.balance_of(world.maker.address))
+        return sum([decode_uint(await world.chain.call(question)) > 0 for _ in range(CALLS)])
+
+    def lap() -> None:
+        assert visited.visit(call) == CALLS
+
+    benchmark.extra_info["operations_per_call"] = CALLS
+    benchmark.pedantic(lap, rounds=20, warmup_rounds=2)
+
+
+def bench_chain_fill_to_receipt(benchmark: Any, embedded: Visited[Trade]) -> None:
+    fills(benchmark, embedded)
+
+
+def bench_chain_fill_to_receipt_anvil(benchmark: Any, anvil_over_http: Visited[Trade]) -> None:
+    fills(benchmark, anvil_over_http)
+
+
+def bench_chain_eth_call(benchmark: Any, embedded: Visited[Trade]) -> None:
+    calls(benchmark, embedded)
+
+
+def bench_chain_eth_call_anvil(benchmark: Any, anvil_over_http: Visited[Trade]) -> None:
+    calls(benchmark, anvil_over_http)

@@ -1,0 +1,161 @@
+"""What the logs of our contracts mean: the rows of the store that they make. Pure.
+
+    Rfq    OrderFilled        otc_fill
+           OrderCancelled     otc_cancel
+    Delta  OrderSettled       delta_fill; closed, nonce_used as well
+           NonceInvalidated   nonce_used
+           OrderPreSigned     pre_signature
+           Deposited          deposit
+           DepositWithdrawn   deposit_withdrawn
+           FeeAccrued         no row: an event for projections
+
+A row stands for a log, or for the first log that used a nonce. What blocks meant is undone by deleting the
+rows above a height: what is left is what a fresh scan up to there makes.
+
+Source: chain.md, "Indexer"; storage.md, "Transactions".
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ...codecs import contract_events as events
+from ...config.errors import InvalidInput, NodeContradiction, NodeFault
+from ..store import tables
+from ..store.rows import (
+    DeltaFill,
+    Deposit,
+    DepositWithdrawn,
+    NonceUsed,
+    OtcCancel,
+    OtcFill,
+    PreSignature,
+    amount32,
+)
+from ..store.tables import Table
+from .port import Log, LogFilter
+
+RFQ_TOPICS = (events.ORDER_FILLED, events.ORDER_CANCELLED)
+DELTA_TOPICS = (
+    events.ORDER_SETTLED,
+    events.FEE_ACCRUED,
+    events.NONCE_INVALIDATED,
+    events.ORDER_PRE_SIGNED,
+    events.DEPOSITED,
+    events.DEPOSIT_WITHDRAWN,
+)
+
+ChainRow = OtcFill | OtcCancel | DeltaFill | NonceUsed | PreSignature | Deposit | DepositWithdrawn
+
+KeptRow = tuple[Table, ChainRow]
+"""A row and where it is kept."""
+
+
+class Contracts(Struct, frozen=True):
+    """Whose events are kept; None where a chain has no such contract."""
+
+    rfq: bytes | None = None
+    delta: bytes | None = None
+
+    def filter(self) -> LogFilter:
+        """What finds their events. Wider than what is kept where both are there."""
+        addresses = tuple(address for address in (self.rfq, self.delta) if address is not None)
+        topics = (RFQ_TOPICS if self.rfq is not None else ()) + (
+            DELTA_TOPICS if self.delta is not None else ()
+        )
+        return LogFilter(addresses, (topics,))
+
+
+class Event(Struct, frozen=True):
+    """An event, and the log that it was read from."""
+
+    log: Log
+    event: events.ContractEvent
+
+
+def read_events(contracts: Contracts, logs: Iterable[Log]) -> list[Event]:
+    """The events of the contracts among logs, in order.
+
+    Raises:
+        NodeContradiction: a log of ours has not the form of its event.
+    """
+    found = []
+    for log in logs:
+        topics = {contracts.rfq: RFQ_TOPICS, contracts.delta: DELTA_TOPICS}.get(log.address, ())
+        if not log.topics or log.topics[0] not in topics:
+            continue
+        try:
+            event = events.decode_event(log.topics, log.data)
+        except InvalidInput as error:
+            raise NodeContradiction(
+                NodeFault.FOREIGN_LOG, f"log {log.log_index} of block {log.block_number}: {error}"
+            ) from None
+        if event is not None:
+            found.append(Event(log, event))
+    return found
+
+
+def rows_of(chain_id: int, found: Iterable[Event], times: Mapping[int, int]) -> list[KeptRow]:
+    """The rows that events make, in order.
+
+    Args:
+        times: height -> Unix seconds.
+    """
+    rows: list[KeptRow] = []
+    nonces: set[tuple[bytes, int]] = set()
+    for one in found:
+        log = one.log
+        rows += _rows_of_log(chain_id, one.event, log, times[log.block_number] * 1_000)
+        used = _used_nonce(one.event)
+        if used is not None and used not in nonces:
+            nonces.add(used)
+            owner, nonce = used
+            row = NonceUsed(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number)
+            rows.append((tables.NONCE_USED, row))
+    return rows
+
+
+def _used_nonce(event: events.ContractEvent) -> tuple[bytes, int] | None:
+    """(owner, nonce) that an event says may not be used again."""
+    match event:
+        case events.NonceInvalidated() | events.OrderSettled(is_closed=True):
+            return event.owner, event.nonce
+        case _:
+            return None
+
+
+def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: int) -> list[KeptRow]:
+    place = (chain_id, log.block_hash, log.tx_hash, log.log_index)
+    number = log.block_number
+    match event:
+        case events.OrderFilled():
+            fill = OtcFill(
+                *place,
+                number,
+                event.order_hash,
+                event.maker,
+                event.taker,
+                event.maker_asset,
+                event.taker_asset,
+                amount32(event.maker_amount),
+                amount32(event.taker_amount),
+                at_ms,
+            )
+            return [(tables.OTC_FILL, fill)]
+        case events.OrderCancelled():
+            cancel = OtcCancel(*place, number, event.order_hash, event.maker, at_ms)
+            return [(tables.OTC_CANCEL, cancel)]
+        case events.OrderSettled():
+            amounts = amount32(event.spent), amount32(event.received)
+            return [(tables.DELTA_FILL, DeltaFill(*place, number, event.order_hash, None, *amounts, at_ms))]
+        case events.OrderPreSigned():
+            signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
+            return [(tables.PRE_SIGNATURE, signed)]
+        case events.Deposited():
+            deposit = Deposit(*place, event.order_hash, amount32(event.amount), number)
+            return [(tables.DEPOSIT, deposit)]
+        case events.DepositWithdrawn():
+            withdrawn = DepositWithdrawn(*place, event.order_hash, amount32(event.amount), number)
+            return [(tables.DEPOSIT_WITHDRAWN, withdrawn)]
+        case _:
+            return []

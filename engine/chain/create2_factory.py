@@ -1,0 +1,12 @@
+"""The contract by which almost every chain creates others at addresses that follow from their code alone.
+
+Calldata is 32 bytes of salt, then what creates the contract.
+
+Source: Arachnid's deterministic deployment proxy; EIP-1014.
+"""
+
+FACTORY = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
+FACTORY_CODE = bytes.fromhex(
+    "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f5"
+    "8015156039578182fd5b8082525050506014600cf3"
+)

@@ -1,0 +1,194 @@
+"""Puts the contracts on a chain and sets them up; done twice it changes nothing.
+
+    creations   what is created, in order, with the address that each will have
+    provisions  what is set up then: who may call whom, relayers, caps, whether trading is open
+
+Where the chain has the CREATE2 factory that most have, addresses follow from the code and its arguments
+alone; elsewhere from the deployer's nonce, and then a second run would deploy anew.
+
+Source: chain.md, "Contracts"; EIP-1014.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from ...codecs import owner_calldata as owner
+from ...codecs.abi import address_word, bytes_tail, decode_uint, encode
+from ...codecs.transactions import contract_address, create2_address
+from ...config.errors import ChainError
+from ...crypto.addresses import to_checksum
+from ...crypto.secp256k1 import SigningKey
+from ...crypto.transaction_policy import PolicedRelayKey
+from .artifacts import artifact
+from .create2_factory import FACTORY
+from .port import Call, Chain
+from .transact import transact
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What is wanted.
+
+    Attributes:
+        owner: may pause, cap and name relayers; it sends the transactions of a deployment.
+        protocol: gets the protocol's share of surplus, and fees without a partner.
+        relayers: may settle Delta orders.
+        caps: token -> most raw units that one call may give; a token without one cannot be given.
+        is_open: trading is allowed.
+        salt32: another one, other addresses.
+    """
+
+    owner: bytes
+    weth: bytes
+    permit2: bytes
+    protocol: bytes
+    rfq_name: str
+    delta_name: str
+    delta_version: str
+    relayers: tuple[bytes, ...] = ()
+    caps: Mapping[bytes, int] = {}
+    is_open: bool = False
+    salt32: bytes = bytes(32)
+
+
+class Contracts(Struct, frozen=True):
+    """Addresses of one chain's contracts."""
+
+    rfq: bytes
+    fee_vault: bytes
+    executor: bytes
+    delta: bytes
+    router: bytes
+
+
+class Creation(Struct, frozen=True):
+    """One contract that is created."""
+
+    name: str
+    init_code: bytes
+    address: bytes
+
+
+class Provision(Struct, frozen=True):
+    """One setting: `question` answers with `wanted` once `change` was sent."""
+
+    contract: bytes
+    question: bytes
+    wanted: int
+    change: bytes
+
+
+def creations(plan: Plan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
+    """The contracts, in the order in which they are created.
+
+    Args:
+        address_of: (number in that order, what creates it) -> the address that it will have.
+    """
+    made: list[Creation] = []
+
+    def create(name: str, arguments: bytes) -> bytes:
+        init_code = artifact(name).init_code(arguments)
+        made.append(Creation(name, init_code, address_of(len(made), init_code)))
+        return address_word(made[-1].address)
+
+    owner_word, weth, permit2, protocol = map(
+        address_word, (plan.owner, plan.weth, plan.permit2, plan.protocol)
+    )
+    rfq = create("Rfq", encode(bytes_tail(plan.rfq_name.encode())))
+    vault = create("FeeVault", owner_word)
+    executor = create("RfqExecutor", rfq + permit2 + owner_word)
+    shared = (executor, vault, weth, permit2, protocol, owner_word)
+    names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
+    create("Delta", encode(*names, *shared))
+    create("Router", b"".join(shared))
+    return made
+
+
+def contracts_of(made: list[Creation]) -> Contracts:
+    """The addresses of all of them."""
+    return Contracts(*(creation.address for creation in made))
+
+
+def provisions(plan: Plan, at: Contracts) -> Iterator[Provision]:
+    """What is set up, in an order in which nothing is open before it is bounded."""
+    for user in (at.delta, at.router):
+        yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
+        yield Provision(at.fee_vault, owner.is_collector(user), 1, owner.set_collector(user, allowed=True))
+    for relayer in plan.relayers:
+        yield Provision(at.delta, owner.is_relayer(relayer), 1, owner.set_relayer(relayer, allowed=True))
+    for railed in (at.delta, at.router):
+        for token, cap in plan.caps.items():
+            yield Provision(railed, owner.cap_of(token), cap, owner.set_cap(token, cap))
+        paused = not plan.is_open
+        yield Provision(railed, owner.IS_PAUSED, int(paused), owner.set_paused(paused=paused))
+
+
+async def planned(chain: Chain, plan: Plan) -> list[Creation]:
+    """The contracts and the addresses that they have, or will have if they are created now."""
+    has_factory = bool(await chain.code(FACTORY))
+    nonce = await chain.nonce(plan.owner)
+
+    def address_of(number: int, init_code: bytes) -> bytes:
+        if has_factory:
+            return create2_address(FACTORY, plan.salt32, init_code)
+        return contract_address(plan.owner, nonce + number)
+
+    return creations(plan, address_of)
+
+
+async def deploy(
+    chain: Chain,
+    key: SigningKey | PolicedRelayKey,
+    plan: Plan,
+    say: Callable[[str], None] = lambda _: None,
+) -> Contracts:
+    """Create what is not there yet, and set up what is not as planned.
+
+    Args:
+        key: the owner's; it pays.
+        say: told of each step, for people.
+
+    Raises:
+        ChainError: a step failed; running it again goes on from there.
+    """
+    if key.address != plan.owner:
+        raise ChainError(f"the owner {to_checksum(plan.owner)} deploys, not {to_checksum(key.address)}")
+    has_factory = bool(await chain.code(FACTORY))
+    made = await planned(chain, plan)
+    for creation in made:
+        if await chain.code(creation.address):
+            say(f"{creation.name} is at {to_checksum(creation.address)}")
+            continue
+        to, prefix = (FACTORY, plan.salt32) if has_factory else (b"", b"")
+        await transact(chain, key, to, prefix + creation.init_code)
+        if not await chain.code(creation.address):
+            raise ChainError(f"{creation.name} is not at {to_checksum(creation.address)}, where it belongs")
+        say(f"{creation.name} created at {to_checksum(creation.address)}")
+    at = contracts_of(made)
+    for provision in provisions(plan, at):
+        answer = await chain.call(Call(provision.contract, provision.question))
+        if decode_uint(answer) != provision.wanted:
+            await transact(chain, key, provision.contract, provision.change)
+    say("callers, relayers, caps and pause are as planned")
+    return at
+
+
+async def create(
+    chain: Chain,
+    key: SigningKey | PolicedRelayKey,
+    name: str,
+    arguments: bytes = b"",
+    salt32: bytes = bytes(32),
+) -> bytes:
+    """Create one contract by the factory, unless it is there; returns its address."""
+    address = factory_address(name, arguments, salt32)
+    if not await chain.code(address):
+        await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments))
+        if not await chain.code(address):
+            raise ChainError(f"{name} was not created: the chain has no factory at {to_checksum(FACTORY)}")
+    return address
+
+
+def factory_address(name: str, arguments: bytes = b"", salt32: bytes = bytes(32)) -> bytes:
+    """Where `create` puts a contract, on whatever chain."""
+    return create2_address(FACTORY, salt32, artifact(name).init_code(arguments))

@@ -1,0 +1,81 @@
+"""What accounts have and allow, of many tokens at once, all at one block.
+
+One batch is one question to the node, so that a balance and the allowance beside it are of the same moment:
+the caller names the block by its hash, or takes the latest, which is pinned here.
+
+Source: chain.md, "The port"; EIP-20.
+Choice: a token that answers anything but a number is told apart from one that has nothing: its holding is
+None.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ...codecs.calldata import allowance, balance_of
+from ...config.errors import BlockGone
+from .port import Call, Chain
+
+_WORD_BYTES = 32
+
+
+class Question(Struct, frozen=True):
+    """Whose tokens, and whom they are allowed to. Addresses of 20 bytes."""
+
+    token: bytes
+    owner: bytes
+    spender: bytes
+
+
+class Holding(Struct, frozen=True):
+    """Raw units that an owner has, and those that the spender may take."""
+
+    balance: int
+    allowance: int
+
+    @property
+    def usable(self) -> int:
+        """What the spender can really take."""
+        return min(self.balance, self.allowance)
+
+
+class Holdings(Struct, frozen=True):
+    """The answers, in the order of the questions.
+
+    Attributes:
+        block_hash, block_number: which block they are of.
+    """
+
+    block_number: int
+    block_hash: bytes
+    found: tuple[Holding | None, ...]
+
+
+async def holdings(chain: Chain, questions: Sequence[Question], block_hash: bytes | None = None) -> Holdings:
+    """Ask a chain.
+
+    Args:
+        block_hash: of which block; None for the latest.
+
+    Raises:
+        NodeUnavailable: nobody answers.
+        BlockGone: the chain does not have that block (any more).
+    """
+    header = await chain.block(block_hash)
+    if header is None:
+        raise BlockGone("the block to read holdings at is not in the chain")
+    calls = [
+        Call(question.token, data)
+        for question in questions
+        for data in (balance_of(question.owner), allowance(question.owner, question.spender))
+    ]
+    answers = [_number(answer) for answer in await chain.call_many(calls, header.hash)]
+    pairs = zip(answers[::2], answers[1::2], strict=True)
+    found = tuple(None if None in (has, allows) else Holding(has or 0, allows or 0) for has, allows in pairs)
+    return Holdings(header.number, header.hash, found)
+
+
+def _number(answer: bytes | Exception) -> int | None:
+    if isinstance(answer, Exception) or len(answer) < _WORD_BYTES:
+        return None
+    return int.from_bytes(answer[:_WORD_BYTES], "big")

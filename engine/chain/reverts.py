@@ -1,0 +1,148 @@
+"""What a contract says when it refuses: the return data of a revert, in words.
+
+    Error(string)       the words of `require` and `revert`
+    Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
+    a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known
+    anything else       its hex
+
+Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
+specification.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from ...codecs.abi import WORD_BYTES, decode_bytes, decode_uint, selector
+from ...config import limits
+from ...config.errors import InvalidInput
+
+_SELECTOR_BYTES = 4
+_ERROR, _PANIC = selector("Error(string)"), selector("Panic(uint256)")
+_PANICS = {
+    0x00: "compiler",
+    0x01: "assertion",
+    0x11: "overflow",
+    0x12: "division by zero",
+    0x21: "not a value of the enum",
+    0x22: "storage that holds no valid bytes",
+    0x31: "pop of an empty array",
+    0x32: "index out of bounds",
+    0x41: "out of memory",
+    0x51: "call of an uninitialised function",
+}
+
+
+class Member(msgspec.Struct, frozen=True):
+    """An argument of a custom error, as an ABI has it."""
+
+    type: str
+    name: str = ""
+
+
+class CustomError(msgspec.Struct, frozen=True):
+    """An error that a contract declares."""
+
+    name: str
+    members: tuple[Member, ...]
+
+
+CustomErrors = Mapping[bytes, CustomError]
+"""By the 4-byte selector."""
+
+NO_ERRORS: CustomErrors = {}
+
+
+class _Entry(msgspec.Struct):
+    type: str
+    name: str = ""
+    inputs: tuple[Member, ...] = ()
+
+
+def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
+    """The errors that contracts' ABIs declare.
+
+    Args:
+        abis: each a list of entries, as the compiler writes it.
+
+    Raises:
+        InvalidInput: it is no ABI.
+
+    Choice: an error with a struct in it is left out; its data is shown in hex.
+    """
+    try:
+        entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_Entry])]
+    except msgspec.ValidationError as error:
+        raise InvalidInput(str(error), field="ABI") from None
+    return {
+        selector(f"{entry.name}({','.join(member.type for member in entry.inputs)})"): CustomError(
+            entry.name, entry.inputs
+        )
+        for entry in entries
+        if entry.type == "error" and not any("tuple" in member.type for member in entry.inputs)
+    }
+
+
+def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
+    """The words of a revert; empty where there are none.
+
+    Args:
+        data: what was returned.
+        errors: those that are known by name.
+
+    Guarantees: one line of bounded length, whatever the data.
+    """
+    if not data:
+        return ""
+    head, body = data[:_SELECTOR_BYTES], data[_SELECTOR_BYTES:]
+    try:
+        if head == _ERROR:
+            return _quotable(decode_bytes(body))
+        if head == _PANIC:
+            number = decode_uint(body)
+            return f"Panic({number})" + (f": {_PANICS[number]}" if number in _PANICS else "")
+        if head in errors:
+            return _quotable(_in_words(errors[head], body).encode())
+    except InvalidInput:
+        pass  # it only looked like one
+    return _shortened(f"0x{data.hex()}")
+
+
+def _in_words(error: CustomError, body: bytes) -> str:
+    told = [
+        f"{member.name} {_value(member.type, body, at)}".strip() for at, member in enumerate(error.members)
+    ]
+    return f"{error.name}({', '.join(told)})"
+
+
+def _value(kind: str, body: bytes, at: int) -> str:
+    """An argument as it is written; InvalidInput where the data does not hold one of that type."""
+    if kind.endswith("]"):
+        raise InvalidInput(field="custom error", expected="a simple type", got=kind)
+    if kind == "string":
+        return json.dumps(decode_bytes(body, at).decode(errors="replace"))
+    if kind == "bytes":
+        return f"0x{decode_bytes(body, at).hex()}"
+    number = decode_uint(body, at)
+    if kind == "address":
+        return f"0x{number:040x}"
+    if kind == "bool" and number <= 1:
+        return "true" if number else "false"
+    if kind.startswith("uint"):
+        return str(number)
+    if kind.startswith("int"):
+        return str(number - (1 << 256) if number >> 255 else number)
+    if kind.startswith("bytes"):
+        return f"0x{number.to_bytes(WORD_BYTES, 'big')[: int(kind[5:])].hex()}"
+    raise InvalidInput(field="custom error", expected="a simple type", got=kind)
+
+
+def _quotable(text: bytes) -> str:
+    words = "".join(char if char.isprintable() else "�" for char in text.decode(errors="replace"))
+    return _shortened(words)
+
+
+def _shortened(text: str) -> str:
+    most = limits.REVERT_REASON_CHARS_MAX
+    return text if len(text) <= most else f"{text[: most - 3]}..."

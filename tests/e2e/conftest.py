@@ -1,0 +1,78 @@
+"""A world on each kind of chain in turn: the same stories hold on the embedded one and on a real node.
+
+It is made once on each; every story begins at the snapshot taken then. A story that rolls back the block of
+the snapshot leaves the next one to make a world of its own.
+"""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import msgspec
+import pytest
+
+from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import DevChain
+from support.anvil import CHAIN_ID, Anvil
+from support.settling import Market, a_market
+from support.world import World, a_world
+
+CHAINS = ("embedded", pytest.param("anvil", marks=pytest.mark.anvil))
+
+
+class Made(msgspec.Struct):
+    """A world, the snapshot that leads back to it, and the hash of the latest block then."""
+
+    world: World
+    snapshot: int
+    head: bytes
+
+
+@pytest.fixture(scope="session")
+def made() -> dict[str, Made]:
+    """By the kind of chain."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def embedded_of_stories() -> EmbeddedChain:
+    return EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+
+
+@pytest.fixture(scope="session")
+def anvil_of_stories() -> Iterator[Anvil]:
+    """One that no other test resets."""
+    with Anvil() as process:
+        yield process
+
+
+@pytest.fixture(params=CHAINS)
+async def world(request: pytest.FixtureRequest, made: dict[str, Made]) -> AsyncIterator[World]:
+    """Everything deployed, nothing minted, mining at once."""
+    if request.param == "embedded":
+        yield await _as_made(made, request.param, request.getfixturevalue("embedded_of_stories"))
+    else:
+        anvil = request.getfixturevalue("anvil_of_stories")
+        async with AnvilChain.open(anvil.chain_id, anvil.settings, known_errors()) as chain:
+            yield await _as_made(made, request.param, chain)
+
+
+async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:
+    await chain.set_automine(on=True)
+    first = made.get(kind)
+    if first is not None and await chain.block(first.head) is not None:
+        await chain.restore(first.snapshot)
+        world = msgspec.structs.replace(first.world, chain=chain)
+    else:
+        world = await a_world(chain)
+    head = await chain.block()
+    assert head is not None
+    made[kind] = Made(world, await chain.snapshot(), head.hash)
+    return world
+
+
+@pytest.fixture
+async def market(world: World) -> Market:
+    """Everybody has what they trade, and has allowed what they must."""
+    return await a_market(world)

@@ -1,0 +1,344 @@
+"""Whatever happens in whatever order, the contracts and a plain Python model agree after each step.
+
+Fills, parts, cancels, settlements, slices, given-up nonces, funds that move away, time jumps and
+re-organisations come at random. An outcome is judged at the time of the block that the step was mined in.
+"""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from cambist.codecs import calldata, delta_calldata
+from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.delta_calldata import Execution, Step
+from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.router_calldata import owed
+from cambist.config.errors import Reverted
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy import create
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import Call, DevChain
+from support.anvil import Anvil, opened
+from support.contract_model import Model, State, Trade
+from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
+
+HALF_S = HOUR_S // 2
+STEP_GAS = 200_000
+SMALL = 1_000  # amounts of the orders on which rounding matters
+
+Shares = st.sampled_from([0, 1, 250, 333, 500, 777, 1_000, 1_001])  # thousandths of an amount
+
+
+class Fill(Struct, frozen=True):
+    order: int
+    thousandths: int | None
+    by_stranger: bool
+
+
+class Cancel(Struct, frozen=True):
+    order: int
+    by_stranger: bool
+
+
+class Settle(Struct, frozen=True):
+    order: int
+    thousandths: int
+    given: int  # thousandths of the part's source
+    delivered: int  # thousandths of the part's destination
+
+
+class Slice(Struct, frozen=True):
+    delivered: int
+
+
+class Invalidate(Struct, frozen=True):
+    order: int
+
+
+class MoveAway(Struct, frozen=True):
+    user: bool
+    thousandths: int
+
+
+class Jump(Struct, frozen=True):
+    seconds: int
+
+
+class Reorganise(Struct, frozen=True):
+    depth: int
+
+
+Action = Fill | Cancel | Settle | Slice | Invalidate | MoveAway | Jump | Reorganise
+Delivered = st.sampled_from([990, 1_000, 1_003, 1_050, 1_200])
+Parts = st.sampled_from([0, 250, 333, 500, 1_000, 1_001])
+ACTIONS: st.SearchStrategy[Action] = st.one_of(
+    st.builds(Fill, st.integers(0, 3), st.one_of(st.none(), Shares), st.booleans()),
+    st.builds(Fill, st.integers(0, 3), Parts, st.just(False)),
+    st.builds(Cancel, st.integers(0, 3), st.booleans()),
+    st.builds(Settle, st.integers(0, 3), Parts, st.sampled_from([900, 990, 1_000, 1_001]), Delivered),
+    st.builds(Settle, st.integers(0, 3), Parts, st.just(970), st.just(1_200)),
+    st.builds(Settle, st.sampled_from([0, 2]), Parts, st.just(980), Delivered),
+    st.builds(Slice, Delivered),
+    st.builds(Slice, st.just(1_050)),
+    st.builds(Slice, st.just(1_050)),
+    st.builds(Invalidate, st.integers(0, 4)),
+    st.builds(MoveAway, st.booleans(), st.sampled_from([10, 500, 1_000])),
+    st.builds(Jump, st.sampled_from([HALF_S, HOUR_S, 3 * HOUR_S])),
+    st.builds(Jump, st.just(HOUR_S)),
+    st.builds(Reorganise, st.integers(1, 5)),
+)
+
+
+class Stage(Struct):
+    """A world in which everybody has something and allows everything, and the model of it.
+
+    Attributes:
+        after: the model's state after each block since then, the present one last.
+    """
+
+    world: World
+    model: Model
+    agent: bytes
+    rfq_orders: list[RfqOrder]
+    delta_orders: list[DeltaOrder]
+    twap: TwapOrder
+    after: list[tuple[int, State]]
+
+    @property
+    def with_nonces(self) -> list[DeltaOrder | TwapOrder]:
+        return [*self.delta_orders, self.twap]
+
+    # --- One step --------------------------------------------------------------------------------------
+
+    async def take(self, action: Action) -> None:
+        if isinstance(action, Jump):
+            await self.world.pass_time(action.seconds)
+            await self.remember()
+        elif isinstance(action, Reorganise):
+            await self.reorganise(action.depth)
+        else:
+            key, to, data, rule, *arguments = self.prepared(action)
+            try:
+                await self.world.chain.call(Call(to, data, key.address))
+                said = None
+            except Reverted as error:
+                said = error.reason.partition("(")[0]
+            receipt = await self.world.forced(key, to, data)
+            now_s = await self.world.now_s()
+            refusal = self.model.attempt(rule, *[now_s if one is NOW else one for one in arguments])
+            assert (said, receipt.succeeded) == (refusal, refusal is None), action
+            hypothesis.event(f"{type(action).__name__}: {refusal or 'done'}")
+            await self.remember()
+        await self.compare()
+
+    async def remember(self) -> None:
+        header = await self.world.chain.block()
+        assert header is not None
+        self.after.append((header.number, deepcopy(self.model.state)))
+
+    async def reorganise(self, depth: int) -> None:
+        """What the last blocks did is undone, and is not done again."""
+        depth = min(depth, len(self.after) - 1)
+        if not depth:
+            return
+        await self.world.chain.reorganise(depth)
+        header = await self.world.chain.block()
+        assert header is not None
+        assert header.number == self.after[-1][0]
+        kept = self.after[-1 - depth][1]
+        self.after[-depth:] = [(number, deepcopy(kept)) for number, _ in self.after[-depth:]]
+        self.model.state = deepcopy(kept)
+
+    async def compare(self) -> None:
+        world, state = self.world, self.model.state
+        chain, at, maker = world.chain, world.at, world.maker.address
+        questions: list[tuple[bytes, bytes, int]] = [
+            (token, calldata.balance_of(owner), amount) for (token, owner), amount in state.balances.items()
+        ]
+        hashes = [world.rfq_hash(order) for order in self.rfq_orders]
+        questions += [(at.rfq, calldata.remaining(maker, one), state.remaining.get(one, 0)) for one in hashes]
+        hashes = [world.delta_hash(order) for order in self.delta_orders]
+        questions += [(at.delta, delta_calldata.filled(one), state.filled.get(one, 0)) for one in hashes]
+        twap = world.delta_hash(self.twap)
+        questions.append((at.delta, delta_calldata.slices(twap), state.slices.get(twap, (0, 0))[0]))
+        for order in self.with_nonces:
+            used = delta_calldata.is_nonce_used(order.owner, order.nonce)
+            questions.append((at.delta, used, int(order.nonce in state.nonces)))
+        for (account, token), amount in state.owed.items():
+            questions.append((at.fee_vault, owed(account, token), amount))
+        answers = await chain.call_many([Call(to, data) for to, data, _ in questions])
+        got = [int.from_bytes(answer[:32], "big") for answer in answers if isinstance(answer, bytes)]
+        assert got == [wanted for _, _, wanted in questions]
+
+    # --- What an action means --------------------------------------------------------------------------
+
+    def prepared(self, action: Action) -> tuple[Any, ...]:
+        """(key, contract, calldata, the model's rule, its arguments...)."""
+        world, model = self.world, self.model
+        if isinstance(action, Fill):
+            order = self.rfq_orders[action.order]
+            taker = world.stranger if action.by_stranger else world.taker
+            whole = action.thousandths is None
+            amount = None if whole else order.taker_amount * (action.thousandths or 0) // 1_000
+            signature = world.signed(order)
+            data = (
+                calldata.fill_order(order, signature)
+                if amount is None
+                else calldata.partial_fill_order(order, signature, amount)
+            )
+            order_hash = world.rfq_hash(order)
+            return taker, world.at.rfq, data, model.fill, order, order_hash, taker.address, NOW, amount
+        if isinstance(action, Cancel):
+            order = self.rfq_orders[action.order]
+            key = world.stranger if action.by_stranger else world.maker
+            order_hash = world.rfq_hash(order)
+            data = calldata.cancel_order(order_hash)
+            return key, world.at.rfq, data, model.cancel, order, order_hash, key.address
+        if isinstance(action, Invalidate):
+            nonce = self.with_nonces[action.order].nonce
+            return (
+                world.user,
+                world.at.delta,
+                delta_calldata.invalidate_nonces([nonce]),
+                model.invalidate,
+                nonce,
+            )
+        if isinstance(action, MoveAway):
+            key, token = (world.user, world.weth) if action.user else (world.maker, world.usdc)
+            amount = self.model.state.of(token, key.address) * action.thousandths // 1_000
+            data = calldata.transfer(world.partner.address, amount)
+            rule = self.model.state.move
+            return key, token, data, self.moved, rule, token, key.address, world.partner.address, amount
+        assert isinstance(action, Settle | Slice)
+        return self.prepared_settlement(action)
+
+    def prepared_settlement(self, action: Settle | Slice) -> tuple[Any, ...]:
+        world, model = self.world, self.model
+        if isinstance(action, Slice):
+            twap, twap_hash = self.twap, world.delta_hash(self.twap)
+            each = twap.total_src_amount // twap.num_slices
+            trade = Trade(each, twap.dest_amount_per_slice * action.delivered // 1_000)
+            data = delta_calldata.settle_twap(
+                twap, world.delta_signed(twap), self.by_agent(twap, trade, each)
+            )
+            return world.relayer, world.at.delta, data, model.settle_slice, twap, twap_hash, trade, NOW
+        order = self.delta_orders[action.order]
+        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        amount = whole * action.thousandths // 1_000
+        src = order.src_amount * amount // whole
+        given = src * action.given // 1_000 if order.kind == KIND_BUY else src
+        trade = Trade(given, order.dest_amount * amount // whole * action.delivered // 1_000)
+        signature = world.delta_signed(order)
+        data = delta_calldata.settle(order, signature, amount, self.by_agent(order, trade, given))
+        order_hash = world.delta_hash(order)
+        return world.relayer, world.at.delta, data, model.settle, order, order_hash, amount, trade, NOW
+
+    def by_agent(self, order: DeltaOrder | TwapOrder, trade: Trade, given: int) -> Execution:
+        """The agent is sent what the executor has, and delivers; what the executor keeps is the owner's."""
+        deliver = selector("deliver(address,address,uint256)") + b"".join(
+            (address_word(order.dest_token), address_word(self.world.at.executor), uint_word(trade.delivered))
+        )
+        return Execution(
+            trade.src_given,
+            (
+                Step(order.src_token, STEP_GAS, calldata.transfer(self.agent, given)),
+                Step(self.agent, STEP_GAS, deliver),
+            ),
+            (order.src_token,),
+        )
+
+    def moved(self, _: Any, token: bytes, giver: bytes, receiver: bytes, amount: int) -> None:
+        self.model.state.move(token, giver, receiver, amount, "InsufficientBalance")
+
+
+NOW: Any = object()
+"""Stands for the time of the block that the step is mined in."""
+
+
+async def a_stage(chain: DevChain) -> Stage:
+    world = await a_world(chain)
+    agent = await create(chain, world.owner, "DevAgent")
+    model = Model(world.at.fee_vault, agent, world.protocol)
+    for owner, token, amount, spender in (
+        (world.maker, world.usdc, 6_000 * USDC, world.at.rfq),
+        (world.taker, world.weth, 3 * ONE, world.at.rfq),
+        (world.stranger, world.weth, ONE // 2, world.at.rfq),
+        (world.user, world.weth, 7 * ONE, world.at.delta),
+    ):
+        await world.give(owner, token, amount, spender)
+        model.state.balances[token, owner.address] = amount
+    await world.mint(world.usdc, agent, 20_000 * USDC)
+    model.state.balances[world.usdc, agent] = 20_000 * USDC
+    now_s = await world.now_s()
+    fee = PartnerAndFee(world.partner.address, 30, partner_takes_surplus=True, cap_surplus=True)
+    shared = pack_partner_and_fee(fee)
+    twap = TwapOrder(
+        world.user.address, world.user.address, world.weth, world.usdc, 99, pack_partner_and_fee(
+            PartnerAndFee(NOBODY, 10, partner_takes_surplus=False, cap_surplus=True)
+        ), now_s + 12 * HOUR_S + HALF_S // 2, HOUR_S, 3, 800 * USDC, ONE + 1, b"", b"", SAME_CHAIN,
+    )  # fmt: skip
+    stage = Stage(
+        world=world,
+        model=model,
+        agent=agent,
+        rfq_orders=[
+            world.an_rfq_order(),
+            world.an_rfq_order(expiry=now_s + 2 * HOUR_S + HALF_S // 2),
+            world.an_rfq_order(taker=world.taker.address, maker_amount=SMALL, taker_amount=7),
+            world.an_rfq_order(maker_amount=3, taker_amount=SMALL + 1),
+        ],
+        delta_orders=[
+            await world.a_delta_order(deadline=now_s + 9 * HOUR_S, nonce=1, partner_and_fee=shared),
+            await world.a_delta_order(
+                deadline=now_s + 9 * HOUR_S, nonce=1, src_amount=SMALL, dest_amount=333, expected_amount=0
+            ),
+            await world.a_delta_order(
+                deadline=now_s + 2 * HOUR_S + HALF_S // 2,
+                nonce=2,
+                kind=KIND_BUY,
+                src_amount=2 * ONE,
+                dest_amount=4_800 * USDC,
+                expected_amount=2 * ONE - ONE // 50,
+                partner_and_fee=shared,
+            ),
+            await world.a_delta_order(
+                deadline=now_s + 9 * HOUR_S, nonce=3, kind=KIND_BUY, src_amount=997, dest_amount=SMALL
+            ),
+        ],
+        twap=twap,
+        after=[],
+    )
+    await stage.remember()
+    return stage
+
+
+@asynccontextmanager
+async def an_embedded_stage() -> AsyncIterator[Stage]:
+    yield await a_stage(EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors()))
+
+
+@hypothesis.settings(max_examples=hypothesis.settings().max_examples // 3)
+@hypothesis.given(actions=st.lists(ACTIONS, min_size=15, max_size=40))
+async def test_on_the_embedded_chain(actions: list[Action]) -> None:
+    async with an_embedded_stage() as stage:
+        for action in actions:
+            await stage.take(action)
+
+
+@pytest.mark.anvil
+@hypothesis.settings(max_examples=6, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(actions=st.lists(ACTIONS, min_size=15, max_size=30))
+async def test_on_a_node(anvil: Anvil, actions: list[Action]) -> None:
+    async with opened(anvil) as chain:
+        stage = await a_stage(chain)
+        for action in actions:
+            await stage.take(action)

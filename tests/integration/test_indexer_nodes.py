@@ -1,0 +1,302 @@
+"""The indexer on chains with an EVM, anvil first: re-organisations, restarts, and what nodes leave out."""
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+from msgspec import Struct
+
+from cambist.config.errors import ChainError, NodeContradiction, NodeFault, TransactionRefused
+from cambist.config.limits import INDEX_RING_BLOCKS
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.applied import Contracts
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.indexer import Indexer
+from cambist.engine.chain.port import DevChain
+from cambist.engine.store.store import Store
+from support.anvil import CHAIN_ID, KEYS, Anvil, until_up
+from support.indexing import an_indexer, any_event, follows, kept_by, run_dry, scanned, sqlite_engine
+from support.log_emitter import Emitter, Record, record
+from support.node_proxy import NodeProxy, node_proxy
+from support.stores import NOW_MS, Engine
+
+DEPTHS = range(1, 21)
+SENDERS = tuple(SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
+
+
+@pytest.fixture
+def anvil(tmp_path: Path) -> Iterator[Anvil]:
+    """One of the test's own, that keeps its state over a restart."""
+    with Anvil(state=tmp_path / "anvil.json") as anvil:
+        yield anvil
+
+
+class Scene(Struct, frozen=True):
+    """Two contracts that emit what they are told, on an anvil.
+
+    Attributes:
+        emitters: of accounts of their own, so that their nonces do not meet.
+    """
+
+    chain: DevChain
+    contracts: Contracts
+    emitters: tuple[Emitter, ...]
+    dice: random.Random
+
+    def records(self) -> tuple[bytes, list[Record]]:
+        """(a contract, one to three of its events)."""
+        whose = self.dice.choice(("rfq", "delta"))
+        some = [event for name, event in map(any_event, self.dice.sample(range(90), 9)) if name == whose]
+        contract = self.contracts.rfq if whose == "rfq" else self.contracts.delta
+        assert contract is not None
+        return contract, [record(event) for event in some[: self.dice.randint(1, 3)]]
+
+    async def emit(self, count: int) -> list[bytes]:
+        """Mine so many transactions with events, each in a block; returns them."""
+        emitter = self.emitters[0]
+        emitter.nonce = await self.chain.nonce(emitter.address)
+        raws = []
+        for _ in range(count):
+            contract, some = self.records()
+            signed = await emitter.emit(self.chain, contract, *some)
+            await mined(self.chain, signed.tx_hash)
+            raws.append(signed.raw)
+        return raws
+
+    async def keep_emitting(self) -> None:
+        """More transactions, of another account, until cancelled; what a fork drops is not sent again."""
+        emitter = self.emitters[1]
+        while True:
+            emitter.nonce = await self.chain.nonce(emitter.address)
+            contract, some = self.records()
+            try:
+                signed = await emitter.emit(self.chain, contract, *some)
+            except (TransactionRefused, ChainError):
+                await trio.lowlevel.checkpoint()
+                continue
+            with trio.move_on_after(0.5):
+                await mined(self.chain, signed.tx_hash)
+
+
+async def mined(chain: DevChain, tx_hash: bytes) -> None:
+    """Wait until a transaction is; anvil mines on its own time."""
+    while True:
+        if await chain.receipt(tx_hash) is not None:
+            return
+        await trio.sleep(0.002)  # between two looks at a condition
+
+
+async def staged(chain: DevChain) -> Scene:
+    emitters = tuple(Emitter(key, CHAIN_ID) for key in SENDERS)
+    rfq = await emitters[0].deploy(chain)
+    delta = await emitters[0].deploy(chain)
+    await chain.mine(3)
+    return Scene(chain, Contracts(rfq, delta), emitters, random.Random(5))
+
+
+@asynccontextmanager
+async def a_scene(anvil: Anvil) -> AsyncIterator[Scene]:
+    async with AnvilChain.open(CHAIN_ID, anvil.settings) as chain:
+        yield await staged(chain)
+
+
+@asynccontextmanager
+async def running(indexer: Indexer) -> AsyncIterator[None]:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(indexer.run)
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def same(store: Store, scene: Scene) -> bool:
+    """Whether what is kept is what a fresh full scan finds."""
+    kept = await kept_by(store, CHAIN_ID)
+    assert sum(map(len, kept.values())) > 20
+    return kept == await scanned(scene.chain, scene.contracts)
+
+
+@pytest.mark.anvil
+@pytest.mark.parametrize("engine", ["sqlite-inline", "postgres-process"], indirect=True)
+async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvil: Anvil) -> None:
+    with trio.fail_after(180):
+        async with a_scene(anvil) as scene, engine.open() as store:
+            await follow_every_depth(scene, store)
+
+
+async def test_re_organisations_of_the_embedded_chain_are_followed(tmp_path: Path) -> None:
+    funded = {key.address: 10**21 for key in SENDERS}
+    chain = EmbeddedChain(CHAIN_ID, lambda: NOW_MS // 1_000, funded)
+    with trio.fail_after(180):
+        async with sqlite_engine(tmp_path).open() as store:
+            await follow_every_depth(await staged(chain), store)
+
+
+async def follow_every_depth(scene: Scene, store: Store) -> None:
+    """Blocks are replaced 1, 2, ... 20 deep, some of their transactions among the new ones."""
+    chain = scene.chain
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    async with running(indexer):
+        await scene.emit(20)
+        for depth in DEPTHS:
+            dropped = await scene.emit(depth)
+            await follows(indexer, chain)
+            count = indexer.statistics().reorganisations
+            again = enumerate(dropped[: scene.dice.randint(0, depth - 1)], 1)  # in other blocks
+            await chain.reorganise(depth, [(raw, at) for at, raw in again])
+            await follows(indexer, chain)
+            now = indexer.statistics()
+            assert (now.deepest, now.reorganisations) == (depth, count + 1)
+            assert await same(store, scene), f"depth {depth}"
+
+
+@pytest.mark.anvil
+async def test_re_organisations_are_followed_while_transactions_keep_coming(
+    tmp_path: Path, anvil: Anvil
+) -> None:
+    with trio.fail_after(180):
+        async with a_scene(anvil) as scene, sqlite_engine(tmp_path).open() as store:
+            chain = scene.chain
+            indexer = an_indexer(chain, store, contracts=scene.contracts)
+            async with running(indexer):
+                await scene.emit(20)
+                for depth in DEPTHS:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(scene.keep_emitting)
+                        await scene.emit(3)
+                        await chain.reorganise(depth)
+                        await scene.emit(2)
+                        nursery.cancel_scope.cancel()
+                    await follows(indexer, chain)
+                    assert await same(store, scene), f"depth {depth}"
+            assert indexer.statistics().reorganisations > 0
+
+
+@pytest.mark.anvil
+async def test_a_node_that_is_started_again_is_followed_on(tmp_path: Path, anvil: Anvil) -> None:
+    with trio.fail_after(120):
+        async with a_scene(anvil) as scene, sqlite_engine(tmp_path).open() as store:
+            chain = scene.chain
+            indexer = an_indexer(chain, store, contracts=scene.contracts)
+            async with running(indexer):
+                await scene.emit(20)
+                await follows(indexer, chain)
+                for _ in range(2):
+                    anvil.stop()
+                    anvil.start()
+                    await until_up(chain)
+                    await scene.emit(5)
+                    await follows(indexer, chain)
+                await chain.reorganise(4)
+                await scene.emit(3)
+                await follows(indexer, chain)
+                assert await same(store, scene)
+            assert indexer.statistics().faults.keys() <= {"unavailable", "lagging"}
+
+
+@pytest.fixture
+async def proxied(tmp_path: Path, anvil: Anvil) -> AsyncIterator[tuple[Scene, NodeProxy, AnvilChain, Store]]:
+    """(straight to the anvil, the proxy, the chain behind the proxy, a store)."""
+    async with (
+        a_scene(anvil) as scene,
+        sqlite_engine(tmp_path).open() as store,
+        node_proxy(anvil) as proxy,
+        AnvilChain.open(CHAIN_ID, proxy.settings) as chain,
+    ):
+        yield scene, proxy, chain, store
+
+
+Proxied = tuple[Scene, NodeProxy, AnvilChain, Store]
+
+
+@pytest.mark.anvil
+async def test_ranges_that_the_node_refuses_become_narrower(proxied: Proxied) -> None:
+    scene, proxy, chain, store = proxied
+    await scene.emit(15)
+    await scene.chain.mine(300)
+    await scene.emit(15)
+    await scene.chain.mine(INDEX_RING_BLOCKS)
+    proxy.range_blocks_max = 40
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    await run_dry(indexer)
+    assert await same(store, scene)
+    now = indexer.statistics()
+    assert proxy.refused == now.refused > 0
+    assert now.range_blocks <= 45
+
+
+@pytest.mark.anvil
+async def test_connections_that_end_without_an_answer_cost_time_alone(proxied: Proxied) -> None:
+    scene, proxy, chain, store = proxied
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    proxy.cut_every = 23
+    with trio.fail_after(120):
+        async with running(indexer):
+            await scene.emit(12)
+            await scene.chain.reorganise(6)
+            await scene.emit(12)
+            await follows(indexer, scene.chain)
+    assert proxy.cuts > 0
+    assert await same(store, scene)
+
+
+@pytest.mark.anvil
+async def test_subscriptions_that_end_are_made_again(proxied: Proxied) -> None:
+    scene, proxy, chain, store = proxied
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    cut = 0
+    with trio.fail_after(120):
+        async with running(indexer):
+            for _ in range(5):
+                await scene.emit(4)
+                cut += await proxy.cut_subscriptions()
+                await scene.chain.reorganise(2)
+                await scene.emit(3)
+                await follows(indexer, scene.chain)
+                assert await kept_by(store, CHAIN_ID) == await scanned(scene.chain, scene.contracts)
+    assert cut > 0
+
+
+@pytest.mark.anvil
+async def test_a_stale_head_takes_nothing_back(proxied: Proxied) -> None:
+    scene, proxy, chain, store = proxied
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    await scene.emit(15)
+    await run_dry(indexer)
+    before = await kept_by(store, CHAIN_ID)
+    proxy.behind = 6
+    with pytest.raises(NodeContradiction, match="6 behind what was read") as caught:
+        await indexer.step()
+    assert caught.value.fault is NodeFault.LAGGING
+    assert await kept_by(store, CHAIN_ID) == before
+    await scene.emit(10)
+    await run_dry(indexer)  # to the head that it says, four higher
+    proxy.behind = 0
+    await run_dry(indexer)
+    assert indexer.statistics().reorganisations == 0
+    assert await same(store, scene)
+
+
+@pytest.mark.anvil
+@pytest.mark.parametrize("history", [False, True], ids=["block by block", "in ranges"])
+async def test_logs_that_are_left_out_are_found_out(proxied: Proxied, *, history: bool) -> None:
+    scene, proxy, chain, store = proxied
+    await scene.emit(15)
+    if history:
+        await scene.chain.mine(INDEX_RING_BLOCKS)
+    indexer = an_indexer(chain, store, contracts=scene.contracts)
+    await indexer.step()
+    for _ in range(3):
+        proxy.leave_out = 1
+        with pytest.raises(ChainError):
+            await indexer.step()
+        assert not any((await kept_by(store, CHAIN_ID)).values())
+        await trio.sleep(0.3)
+    assert proxy.left_out == 3
+    with trio.fail_after(60):
+        async with running(indexer):
+            await follows(indexer, scene.chain)
+    assert await same(store, scene)

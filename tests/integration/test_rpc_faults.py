@@ -1,0 +1,491 @@
+"""Nodes that are away, slow, over their rate, behind, confused or lying: detected, named, and replaced."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.config.errors import (
+    BlockGone,
+    ChainError,
+    ConfigError,
+    LogsRefused,
+    NodeUnavailable,
+    RefusalKind,
+    Reverted,
+    TransactionRefused,
+)
+from cambist.config.nodes import NodeSettings
+from cambist.crypto.keccak import keccak256
+from cambist.engine.chain.port import Call, LogFilter
+from cambist.engine.chain.rpc import RpcChain
+from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
+
+FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
+OWNER = b"\1" * 20
+
+
+@asynccontextmanager
+async def two_nodes(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, ScriptedRpc, RpcChain]]:
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(scripted_rpc())
+        second = await stack.enter_async_context(scripted_rpc())
+        chain = await stack.enter_async_context(
+            RpcChain.open(1, NodeSettings(urls=(first.url, second.url), **settings))
+        )
+        yield first, second, chain
+
+
+@asynccontextmanager
+async def one_node(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, RpcChain]]:
+    async with (
+        scripted_rpc() as node,
+        RpcChain.open(1, NodeSettings(urls=(node.url,), **settings)) as chain,
+    ):
+        yield node, chain
+
+
+def first_said(chain: RpcChain) -> str:
+    """What the first node is known for; it rests, and its URL is nowhere."""
+    node = chain.statistics().nodes[0]
+    assert node.name == FIRST
+    assert node.rest_s > 0
+    assert node.said.startswith(f"{FIRST}: ")
+    assert "secret" not in repr(chain.statistics())
+    assert "127.0.0.1" not in repr(chain.statistics())
+    return node.said
+
+
+def away(node: ScriptedRpc) -> None:
+    node.status = 503
+
+
+def over_rate(node: ScriptedRpc) -> None:
+    node.status, node.headers = 429, ((b"retry-after", b"20"),)
+
+
+def over_rate_within(node: ScriptedRpc) -> None:
+    node.replies["eth_getBalance"] = fails(-32005, "limit exceeded")
+
+
+def internal(node: ScriptedRpc) -> None:
+    node.replies["eth_getBalance"] = fails(-32603, "disk full")
+
+
+def silent(node: ScriptedRpc) -> None:
+    node.silent = True
+
+
+def nonsense(node: ScriptedRpc) -> None:
+    node.body = b"<html>"
+
+
+def wrong_type(node: ScriptedRpc) -> None:
+    node.replies["eth_getBalance"] = lambda *_: 5
+
+
+def wrong_id(node: ScriptedRpc) -> None:
+    node.body = b'{"jsonrpc":"2.0","id":999999,"result":"0x1"}'
+
+
+def no_result(node: ScriptedRpc) -> None:
+    node.body = b'{"jsonrpc":"2.0","id":2}'
+
+
+def fails(code: int, message: str, data: object = None) -> Any:
+    def reply(*_: object) -> object:
+        raise RpcError(code, message, data)
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (away, "HTTP status 503"),
+        (over_rate, "over its rate: HTTP status 429"),
+        (over_rate_within, "over its rate: -32005 limit exceeded"),
+        (internal, "eth_getBalance: -32603 disk full"),
+        (silent, "not reached: ReadTimeout"),
+        (nonsense, "not a JSON-RPC answer"),
+        (wrong_type, "expected a string"),
+        (wrong_id, "an answer that nobody asked for"),
+        (no_result, "neither result nor error"),
+    ],
+)
+async def test_a_node_that_fails_is_named_and_the_next_one_asked(fault: Any, said: str) -> None:
+    async with two_nodes(call_s=0.3) as (first, second, chain):
+        fault(first)
+        assert await chain.balance(OWNER) == 5
+        assert said in first_said(chain)
+        asked = len(first.asked)
+        assert await chain.balance(OWNER) == 5  # it rests
+        assert len(first.asked) == asked
+        assert second.asked.count("eth_getBalance") == 2
+
+
+async def test_a_rest_is_as_long_as_the_node_asks() -> None:
+    async with two_nodes() as (first, _, chain):
+        over_rate(first)
+        await chain.balance(OWNER)
+        assert 15 < chain.statistics().nodes[0].rest_s <= 20
+
+
+async def test_a_node_that_is_well_again_is_asked_again() -> None:
+    async with two_nodes() as (first, _, chain):
+        away(first)
+        await chain.balance(OWNER)
+        first.status = 200
+        first.asked.clear()
+        with trio.fail_after(5):
+            while "eth_getBalance" not in first.asked:
+                await chain.balance(OWNER)
+                await trio.sleep(0.01)
+        assert chain.statistics().nodes[0].rest_s == 0
+
+
+async def test_when_all_fail_every_one_is_named() -> None:
+    async with two_nodes() as (first, second, chain):
+        away(first)
+        away(second)
+        for _ in range(2):  # the second time both rest
+            with pytest.raises(NodeUnavailable) as caught:
+                await chain.balance(OWNER)
+            assert FIRST in str(caught.value)
+            assert SECOND in str(caught.value)
+            assert "127.0.0.1" not in str(caught.value)
+
+
+async def test_an_error_that_says_nothing_of_the_node_lets_it_not_rest() -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_getBalance"] = fails(-32000, "this one not")
+        with pytest.raises(ChainError, match=r"urls\[0\]: eth_getBalance: -32000 this one not"):
+            await chain.balance(OWNER)
+        assert await chain.nonce(OWNER) == 5
+        assert chain.statistics().nodes[0].failures == 1
+
+
+# --- The wrong chain ------------------------------------------------------------------------------
+
+
+async def test_another_chains_node_is_refused_at_the_start() -> None:
+    async with scripted_rpc() as right, scripted_rpc(chain_id=5) as wrong:
+        with pytest.raises(ConfigError) as caught:
+            async with RpcChain.open(1, NodeSettings(urls=(right.url, wrong.url))):
+                pytest.fail("it was opened")
+        assert f"{SECOND}: is a node of chain 5, expected 1" in str(caught.value)
+
+
+async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
+    async with scripted_rpc() as first, scripted_rpc(chain_id=5) as second:
+        second.status = 503
+        async with RpcChain.open(1, NodeSettings(urls=(first.url, second.url))) as chain:
+            second.status = 200
+            first.status = 503
+            with trio.fail_after(5):
+                while "is a node of chain 5" not in chain.statistics().nodes[1].said:
+                    with pytest.raises(ChainError):
+                        await chain.balance(OWNER)
+                    await trio.sleep(0.01)
+            assert "eth_getBalance" not in second.asked
+
+
+# --- Batches --------------------------------------------------------------------------------------
+
+CALLS = [Call(bytes([at]) * 20, b"") for at in range(250)]
+
+
+def echo(node: ScriptedRpc) -> None:
+    node.replies["eth_call"] = lambda call, _: call["to"]
+
+
+async def test_a_batch_is_of_a_hundred_and_its_answers_may_come_in_any_order() -> None:
+    async with one_node() as (node, chain):
+        echo(node)
+        node.shape = lambda answers: answers[::-1]
+        assert await chain.call_many(CALLS, at=5) == [call.to for call in CALLS]
+        assert [size for size in node.batches if size > 1] == [100, 100, 50]
+
+
+@pytest.mark.parametrize("batch_max", [1, 7, 60])
+async def test_a_node_that_wants_smaller_batches(batch_max: int) -> None:
+    async with one_node() as (node, chain):
+        echo(node)
+        node.batch_max = batch_max
+        assert await chain.call_many(CALLS[:100], at=5) == [call.to for call in CALLS[:100]]
+        kept = chain.statistics().nodes[0].batch_max
+        assert 1 <= kept <= batch_max
+        node.batches.clear()
+        await chain.call_many(CALLS[:100], at=5)
+        assert max(node.batches) <= batch_max  # it is not tried again
+
+
+async def test_a_node_that_refuses_batches_by_its_status() -> None:
+    async with one_node() as (node, chain):
+        echo(node)
+        single = node._body
+
+        def body(request: Any) -> bytes:
+            node.status = 400 if isinstance(request, list) else 200
+            return b"no batches" if isinstance(request, list) else single(request)
+
+        node._body = body  # type: ignore[method-assign]
+        assert await chain.call_many(CALLS[:5], at=5) == [call.to for call in CALLS[:5]]
+
+
+async def test_what_is_left_out_of_a_batch_is_asked_once_more() -> None:
+    async with one_node() as (node, chain):
+        echo(node)
+        node.shape = lambda answers: answers[:-1] if len(answers) == 50 else answers
+        assert await chain.call_many(CALLS[:50], at=5) == [call.to for call in CALLS[:50]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        (lambda answers: answers[: len(answers) // 2], "calls unanswered"),
+        (lambda answers: [*answers, answers[0]], "or a second one"),
+        (lambda answers: [{**answers[0], "id": 10**6}, *answers[1:]], "nobody asked for"),
+        (lambda answers: [{**answers[0], "id": "1"}, *answers[1:]], "not a JSON-RPC answer"),
+        (lambda answers: [], "calls unanswered"),
+    ],
+)
+async def test_a_batch_that_makes_no_sense(shape: Any, said: str) -> None:
+    async with two_nodes() as (first, second, chain):
+        echo(first)
+        echo(second)
+        first.shape = shape
+        assert await chain.call_many(CALLS[:10], at=5) == [call.to for call in CALLS[:10]]
+        assert said in first_said(chain)
+
+
+# --- Lies -----------------------------------------------------------------------------------------
+
+
+async def test_a_head_that_goes_far_back_is_not_believed() -> None:
+    async with two_nodes(lag_blocks_max=5) as (first, _, chain):
+        assert (await chain.block()) == first.header(10)
+        first.height = 4
+        assert (await chain.block()) == first.header(10)  # the second node's
+        assert "the latest block is 4, 6 behind" in first_said(chain)
+
+
+async def test_a_head_that_stays_back_is_believed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_BACK_S", 0.5)
+    async with one_node(lag_blocks_max=5) as (node, chain):
+        await chain.block()
+        node.height = 4
+        with pytest.raises(ChainError, match="6 behind"):
+            await chain.block()
+        with trio.fail_after(10):
+            while True:
+                try:
+                    assert await chain.block() == node.header(4)
+                except ChainError:
+                    await trio.sleep(0.01)
+                else:
+                    break
+
+
+async def test_a_head_that_cannot_be_had() -> None:
+    async with two_nodes() as (first, _, chain):
+        first.replies["eth_getBlockByHash"] = lambda *_: None
+        assert await chain.block() == first.header(10)
+        assert "names" in first_said(chain)
+        assert "does not have it" in first_said(chain)
+
+
+async def test_a_head_that_a_reorganisation_takes_away_is_no_lie() -> None:
+    async with one_node() as (node, chain):
+
+        def gone(_: str, __: bool) -> None:
+            del node.replies["eth_getBlockByHash"]
+            node.height = 9
+
+        node.replies["eth_getBlockByHash"] = gone
+        assert await chain.block() == node.header(9)
+        assert chain.statistics().nodes[0].failures == 0
+
+
+@pytest.mark.parametrize("at", [7, block_hash(7)])
+async def test_another_block_than_the_one_that_was_named(at: int | bytes) -> None:
+    async with two_nodes() as (first, _, chain):
+        for method in ("eth_getBlockByNumber", "eth_getBlockByHash"):
+            first.replies[method] = lambda *_: first.block(8)
+        assert await chain.block(at) == first.header(7)
+        assert "block 8" in first_said(chain)
+
+
+async def test_a_block_that_one_node_does_not_have_yet() -> None:
+    async with two_nodes() as (_, second, chain):
+        second.height = 12
+        assert await chain.block(block_hash(12)) == second.header(12)
+        assert await chain.block(12) == second.header(12)
+        assert await chain.balance(OWNER, block_hash(12)) == 5
+        assert len(await chain.logs_of(LogFilter(), block_hash(11))) == 1
+        assert chain.statistics().nodes[0].rest_s == 0
+        assert await chain.block(block_hash(13)) is None
+        with pytest.raises(BlockGone):
+            await chain.balance(OWNER, block_hash(13))
+        with pytest.raises(BlockGone):
+            await chain.logs_of(LogFilter(), block_hash(13))
+        with pytest.raises(BlockGone):
+            await chain.logs(LogFilter(), 1, 13)
+
+
+# --- Logs -----------------------------------------------------------------------------------------
+
+
+def other_block(node: ScriptedRpc) -> list[dict[str, Any]]:
+    return [node.log_entry(7) | {"blockHash": hexed(block_hash(7, branch=1))}]
+
+
+def unwanted(node: ScriptedRpc) -> list[dict[str, Any]]:
+    return [node.log_entry(7) | {"address": hexed(OWNER)}]
+
+
+def nothing(_: ScriptedRpc) -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("logs", "said"),
+    [
+        (other_block, "logs of block"),
+        (unwanted, "that nobody asked for"),
+        (nothing, "only a part of the logs"),
+    ],
+)
+async def test_logs_of_a_block_that_are_wrong(logs: Any, said: str) -> None:
+    wanted = LogFilter((ADDRESS,), ((TOPIC,),))
+    async with two_nodes() as (first, _, chain):
+        first.replies["eth_getLogs"] = lambda _: logs(first)
+        assert await chain.logs_of(wanted, block_hash(7)) == [first.log(7)]
+        assert said in first_said(chain)
+
+
+async def test_a_part_of_the_logs_is_noticed_even_if_it_is_withheld_only_when_asked_for() -> None:
+    async with two_nodes() as (first, _, chain):
+        first.replies["eth_getLogs"] = lambda asked: [] if "address" in asked else [first.log_entry(7)]
+        assert await chain.logs_of(LogFilter((ADDRESS,)), block_hash(7)) == [first.log(7)]
+        assert "only a part" in first_said(chain)
+
+
+async def test_the_bloom_saves_the_cross_check() -> None:
+    async with one_node() as (node, chain):
+        assert await chain.logs_of(LogFilter((ADDRESS,)), block_hash(8)) == []
+        assert await chain.logs_of(LogFilter((OWNER,)), block_hash(7)) == []
+        assert chain.statistics().cross_checks == 0
+        assert node.asked.count("eth_getLogs") == 2
+
+
+@pytest.mark.parametrize(
+    ("logs", "said"),
+    [
+        (lambda node: [node.log_entry(3)], "a log of block 3 that nobody asked for"),
+        (unwanted, "that nobody asked for"),
+        (lambda node: [node.log_entry(9) | {"blockHash": hexed(block_hash(9, branch=1))}], "two blocks 9"),
+        (lambda node: [node.log_entry(7), node.log_entry(7)], "comes twice"),
+        (lambda node: [node.log_entry(7) | {"blockHash": None}], "expected a string"),
+        (lambda node: {"logs": []}, "expected an array"),
+    ],
+)
+async def test_logs_of_a_range_that_are_wrong(logs: Any, said: str) -> None:
+    async with two_nodes() as (first, _, chain):
+        first.replies["eth_getLogs"] = lambda _: logs(first)
+        assert await chain.logs(LogFilter((ADDRESS,)), 5, 9) == [first.log(at) for at in (5, 7, 9)]
+        assert said in first_said(chain)
+
+
+async def test_a_range_that_is_too_wide_is_refused_at_once() -> None:
+    async with two_nodes() as (first, second, chain):
+        first.replies["eth_getLogs"] = fails(-32005, "query returned more than 10000 results")
+        with pytest.raises(LogsRefused, match="blocks 0 to 10: -32005 query returned more than 10000"):
+            await chain.logs(LogFilter(), 0, 10)
+        assert "eth_getLogs" not in second.asked
+        assert chain.statistics().nodes[0].rest_s == 0
+
+
+async def test_an_answer_that_is_too_large_is_of_too_wide_a_range(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cambist.config.limits.CHAIN_ANSWER_BYTES_MAX", 10_000)
+    async with one_node() as (node, chain):
+        node.height = 200
+        with pytest.raises(LogsRefused, match="an answer of more than"):
+            await chain.logs(LogFilter(), 0, 200)
+        assert len(await chain.logs(LogFilter(), 0, 10)) == 5
+        assert chain.statistics().nodes[0].batch_max == 100
+
+
+async def test_answers_that_are_too_large_together_are_asked_for_in_parts() -> None:
+    async with one_node() as (node, chain):
+
+        def some_at_once(call: Any, _: object) -> object:
+            if node.batches[-1] > 30:
+                raise RpcError(-32003, "response too large")
+            return call["to"]
+
+        node.replies["eth_call"] = some_at_once
+        assert await chain.call_many(CALLS[:100], at=5) == [call.to for call in CALLS[:100]]
+        assert chain.statistics().nodes[0].batch_max == 100  # it is not the number of calls
+
+
+# --- Calls and transactions -----------------------------------------------------------------------
+
+
+async def test_a_revert_is_an_answer() -> None:
+    async with two_nodes() as (first, second, chain):
+        first.replies["eth_call"] = fails(3, "execution reverted: over rate limit", "0x")
+        with pytest.raises(Reverted):
+            await chain.call(Call(OWNER, b""))
+        assert "eth_call" not in second.asked
+
+
+RAW = b"\2 a transaction"
+TX_HASH = keccak256(RAW)
+
+
+async def test_a_transaction_that_is_known_is_as_good_as_sent() -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_sendRawTransaction"] = fails(-32000, "already known")
+        assert await chain.send_raw(RAW) == TX_HASH
+        node.replies["eth_sendRawTransaction"] = fails(-32000, "nonce too low")
+        node.replies["eth_getTransactionByHash"] = lambda _: {"hash": hexed(TX_HASH)}
+        assert await chain.send_raw(RAW) == TX_HASH
+        node.replies["eth_getTransactionByHash"] = lambda _: None
+        with pytest.raises(TransactionRefused) as caught:
+            await chain.send_raw(RAW)
+        assert caught.value.kind is RefusalKind.NONCE_TOO_LOW
+
+
+async def test_a_node_that_answers_for_another_transaction() -> None:
+    async with two_nodes() as (first, second, chain):
+        first.replies["eth_sendRawTransaction"] = lambda _: hexed(b"\1" * 32)
+        second.replies["eth_sendRawTransaction"] = lambda _: hexed(TX_HASH)
+        assert await chain.send_raw(RAW) == TX_HASH
+        assert "took 0x" in first_said(chain)
+
+
+def receipt(node: ScriptedRpc, number: int, branch: int = 0) -> dict[str, Any]:
+    return {
+        "transactionHash": hexed(TX_HASH), "status": "0x1", "blockNumber": hexed(number),
+        "blockHash": hexed(block_hash(number, branch)), "transactionIndex": "0x0", "gasUsed": "0x1",
+        "effectiveGasPrice": "0x1", "logs": [], "contractAddress": None,
+    }  # fmt: skip
+
+
+async def test_a_receipt_counts_only_on_the_chain() -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, 7)
+        found = await chain.receipt(TX_HASH)
+        assert found is not None
+        assert found.block_hash == block_hash(7)
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, 7, branch=1)
+        assert await chain.receipt(TX_HASH) is None
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, 11)
+        assert await chain.receipt(TX_HASH) is None
+        with pytest.raises(ChainError, match="the receipt of"):
+            await chain.receipt(b"\3" * 32)

@@ -1,0 +1,188 @@
+"""A small model of a chain with a mempool, as a relayer sees one, for simulations: nonces and fees, no EVM.
+
+A transaction whose data begins with `R` is reverted, one that begins with `I` is refused by the node as
+invalid. Blocks are made by `mine` alone. What a test breaks on purpose is named by the methods.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+import trio
+from msgspec import Struct
+
+from cambist.codecs.transactions import ReceivedTransaction, decode_transaction
+from cambist.config.errors import NodeUnavailable, RefusalKind, Reverted, TransactionRefused
+from cambist.engine.chain.port import At, Call, Fees, Header, Receipt
+
+CHAIN_ID = 31_337
+GWEI = 10**9
+
+
+class _Block(Struct):
+    header: Header
+    mined: list[tuple[bytes, ReceivedTransaction | None]]  # None: somebody else's
+    base_fee_wei: int
+
+
+class ChainModel:
+    """See the module.
+
+    Args:
+        sender: the only account there is.
+        step: called before anything that is asked takes effect, and after: where a crash may happen.
+
+    Attributes:
+        asked: how often it was asked anything.
+        is_away: nobody answers.
+        handed_in: every raw transaction that ever came.
+    """
+
+    chain_id = CHAIN_ID
+
+    def __init__(self, sender: bytes, balance_wei: int, step: Callable[[str], None]) -> None:
+        self._sender = sender
+        self._step = step
+        self._made = 0
+        self.asked = 0
+        self.balance_wei = balance_wei
+        self.base_fee_wei = GWEI
+        self.is_away = False
+        self.handed_in: list[ReceivedTransaction] = []
+        self.pool: dict[int, tuple[bytes, ReceivedTransaction]] = {}
+        self.blocks: list[_Block] = []
+        self._add([])
+
+    # --- What the relayer asks -----------------------------------------------------------------------------
+
+    async def block(self, at: At = None) -> Header | None:
+        self._asked("block")
+        if at is None:
+            return self.blocks[-1].header
+        if isinstance(at, int):
+            return self.blocks[at].header if at < len(self.blocks) else None
+        return next((block.header for block in self.blocks if block.header.hash == at), None)
+
+    async def nonce(self, address: bytes, at: At = None) -> int:
+        self._asked("nonce")
+        assert address == self._sender
+        height = next(n for n, block in enumerate(self.blocks) if block.header.hash == at)
+        return sum(len(block.mined) for block in self.blocks[: height + 1])
+
+    async def balance(self, address: bytes, at: At = None) -> int:
+        self._asked("balance")
+        assert (address, at) == (self._sender, None)
+        return self.balance_wei
+
+    async def fees(self) -> Fees:
+        self._asked("fees")
+        return Fees(self.base_fee_wei, GWEI // 10)
+
+    async def receipt(self, tx_hash: bytes) -> Receipt | None:
+        self._asked("receipt")
+        for block in self.blocks:
+            for index, (mined_hash, tx) in enumerate(block.mined):
+                if tx is not None and mined_hash == tx_hash:
+                    succeeded = not tx.transaction.data.startswith(b"R")
+                    return Receipt(
+                        tx_hash, succeeded, block.header.number, block.header.hash, index, 21_000,
+                        block.base_fee_wei, None, (),
+                    )  # fmt: skip
+        return None
+
+    async def call(self, call: Call, at: At = None) -> bytes:
+        self._asked("call")
+        if call.data.startswith(b"R"):
+            raise Reverted("the model says no")
+        return b""
+
+    async def send_raw(self, raw: bytes) -> bytes:
+        self._asked("send")
+        received = decode_transaction(raw)
+        self.handed_in.append(received)
+        self._take(received)
+        self._step("sent")
+        return received.tx_hash
+
+    async def wait_head(self, known: bytes) -> None:
+        """The relayer looks every second anyway."""
+        self._asked("head")
+        await trio.sleep_forever()
+
+    def _asked(self, what: str) -> None:
+        self.asked += 1
+        self._step(what)
+        if self.is_away:
+            raise NodeUnavailable("the model is away")
+
+    def _take(self, received: ReceivedTransaction) -> None:
+        """As a node's mempool decides."""
+        tx = received.transaction
+        there = self.pool.get(tx.nonce)
+        if there is not None and there[0] == received.tx_hash:
+            return
+        if tx.nonce < self.next_nonce:
+            raise TransactionRefused(RefusalKind.NONCE_TOO_LOW)
+        if tx.data.startswith(b"I"):
+            raise TransactionRefused(RefusalKind.INVALID, "the model does not like it")
+        if tx.fee_max_wei < self.base_fee_wei // 4:
+            raise TransactionRefused(RefusalKind.FEE_TOO_LOW)
+        if tx.gas * tx.fee_max_wei + tx.value_wei > self.balance_wei:
+            raise TransactionRefused(RefusalKind.FUNDS)
+        if there is not None:
+            old = there[1].transaction
+            if tx.fee_max_wei * 10 < old.fee_max_wei * 11 or tx.tip_wei * 10 < old.tip_wei * 11:
+                raise TransactionRefused(RefusalKind.UNDERPRICED)
+        self.pool[tx.nonce] = (received.tx_hash, received)
+
+    # --- What happens to it --------------------------------------------------------------------------------
+
+    @property
+    def next_nonce(self) -> int:
+        return sum(len(block.mined) for block in self.blocks)
+
+    @property
+    def mined(self) -> list[ReceivedTransaction | None]:
+        """What is mined, in order of nonces."""
+        return [tx for block in self.blocks for _, tx in block.mined]
+
+    def mine(self, count_max: int = 100) -> None:
+        """A block of what can be mined, at most so many transactions."""
+        taken: list[tuple[bytes, ReceivedTransaction | None]] = []
+        nonce = self.next_nonce
+        while len(taken) < count_max and nonce in self.pool:
+            tx_hash, tx = self.pool[nonce]
+            if tx.transaction.fee_max_wei < self.base_fee_wei:
+                break
+            taken.append((tx_hash, tx))
+            del self.pool[nonce]
+            nonce += 1
+        self._add(taken)
+
+    def foreign(self) -> None:
+        """Somebody else with the same key has a transaction mined."""
+        self.pool.pop(self.next_nonce, None)
+        self._add([(hashlib.sha256(b"foreign %d" % self._made).digest(), None)])
+
+    def drop(self, which: int) -> None:
+        """The mempool forgets one of its transactions."""
+        if self.pool:
+            del self.pool[sorted(self.pool)[which % len(self.pool)]]
+
+    def reorganise(self, depth: int, *, keep: bool) -> None:
+        """Replace the last blocks by as many empty ones; what was in them waits again, or is forgotten."""
+        depth = min(depth, len(self.blocks) - 1)
+        gone = [entry for block in self.blocks[len(self.blocks) - depth :] for entry in block.mined]
+        del self.blocks[len(self.blocks) - depth :]
+        for tx_hash, tx in gone:
+            if tx is not None and keep:
+                self.pool[tx.transaction.nonce] = (tx_hash, tx)
+        for _ in range(depth):
+            self._add([])
+
+    def _add(self, mined: list[tuple[bytes, ReceivedTransaction | None]]) -> None:
+        self._made += 1
+        number = len(self.blocks)
+        block_hash = hashlib.sha256(b"block %d" % self._made).digest()
+        parent = self.blocks[-1].header.hash if self.blocks else bytes(32)
+        header = Header(number, block_hash, parent, number, self.base_fee_wei)
+        self.blocks.append(_Block(header, mined, self.base_fee_wei))

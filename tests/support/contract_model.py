@@ -1,0 +1,208 @@
+"""The contracts' rules in plain Python: who has what after each call, and in which words a call is refused.
+
+It knows nothing of chains. The state is data that can be copied, so that a re-organisation is going back to a
+copy. Tokens are moved without allowances: everybody has allowed everything in the tests that use it.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+from msgspec import Struct, field
+
+from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapOrder
+from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
+
+CLOSED = 1
+
+
+class Refusal(Exception):
+    """A call changes nothing; the text is what the contract says, without a custom error's arguments."""
+
+
+class State(Struct):
+    """Everything that the contracts keep.
+
+    Attributes:
+        balances: (token, owner) -> raw units.
+        remaining: order hash -> as Rfq keeps it.
+        filled: order hash -> units of the fixed side; slices: order hash -> (done, time of the last).
+        nonces: those used up; order_of_nonce: nonce -> hash of the order that began with it.
+        owed: (account, token) -> raw units in the vault.
+    """
+
+    balances: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    remaining: dict[bytes, int] = field(default_factory=dict)
+    filled: dict[bytes, int] = field(default_factory=dict)
+    slices: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    nonces: set[int] = field(default_factory=set)
+    order_of_nonce: dict[int, bytes] = field(default_factory=dict)
+    owed: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+
+    def of(self, token: bytes, owner: bytes) -> int:
+        return self.balances.get((token, owner), 0)
+
+    def move(self, token: bytes, giver: bytes, receiver: bytes, amount: int, word: str) -> None:
+        if self.of(token, giver) < amount:
+            raise Refusal(word)
+        self.balances[token, giver] = self.of(token, giver) - amount
+        self.balances[token, receiver] = self.of(token, receiver) + amount
+
+
+class Trade(Struct, frozen=True):
+    """How an agent trades a part: it is given `src_given`, and delivers."""
+
+    src_given: int
+    delivered: int
+
+
+class Model:
+    """The contracts, at work on a state.
+
+    Args:
+        vault, agent: addresses of the fee vault and of the agent that trades for Delta.
+    """
+
+    def __init__(self, vault: bytes, agent: bytes, protocol: bytes) -> None:
+        self.state = State()
+        self._vault = vault
+        self._agent = agent
+        self._protocol = protocol
+
+    def attempt(self, rule: Any, *arguments: Any) -> str | None:
+        """Apply a rule; returns the refusal, after which the state is as before."""
+        before = deepcopy(self.state)
+        try:
+            rule(*arguments)
+        except Refusal as refusal:
+            self.state = before
+            return str(refusal)
+        return None
+
+    # --- Rfq ------------------------------------------------------------------------------------------
+
+    def fill(
+        self, order: RfqOrder, order_hash: bytes, taker: bytes, now_s: int, taker_fill: int | None
+    ) -> None:
+        """Fill a part of an order, or all of it: None."""
+        state = self.state
+        if order.expiry and now_s > order.expiry:
+            raise Refusal("Order expired")
+        if any(order.taker) and order.taker != taker:
+            raise Refusal("Access denied")
+        kept = state.remaining.get(order_hash, 0)
+        if kept == CLOSED or (kept and taker_fill is None):
+            raise Refusal("Order already filled or expired")
+        left = kept - 1 if kept else order.maker_amount
+        taker_fill = order.taker_amount if taker_fill is None else taker_fill
+        if not 0 < taker_fill <= order.taker_amount:
+            raise Refusal("Invalid Taker amount")
+        maker_fill = taker_fill * order.maker_amount // order.taker_amount
+        if maker_fill == 0:
+            raise Refusal("Maker token fill amount cannot be 0")
+        if maker_fill > left:
+            raise Refusal("Invalid amount")
+        state.remaining[order_hash] = left - maker_fill + 1
+        state.move(order.taker_asset, taker, order.maker, taker_fill, "TRANSFER_FROM_FAILED")
+        state.move(order.maker_asset, order.maker, taker, maker_fill, "TRANSFER_FROM_FAILED")
+
+    def cancel(self, order: RfqOrder, order_hash: bytes, sender: bytes) -> None:
+        """Close an order of the sender's; another's stays as it is."""
+        if sender == order.maker:
+            self.state.remaining[order_hash] = CLOSED
+
+    # --- Delta ----------------------------------------------------------------------------------------
+
+    def settle(self, order: DeltaOrder, order_hash: bytes, amount: int, trade: Trade, now_s: int) -> None:
+        """Settle a part of a swap or limit order."""
+        is_purchase = order.kind == KIND_BUY
+        whole = order.dest_amount if is_purchase else order.src_amount
+        before = self.state.filled.get(order_hash, 0)
+        if amount == 0:
+            raise Refusal("InvalidAmount")
+        if amount > whole - before:
+            raise Refusal("Overfilled")
+        self.state.filled[order_hash] = before + amount
+        if is_purchase:
+            src, dest = order.src_amount * amount // whole, amount
+            expected = order.expected_amount * amount // whole
+        else:
+            src, dest = amount, -(-order.dest_amount * amount // whole)
+            expected = -(-order.expected_amount * amount // whole)
+        self._part(
+            order, order_hash, trade, now_s, src, dest, expected,
+            is_purchase=is_purchase, is_closed=before + amount == whole,
+        )  # fmt: skip
+
+    def settle_slice(self, order: TwapOrder, order_hash: bytes, trade: Trade, now_s: int) -> None:
+        """Settle the next slice of a scheduled sale."""
+        done, last_s = self.state.slices.get(order_hash, (0, 0))
+        if done == order.num_slices:
+            raise Refusal("Overfilled")
+        if done and now_s < last_s + order.interval:
+            raise Refusal("TooEarly")
+        self.state.slices[order_hash] = (done + 1, now_s)
+        each = order.total_src_amount // order.num_slices
+        src, dest = each, order.dest_amount_per_slice
+        is_last = done + 1 == order.num_slices
+        if is_last:
+            src = order.total_src_amount - each * done
+            dest = -(-order.dest_amount_per_slice * src // each)
+        self._part(order, order_hash, trade, now_s, src, dest, 0, is_purchase=False, is_closed=is_last)
+
+    def invalidate(self, nonce: int) -> None:
+        """Give up a nonce of the owner's."""
+        self.state.nonces.add(nonce)
+
+    def _part(
+        self,
+        order: DeltaOrder | TwapOrder,
+        order_hash: bytes,
+        trade: Trade,
+        now_s: int,
+        src: int,
+        dest: int,
+        expected: int,
+        *,
+        is_purchase: bool,
+        is_closed: bool,
+    ) -> None:
+        state = self.state
+        if now_s > order.deadline:
+            raise Refusal("OrderExpired")
+        self._take_nonce(order.nonce, order_hash, is_closed=is_closed)
+        if is_purchase and trade.src_given > src:
+            raise Refusal("AboveMaximum")
+        given = trade.src_given if is_purchase else src
+        if state.of(order.src_token, order.owner) < src:
+            raise Refusal("PullFailed")
+        state.move(order.src_token, order.owner, self._agent, given, "PullFailed")
+        state.move(order.dest_token, self._agent, order.owner, trade.delivered, "StepFailed")
+        terms = unpack_partner_and_fee(order.partner_and_fee)
+        if is_purchase:
+            if trade.delivered < dest:
+                raise Refusal("BelowMinimum")
+            cut, token = of_purchase(given, expected, src, terms), order.src_token
+            if cut is None:
+                raise Refusal("AboveMaximum")
+        else:
+            cut, token = of_sale(trade.delivered, expected, dest, terms), order.dest_token
+            if trade.delivered - cut.total < dest:
+                raise Refusal("BelowMinimum")
+        state.move(token, order.owner, self._vault, cut.total, "PullFailed")
+        self._credit(cut, token, terms.partner if any(terms.partner) else self._protocol)
+
+    def _take_nonce(self, nonce: int, order_hash: bytes, *, is_closed: bool) -> None:
+        state = self.state
+        if nonce in state.nonces or state.order_of_nonce.get(nonce, order_hash) != order_hash:
+            raise Refusal("NonceUsed")
+        if is_closed:
+            state.nonces.add(nonce)
+        else:
+            state.order_of_nonce[nonce] = order_hash
+
+    def _credit(self, cut: Cut, token: bytes, partner: bytes) -> None:
+        for account, amount in ((partner, cut.fee), (partner, cut.share), (self._protocol, cut.share)):
+            if amount:
+                self.state.owed[account, token] = self.state.owed.get((account, token), 0) + amount

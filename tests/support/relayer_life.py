@@ -1,0 +1,184 @@
+"""The life of a relayer on a modelled chain, with its real driver and a real store.
+
+async with a_life(folder) as life:
+    key = await life.submit("E")
+    await life.do(("blocks", 3, 100))
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from cambist.codecs.transactions import ReceivedTransaction
+from cambist.config.settings import parse_settings
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
+from cambist.engine.chain.fee_policy import FeePolicy
+from cambist.engine.chain.port import Call
+from cambist.engine.chain.relay_plan import CANCELLED, FAILED, FINAL, RelayPolicy
+from cambist.engine.chain.relayer import Outcome, Relayer
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.opening import open_store
+from cambist.engine.store.store import Store
+from support.chain_model import CHAIN_ID, GWEI, ChainModel
+
+KEY = SigningKey(b"\x07" * 32)
+TARGET = b"\x0c" * 20
+CAP_WEI = 40 * GWEI
+CONFIRMATIONS = 3
+POLICY = RelayPolicy(FeePolicy(CAP_WEI, 0, 5 * GWEI, 1_250), CONFIRMATIONS, 12_000, 4, GWEI)
+RICH_WEI = 10**18
+END_S = 3_000
+START_MS = 1_700_000_000_000
+
+
+class _Crash(BaseException):
+    """The process is gone."""
+
+
+class Life:
+    """One simulation: the chain, the relayer, and what was wanted."""
+
+    def __init__(self, store: Store, leases: Leases) -> None:
+        self._store = store
+        self._leases = leases
+        self._dies_in = -1
+        self.chain = ChainModel(KEY.address, RICH_WEI, self._step)
+        self.relayer = self._new_relayer()
+        self.wanted: dict[str, tuple[bytes, int | None]] = {}
+
+    @staticmethod
+    def now_ms() -> int:
+        return START_MS + round(trio.current_time() * 1_000)
+
+    def _step(self, what: str) -> None:
+        """The relayer does something: perhaps the last thing."""
+        if self._dies_in >= 0:
+            self._dies_in -= 1
+            if self._dies_in < 0:
+                raise _Crash(what)
+
+    def _new_relayer(self) -> Relayer:
+        allowed = frozenset({(CHAIN_ID, TARGET), (CHAIN_ID, KEY.address)})
+        key = PolicedRelayKey(KEY, TransactionPolicy(allowed, CAP_WEI, 1_000_000))
+        chain: Any = self.chain
+        return Relayer(chain, self._store, key, self._leases, POLICY, self.now_ms)
+
+    async def run(self) -> None:
+        """Run relayers, one after the other."""
+        while True:
+            try:
+                await self.relayer.run()
+            except* _Crash:
+                self.relayer = self._new_relayer()
+
+    async def submit(self, kind: str, within_s: int | None = None) -> str:
+        """Have an effect; returns its key. `R` is reverted, `I` refused by the node."""
+        number = len(self.wanted)
+        name, data = f"{number:03} {kind}", f"{kind} {number}".encode()
+        deadline_s = None if within_s is None else self.now_ms() // 1_000 + within_s
+        self.wanted[name] = data, deadline_s
+        await self.relayer.submit(name, Call(TARGET, data, gas_max=100_000), deadline_s)
+        return name
+
+    async def ended(self, key: str, *, final: bool = True) -> Outcome:
+        """What became of an effect, within a minute."""
+        with trio.fail_after(60):
+            return await self.relayer.wait(key, final=final)
+
+    async def do(self, step: tuple[Any, ...]) -> None:
+        """Take one step of a simulation."""
+        match step:
+            case ("submit", kinds, within_s):
+                for kind in kinds:
+                    await self.submit(kind, within_s)
+            case ("blocks", count, at_most):
+                for _ in range(count):
+                    await trio.sleep(1)
+                    self.chain.mine(at_most)
+            case ("drop", which):
+                self.chain.drop(which)
+            case ("fee", gwei):
+                self.chain.base_fee_wei = gwei * GWEI
+            case ("reorganise", depth, keep):
+                self.chain.reorganise(depth, keep=keep)
+            case ("foreign",):
+                self.chain.foreign()
+            case ("away", seconds):
+                self.chain.is_away = True
+                await trio.sleep(seconds)
+                self.chain.is_away = False
+            case ("poor", wei, seconds):
+                self.chain.balance_wei = wei
+                await trio.sleep(seconds)
+                self.chain.balance_wei = RICH_WEI
+            case ("crash", after):
+                self._dies_in = after
+
+    async def end_well(self) -> dict[str, Outcome]:
+        """The trouble ends; everything comes to its end."""
+        self.chain.base_fee_wei = GWEI
+        self._dies_in = -1
+        ended: dict[str, Outcome | None] = {}
+        for _ in range(END_S):
+            await trio.sleep(1)
+            self.chain.mine()
+            ended = {name: await self.relayer.outcome(name) for name in self.wanted}
+            if all(outcome is not None and outcome.is_final for outcome in ended.values()):
+                return {name: outcome for name, outcome in ended.items() if outcome is not None}
+        raise AssertionError(f"not ended: {ended}, {self.relayer.statistics()}")
+
+
+def check_always(life: Life) -> None:
+    """What holds at every moment."""
+    data = [tx.transaction.data for tx in life.chain.mined if tx is not None and tx.transaction.data]
+    assert len(data) == len(set(data)), "mined twice"
+    for received in life.chain.handed_in:
+        tx = received.transaction
+        assert tx.fee_max_wei <= CAP_WEI
+        assert received.sender == KEY.address
+        if tx.data:
+            assert (tx.to, tx.value_wei, tx.gas) == (TARGET, 0, 100_000)
+        else:
+            assert (tx.to, tx.value_wei, tx.gas) == (KEY.address, 0, 21_000)
+
+
+def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
+    """What holds once everything has ended."""
+    mined: dict[bytes, ReceivedTransaction] = {
+        tx.transaction.data: tx for tx in life.chain.mined if tx is not None
+    }
+    for name, (data, deadline_s) in life.wanted.items():
+        outcome = ended[name]
+        is_mined = data in mined
+        if data.startswith(b"I"):
+            allowed = {FAILED, CANCELLED} if deadline_s is not None else {FAILED}
+            assert outcome.state in allowed
+            assert not is_mined
+        elif is_mined:
+            assert outcome.state == (FAILED if data.startswith(b"R") else FINAL)
+            assert outcome.tx_hash == mined[data].tx_hash
+            assert outcome.reason == ("the model says no" if data.startswith(b"R") else "")
+        else:
+            assert outcome.state == CANCELLED
+            assert deadline_s is not None, "lost"
+    assert not life.chain.pool, "something waits that nobody wants"
+    standing = life.relayer.statistics()
+    assert (standing.pending, standing.waiting, standing.starved) == (0, 0, False)
+
+
+@asynccontextmanager
+async def a_life(folder: Path) -> AsyncIterator[Life]:
+    """A life with a store in a folder, running."""
+    settings = parse_settings('[store]\nurl = "sqlite:relayer.sqlite3"', {}, folder)
+    async with open_store(settings, {}, folder, Life.now_ms, in_process=True) as store:
+        leases = Leases(store, "the simulation", life_s=10, now_ms=Life.now_ms)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(leases.run)
+            life = Life(store, leases)
+            nursery.start_soon(life.run)
+            yield life
+            nursery.cancel_scope.cancel()

@@ -1,0 +1,263 @@
+"""Delta settlements in sentences, on a market that is stocked.
+
+    market = await a_market(world)
+    settled = await market.settle(order, market.fill_step(quote))
+    assert await market.refused_settlement(order, market.agent_step(...)) == "BelowMinimum(...)"
+
+A refused settlement is asserted to have changed nothing: no balance, nonce, fill or deposit of anyone's.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from cambist.codecs import calldata, delta_calldata
+from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
+from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, decode_event
+from cambist.codecs.delta_calldata import Execution, Step
+from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.config.errors import Reverted
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.deploy import create
+from cambist.engine.chain.port import Call, Receipt
+from support.world import HOUR_S, NOBODY, ONE, USDC, World
+
+AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+DELIVER = selector("deliver(address,address,uint256)")
+REFUSE = selector("refuse()")
+WASTE = selector("waste()")
+OWED = selector("owed(address,address)")
+CLAIM = selector("claim(address[],address)")
+STEP_GAS = 200_000
+SETTLEMENT_GAS = 3_000_000
+Event = TypeVar("Event", bound=ContractEvent)
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A settlement that went through."""
+
+    receipt: Receipt
+    event: OrderSettled
+    fees: tuple[FeeAccrued, ...]
+
+
+class Market(msgspec.Struct, frozen=True):
+    """A world in which everybody has what they trade, and has allowed what they must.
+
+    Attributes:
+        agent: a solver's own contract, with a stock of each token.
+    """
+
+    world: World
+    agent: bytes
+
+    # --- Settlements ----------------------------------------------------------------------------------
+
+    def settlement(
+        self,
+        order: AnyOrder,
+        *steps: Step,
+        amount: int | None = None,
+        signature: bytes | None = None,
+        src_given: int = 0,
+        leftovers: Sequence[bytes] = (),
+    ) -> bytes:
+        """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
+        signed = self.world.delta_signed(order) if signature is None else signature
+        execution = Execution(src_given, steps, tuple(leftovers))
+        if isinstance(order, TwapOrder):
+            return delta_calldata.settle_twap(order, signed, execution)
+        if isinstance(order, TwapBuyOrder):
+            return delta_calldata.settle_twap_buy(order, signed, execution)
+        if amount is None:
+            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        return delta_calldata.settle(order, signed, amount, execution)
+
+    async def settle(self, order: AnyOrder, *steps: Step, at_s: int | None = None, **how: Any) -> Settled:
+        """By the relayer, in a block of that time; Reverted with the reason where it is refused."""
+        data = self.settlement(order, *steps, **how)
+        if at_s is not None:
+            await self.world.chain.set_time(at_s)
+        receipt = await self.world.send(self.world.relayer, self.world.at.delta, data, gas=SETTLEMENT_GAS)
+        assert at_s is None or await self.world.now_s() == at_s
+        (settled,) = events(receipt, OrderSettled)
+        return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
+
+    async def refused_settlement(
+        self, order: AnyOrder, *steps: Step, key: SigningKey | None = None, **how: Any
+    ) -> str:
+        """Why: simulated, then mined; nothing of anyone's changes."""
+        sender = key or self.world.relayer
+        before = await self.state(order, sender)
+        data = self.settlement(order, *steps, **how)
+        reason = await self.world.refused(sender, self.world.at.delta, data)
+        assert await self.state(order, sender) == before
+        return reason
+
+    async def refused_at(self, at_s: int, order: AnyOrder, *steps: Step, **how: Any) -> str:
+        """Why, in a block of that time; nothing of anyone's changes."""
+        world = self.world
+        before = await self.state(order, world.relayer)
+        data = self.settlement(order, *steps, **how)
+        await world.chain.set_time(at_s)
+        receipt = await world.forced(world.relayer, world.at.delta, data)
+        assert not receipt.succeeded
+        assert await world.now_s() == at_s
+        assert await self.state(order, world.relayer) == before
+        with pytest.raises(Reverted) as refusal:
+            await world.chain.call(Call(world.at.delta, data, world.relayer.address))
+        return refusal.value.reason
+
+    async def state(self, order: AnyOrder, sender: SigningKey) -> dict[str, bytes | int]:
+        """All that a settlement of an order may change, but for what its sender pays for gas."""
+        world, at = self.world, self.world.at
+        order_hash = world.delta_hash(order)
+        people = (world.user, world.maker, world.partner, world.stranger, world.relayer)
+        holders = {
+            *(person.address for person in people),
+            *(order.owner, order.beneficiary, self.agent, world.protocol),
+            *(at.delta, at.executor, at.fee_vault, at.rfq),
+        }
+        calls = {
+            f"{token.hex()} of {holder.hex()}": Call(token, calldata.balance_of(holder))
+            for token in (world.weth, world.usdc, world.dai)
+            for holder in holders
+        }
+        calls |= {
+            name: Call(at.delta, question)
+            for name, question in {
+                "filled": delta_calldata.filled(order_hash),
+                "slices": delta_calldata.slices(order_hash),
+                "nonce": delta_calldata.is_nonce_used(order.owner, order.nonce),
+                "order of nonce": delta_calldata.order_of_nonce(order.owner, order.nonce),
+                "deposit": delta_calldata.deposits(order_hash, order.owner),
+            }.items()
+        }
+        state: dict[str, bytes | int] = {}
+        for name, answer in zip(calls, await world.chain.call_many(list(calls.values())), strict=True):
+            assert isinstance(answer, bytes), answer
+            state[name] = answer
+        for holder in holders - {sender.address, NOBODY}:  # who pays for gas, and whom it is paid to
+            state[f"native of {holder.hex()}"] = await world.chain.balance(holder)
+        return state
+
+    # --- Orders ---------------------------------------------------------------------------------------
+
+    async def a_purchase(self, **changed: Any) -> DeltaOrder:
+        """The user buys 2,500 USDC for 1.1 WETH at most, 1 expected."""
+        wanted = {
+            "kind": KIND_BUY,
+            "src_amount": 11 * ONE // 10,
+            "dest_amount": 2_500 * USDC,
+            "expected_amount": ONE,
+        }
+        return await self.world.a_delta_order(**wanted | changed)
+
+    async def a_twap(self, **changed: Any) -> TwapOrder:
+        """The user sells one WETH and a bit in three slices, a minute apart, for 2,400 USDC a whole one."""
+        world = self.world
+        order = TwapOrder(
+            owner=world.user.address,
+            beneficiary=world.user.address,
+            src_token=world.weth,
+            dest_token=world.usdc,
+            nonce=secrets.randbits(64),
+            partner_and_fee=0,
+            deadline=await world.now_s() + HOUR_S,
+            interval=60,
+            num_slices=3,
+            dest_amount_per_slice=800 * USDC,
+            total_src_amount=ONE,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    async def a_twap_purchase(self, **changed: Any) -> TwapBuyOrder:
+        """The user buys 2,500 USDC in three slices, a minute apart, for 1.1 WETH at most."""
+        world = self.world
+        order = TwapBuyOrder(
+            owner=world.user.address,
+            beneficiary=world.user.address,
+            src_token=world.weth,
+            dest_token=world.usdc,
+            nonce=secrets.randbits(64),
+            partner_and_fee=0,
+            deadline=await world.now_s() + HOUR_S,
+            interval=60,
+            num_slices=3,
+            total_dest_amount=2_500 * USDC,
+            max_src_amount=11 * ONE // 10,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        return msgspec.structs.replace(order, **changed)
+
+    # --- Steps ----------------------------------------------------------------------------------------
+
+    def fill_step(self, *quotes: RfqOrder, **amounts: int) -> Step:
+        """As the world's."""
+        return self.world.fill_step(*quotes, **amounts)
+
+    def to_agent(self, amount: int, token: bytes | None = None) -> Step:
+        """The executor sends the agent tokens: WETH unless it is said otherwise."""
+        return Step(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
+
+    def from_agent(self, amount: int, token: bytes | None = None) -> Step:
+        """The agent delivers tokens to the executor: USDC unless it is said otherwise."""
+        words = address_word(token or self.world.usdc) + address_word(self.world.at.executor)
+        return Step(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
+
+    def agent_steps(self, received: int, given: int = ONE) -> tuple[Step, Step]:
+        """WETH to the agent, USDC from it."""
+        return self.to_agent(given), self.from_agent(received)
+
+    # --- What is kept ---------------------------------------------------------------------------------
+
+    async def filled(self, order: AnyOrder) -> int:
+        """Of an order, in units of the fixed side."""
+        return await self.world.ask(self.world.at.delta, delta_calldata.filled(self.world.delta_hash(order)))
+
+    async def is_nonce_used(self, order: AnyOrder) -> bool:
+        """Used up, or given up."""
+        question = delta_calldata.is_nonce_used(order.owner, order.nonce)
+        return bool(await self.world.ask(self.world.at.delta, question))
+
+    async def deposited(self, order: AnyOrder) -> int:
+        """What is left of an order's deposit, in wei."""
+        question = delta_calldata.deposits(self.world.delta_hash(order), order.owner)
+        return await self.world.ask(self.world.at.delta, question)
+
+    async def owed(self, account: bytes, token: bytes) -> int:
+        """What the vault keeps for an account."""
+        return await self.world.ask(
+            self.world.at.fee_vault, OWED + address_word(account) + address_word(token)
+        )
+
+
+def claim(tokens: Sequence[bytes], receiver: bytes) -> bytes:
+    """Calldata of a claim at the vault."""
+    return CLAIM + encode(words_tail([address_word(token) for token in tokens]), address_word(receiver))
+
+
+def events(receipt: Receipt, kind: type[Event]) -> list[Event]:
+    """Those of one kind, in order."""
+    decoded = [decode_event(log.topics, log.data) for log in receipt.logs]
+    return [event for event in decoded if isinstance(event, kind)]
+
+
+async def a_market(world: World) -> Market:
+    """The user has WETH, the maker and an agent all three tokens."""
+    agent = await create(world.chain, world.owner, "DevAgent")
+    await world.give(world.user, world.weth, 10 * ONE, world.at.delta)
+    for token, amount in ((world.usdc, 100_000 * USDC), (world.dai, 100_000 * ONE)):
+        await world.give(world.maker, token, amount, world.at.rfq)
+        await world.mint(token, agent, amount)
+    await world.approve(world.maker, world.weth, world.at.rfq)
+    return Market(world, agent)

@@ -1,0 +1,195 @@
+"""Swaps of the Router in sentences, on a venue whose makers are stocked.
+
+venue = await a_venue(world)
+swapped = await venue.sell(venue.swap(venue.hop(venue.quote())))
+assert swapped.event.received == 2_500 * USDC
+assert await venue.refused_sale(venue.swap(...)) == "INSUFFICIENT_OUTPUT"
+
+A refused swap is asserted to have changed nothing: no balance, no allowance used, no fee of anyone's.
+"""
+
+from typing import Any
+
+import msgspec
+
+from cambist.codecs import calldata, router_calldata
+from cambist.codecs.abi import bytes_tail, encode, selector
+from cambist.codecs.calldata import OrderInfo
+from cambist.codecs.contract_events import Swapped, decode_event
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.router_calldata import Hop, Swap
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.port import Call, Receipt
+from support.world import HOUR_S, NOBODY, ONE, USDC, World, person
+
+UNFILLED = "Couldn't swap the requested fill amount"
+
+
+class Done(msgspec.Struct, frozen=True):
+    """A swap that went through."""
+
+    receipt: Receipt
+    event: Swapped
+
+
+class Venue(msgspec.Struct, frozen=True):
+    """A world in which two makers have USDC and DAI and the user has WETH, and each allowed what it must.
+
+    Attributes:
+        rival: the second maker.
+        deadline: of the swaps.
+    """
+
+    world: World
+    rival: SigningKey
+    deadline: int
+
+    # --- Orders ---------------------------------------------------------------------------------------
+
+    def quote(self, **changed: Any) -> RfqOrder:
+        """The maker's firm quote for the user: 2,500 USDC for one WETH."""
+        return self.world.a_firm_quote(**changed)
+
+    def second_quote(self, **changed: Any) -> RfqOrder:
+        """The maker's firm quote for the user: 2,490 DAI for 2,500 USDC."""
+        world = self.world
+        return self.quote(
+            **{
+                "maker_asset": world.dai,
+                "taker_asset": world.usdc,
+                "maker_amount": 2_490 * ONE,
+                "taker_amount": 2_500 * USDC,
+            }
+            | changed
+        )
+
+    def info(self, order: RfqOrder) -> OrderInfo:
+        """Signed by its maker, all of it."""
+        return self.world.info(order, self.rival if order.maker == self.rival.address else None)
+
+    def hop(self, *orders: RfqOrder | OrderInfo, maker_amount: int = 0) -> Hop:
+        """Orders of one pair, in turn."""
+        infos = (order if isinstance(order, OrderInfo) else self.info(order) for order in orders)
+        return Hop(maker_amount, tuple(infos))
+
+    # --- Swaps ----------------------------------------------------------------------------------------
+
+    def swap(self, *hops: Hop, **changed: Any) -> Swap:
+        """The user sells one WETH for 2,400 USDC at least; or whatever is changed."""
+        swap = Swap(
+            src_token=self.world.weth,
+            dest_token=self.world.usdc,
+            src_amount=ONE,
+            dest_amount=2_400 * USDC,
+            expected_amount=0,
+            receiver=NOBODY,
+            deadline=self.deadline,
+            partner_and_fee=0,
+            permit=b"",
+            hops=hops,
+        )
+        return msgspec.structs.replace(swap, **changed)
+
+    def purchase(self, *hops: Hop, **changed: Any) -> Swap:
+        """The user buys 2,500 USDC for 1.1 WETH at most; or whatever is changed."""
+        return self.swap(*hops, **{"src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC} | changed)
+
+    async def sell(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
+        """Exact-in, by the user."""
+        return await self._sent(router_calldata.swap_exact_in(swap), key, value_wei)
+
+    async def buy(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
+        """Exact-out, by the user."""
+        return await self._sent(router_calldata.swap_exact_out(swap), key, value_wei)
+
+    async def refused_sale(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> str:
+        """Why; nothing has moved."""
+        return await self._refused(router_calldata.swap_exact_in(swap), key, value_wei)
+
+    async def refused_purchase(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> str:
+        """Why; nothing has moved."""
+        return await self._refused(router_calldata.swap_exact_out(swap), key, value_wei)
+
+    async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> Done:
+        receipt = await self.world.send(
+            key or self.world.user, self.world.at.router, data, value_wei=value_wei
+        )
+        events = [decode_event(log.topics, log.data) for log in receipt.logs]
+        (event,) = [event for event in events if isinstance(event, Swapped)]
+        await self._nothing_stays()
+        return Done(receipt, event)
+
+    async def _refused(self, data: bytes, key: SigningKey | None, value_wei: int) -> str:
+        before = await self.state()
+        reason = await self.world.refused(
+            key or self.world.user, self.world.at.router, data, value_wei=value_wei
+        )
+        assert await self.state() == before
+        return reason
+
+    async def _nothing_stays(self) -> None:
+        """A swap leaves nothing of the three tokens, nor native ones, with the Router or the executor."""
+        world = self.world
+        left = await world.balances(world.at.router, world.at.executor)
+        assert set(left.values()) == {0}
+        assert await world.chain.balance(world.at.router) == 0
+
+    # --- What is kept ---------------------------------------------------------------------------------
+
+    async def state(self) -> dict[str, bytes | int]:
+        """What everybody has, has allowed the Router, and is owed."""
+        world, at = self.world, self.world.at
+        people = (world.user, world.maker, self.rival, world.partner, world.taker, world.stranger)
+        holders = {*(key.address for key in people), at.router, at.executor, at.fee_vault, world.protocol}
+        calls = {
+            f"{word} {token.hex()} {holder.hex()}": Call(to, data)
+            for token in (world.weth, world.usdc, world.dai)
+            for holder in holders
+            for word, to, data in (
+                ("balance", token, calldata.balance_of(holder)),
+                ("allowance", token, calldata.allowance(holder, at.router)),
+                ("owed", at.fee_vault, router_calldata.owed(holder, token)),
+            )
+        }
+        answers = await world.chain.call_many(list(calls.values()))
+        state: dict[str, bytes | int] = {}
+        for name, answer in zip(calls, answers, strict=True):
+            assert isinstance(answer, bytes), answer
+            state[name] = answer
+        for contract in (at.router, at.executor, world.weth):
+            state[f"native of {contract.hex()}"] = await world.chain.balance(contract)
+        return state
+
+    async def owed(self, account: bytes, token: bytes) -> int:
+        """What the vault keeps for an account."""
+        return await self.world.ask(self.world.at.fee_vault, router_calldata.owed(account, token))
+
+    async def claim(self, token: bytes, key: SigningKey | None = None) -> int:
+        """The partner, or another, has its fees sent to itself; returns how much that was."""
+        owner = key or self.world.partner
+        before = await self.world.balance(token, owner)
+        await self.world.send(owner, self.world.at.fee_vault, router_calldata.claim([token], owner.address))
+        return await self.world.balance(token, owner) - before
+
+
+def step_failed(words: str = UNFILLED, step: int = 0) -> str:
+    """As the executor says it: the reason within is that of a `require`."""
+    inner = selector("Error(string)") + encode(bytes_tail(words.encode()))
+    return f"StepFailed(step {step}, reason 0x{inner.hex()})"
+
+
+def told(name: str, **members: int | bytes) -> str:
+    """A custom error as it is told, with its members: numbers, or addresses."""
+    values = {key: f"0x{got.hex()}" if isinstance(got, bytes) else str(got) for key, got in members.items()}
+    return f"{name}({', '.join(f'{key} {value}' for key, value in values.items())})"
+
+
+async def a_venue(world: World) -> Venue:
+    """Two makers with 100,000 USDC and DAI each, and a user with ten WETH."""
+    rival = person(7)
+    await world.chain.set_balance(rival.address, 1_000 * ONE)
+    for maker in (world.maker, rival):
+        await world.give(maker, world.usdc, 100_000 * USDC, world.at.rfq)
+        await world.give(maker, world.dai, 100_000 * ONE, world.at.rfq)
+    await world.give(world.user, world.weth, 10 * ONE, world.at.router)
+    return Venue(world, rival, await world.now_s() + HOUR_S)
