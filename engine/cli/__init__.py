@@ -12,8 +12,10 @@ import click
 from ...config.errors import CambistError
 from ...config.version import __version__
 from .config_check import config
+from .contracts import contracts
 from .db import db
 from .demo import demo
+from .devnet import devnet
 from .hmac_headers import hmac
 from .keys import keys
 from .maker import maker
@@ -52,10 +54,12 @@ def cli() -> None:
     Setting up?  cambist keys new --out FILE       an encrypted key
                  cambist config check              is my settings file right?
     Running?     cambist db status                 what the store holds; backup, export, vacuum
+    On chain?    cambist devnet                    chains of our own for wallets and scripts
+                 cambist contracts deploy ...      the contracts on a chain of yours
     """
 
 
-for command in (demo, maker, db, typed_data, hmac, keys, config):
+for command in (demo, devnet, maker, contracts, db, typed_data, hmac, keys, config):
     cli.add_command(command)
 
 

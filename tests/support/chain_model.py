@@ -11,7 +11,7 @@ import trio
 from msgspec import Struct
 
 from cambist.codecs.transactions import ReceivedTransaction, decode_transaction
-from cambist.config.errors import NodeUnavailable, RefusalKind, Reverted, TransactionRefused
+from cambist.config.errors import ChainError, NodeUnavailable, RefusalKind, Reverted, TransactionRefused
 from cambist.engine.chain.port import At, Call, Fees, Header, Receipt
 
 CHAIN_ID = 31_337
@@ -34,6 +34,9 @@ class ChainModel:
     Attributes:
         asked: how often it was asked anything.
         is_away: nobody answers.
+        is_hostile: nothing with data is taken, be it known or not.
+        is_mute: no call is answered.
+        held: what is asked, if it is this, waits for the event.
         handed_in: every raw transaction that ever came.
     """
 
@@ -46,7 +49,8 @@ class ChainModel:
         self.asked = 0
         self.balance_wei = balance_wei
         self.base_fee_wei = GWEI
-        self.is_away = False
+        self.is_away = self.is_hostile = self.is_mute = False
+        self.held: tuple[str, trio.Event] | None = None
         self.handed_in: list[ReceivedTransaction] = []
         self.pool: dict[int, tuple[bytes, ReceivedTransaction]] = {}
         self.blocks: list[_Block] = []
@@ -75,6 +79,7 @@ class ChainModel:
 
     async def fees(self) -> Fees:
         self._asked("fees")
+        await self._hold("fees")
         return Fees(self.base_fee_wei, GWEI // 10)
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
@@ -91,6 +96,8 @@ class ChainModel:
 
     async def call(self, call: Call, at: At = None) -> bytes:
         self._asked("call")
+        if self.is_mute:
+            raise ChainError("the model has no such state")
         if call.data.startswith(b"R"):
             raise Reverted("the model says no")
         return b""
@@ -100,6 +107,7 @@ class ChainModel:
         received = decode_transaction(raw)
         self.handed_in.append(received)
         self._take(received)
+        await self._hold("send")
         self._step("sent")
         return received.tx_hash
 
@@ -114,10 +122,16 @@ class ChainModel:
         if self.is_away:
             raise NodeUnavailable("the model is away")
 
+    async def _hold(self, what: str) -> None:
+        if self.held is not None and self.held[0] == what:
+            await self.held[1].wait()
+
     def _take(self, received: ReceivedTransaction) -> None:
         """As a node's mempool decides."""
         tx = received.transaction
         there = self.pool.get(tx.nonce)
+        if self.is_hostile and tx.data:
+            raise TransactionRefused(RefusalKind.INVALID, "the model takes none of these now")
         if there is not None and there[0] == received.tx_hash:
             return
         if tx.nonce < self.next_nonce:

@@ -18,11 +18,15 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import Call
-from cambist.engine.chain.relay_plan import CANCELLED, FAILED, FINAL, RelayPolicy
+from cambist.engine.chain.relay_plan import RelayPolicy
 from cambist.engine.chain.relayer import Outcome, Relayer
-from cambist.engine.store.leases import Leases
+from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.opening import open_store
+from cambist.engine.store.queries import Query
+from cambist.engine.store.rows import ChainTx, IntentState
 from cambist.engine.store.store import Store
+from cambist.engine.store.tables import CHAIN_TX
+from cambist.engine.store.units import row_of
 from support.chain_model import CHAIN_ID, GWEI, ChainModel
 
 KEY = SigningKey(b"\x07" * 32)
@@ -43,9 +47,10 @@ class Life:
     """One simulation: the chain, the relayer, and what was wanted."""
 
     def __init__(self, store: Store, leases: Leases) -> None:
-        self._store = store
+        self.store = store
         self._leases = leases
         self._dies_in = -1
+        self.was_hostile = False
         self.chain = ChainModel(KEY.address, RICH_WEI, self._step)
         self.relayer = self._new_relayer()
         self.wanted: dict[str, tuple[bytes, int | None]] = {}
@@ -65,7 +70,7 @@ class Life:
         allowed = frozenset({(CHAIN_ID, TARGET), (CHAIN_ID, KEY.address)})
         key = PolicedRelayKey(KEY, TransactionPolicy(allowed, CAP_WEI, 1_000_000))
         chain: Any = self.chain
-        return Relayer(chain, self._store, key, self._leases, POLICY, self.now_ms)
+        return Relayer(chain, self.store, key, self._leases, POLICY, self.now_ms)
 
     async def run(self) -> None:
         """Run relayers, one after the other."""
@@ -74,6 +79,22 @@ class Life:
                 await self.relayer.run()
             except* _Crash:
                 self.relayer = self._new_relayer()
+
+    async def kept(self) -> list[ChainTx]:
+        """Every transaction that was ever signed, in order."""
+        columns = ", ".join(CHAIN_TX.columns)
+        (rows,) = await self.store.read(
+            Query(f"SELECT {columns} FROM chain_tx ORDER BY nonce, created_ms", ())
+        )
+        return [row_of(CHAIN_TX, row) for row in rows]
+
+    async def lose_shard(self) -> None:
+        """Another engine has it from now on, until `give_back`."""
+        await self.store.lease("another", SHARDS, self.now_ms() + 60_000, 3_600_000)
+
+    async def give_back(self) -> None:
+        """The other engine ends."""
+        await self.store.release("another")
 
     async def submit(self, kind: str, within_s: int | None = None) -> str:
         """Have an effect; returns its key. `R` is reverted, `I` refused by the node."""
@@ -117,6 +138,14 @@ class Life:
                 self.chain.balance_wei = RICH_WEI
             case ("crash", after):
                 self._dies_in = after
+            case ("hostile", seconds):
+                self.chain.is_hostile = self.was_hostile = True
+                await trio.sleep(seconds)
+                self.chain.is_hostile = False
+            case ("lose", seconds):
+                await self.lose_shard()
+                await trio.sleep(seconds)
+                await self.give_back()
 
     async def end_well(self) -> dict[str, Outcome]:
         """The trouble ends; everything comes to its end."""
@@ -155,15 +184,18 @@ def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
         outcome = ended[name]
         is_mined = data in mined
         if data.startswith(b"I"):
-            allowed = {FAILED, CANCELLED} if deadline_s is not None else {FAILED}
-            assert outcome.state in allowed
+            assert outcome.state == IntentState.FAILED or deadline_s is not None
+            assert outcome.state in (IntentState.FAILED, IntentState.CANCELLED)
             assert not is_mined
         elif is_mined:
-            assert outcome.state == (FAILED if data.startswith(b"R") else FINAL)
+            assert outcome.state == (IntentState.FAILED if data.startswith(b"R") else IntentState.FINAL)
             assert outcome.tx_hash == mined[data].tx_hash
             assert outcome.reason == ("the model says no" if data.startswith(b"R") else "")
+        elif outcome.state is IntentState.FAILED:
+            assert life.was_hostile, "lost"
+            assert "takes none of these now" in outcome.reason
         else:
-            assert outcome.state == CANCELLED
+            assert outcome.state == IntentState.CANCELLED
             assert deadline_s is not None, "lost"
     assert not life.chain.pool, "something waits that nobody wants"
     standing = life.relayer.statistics()

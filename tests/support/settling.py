@@ -24,7 +24,7 @@ from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
-from support.world import HOUR_S, NOBODY, ONE, USDC, World
+from support.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 DELIVER = selector("deliver(address,address,uint256)")
@@ -122,9 +122,10 @@ class Market(msgspec.Struct, frozen=True):
             *(order.owner, order.beneficiary, self.agent, world.protocol),
             *(at.delta, at.executor, at.fee_vault, at.rfq),
         }
+        tokens = {world.weth, world.usdc, world.dai, order.src_token, order.dest_token} - {NATIVE}
         calls = {
             f"{token.hex()} of {holder.hex()}": Call(token, calldata.balance_of(holder))
-            for token in (world.weth, world.usdc, world.dai)
+            for token in tokens
             for holder in holders
         }
         calls |= {

@@ -24,15 +24,18 @@ from cambist.engine.store.rows import (
     NEVER_S,
     AuctionRound,
     ChainCursor,
+    ChainIntent,
     ChainTx,
     DeltaFill,
     DeltaOrder,
     DeltaRefund,
     Deposit,
     Effect,
+    IntentState,
     OrderEvent,
     OtcOrder,
     SolverBid,
+    TxStatus,
     amount32,
 )
 from cambist.engine.store.store import Store
@@ -195,11 +198,18 @@ def a_bid(number: int) -> SolverBid:
     return SolverBid(number, "solver", amount32(2_000 * 10**6), None, "won", NOW_MS + 500)
 
 
-def a_transaction(effect: str, *, nonce: int) -> ChainTx:
+def a_transaction(effect: str, *, nonce: int, status: TxStatus = TxStatus.FINAL) -> ChainTx:
     """A signed transaction of Carol's on chain 1, for an effect."""
-    fee, signed = amount32(10**9), "SIGNED"
+    fee = amount32(10**9)
     tx_hash = hash_of(2_000_000 + nonce)
-    return ChainTx(tx_hash, 1, CAROL, nonce, b"raw", fee, effect, None, NOW_MS, 1, signed, NOW_MS, None, None)
+    return ChainTx(tx_hash, 1, CAROL, nonce, b"raw", fee, effect, None, NOW_MS, 1, status, NOW_MS, None, None)
+
+
+def a_relay_intent(key: str, *, state: IntentState = IntentState.FINAL) -> ChainIntent:
+    """What Carol was to get mined on chain 1."""
+    return ChainIntent(
+        key, 1, CAROL, BOB, b"", amount32(0), 50_000, NEVER_S, NOW_MS, 1, state, "", None, None, None, NOW_MS
+    )
 
 
 # --- What is done with them ------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Venue(msgspec.Struct, frozen=True):
-    """A world in which two makers have USDC and DAI and the user has WETH, and each allowed what it must.
+    """A world in which a maker has USDC and the user has WETH, and each allowed what it must.
 
     Attributes:
         rival: the second maker.
@@ -137,27 +137,22 @@ class Venue(msgspec.Struct, frozen=True):
     # --- What is kept ---------------------------------------------------------------------------------
 
     async def state(self) -> dict[str, bytes | int]:
-        """What everybody has, has allowed the Router, and is owed."""
+        """What everybody has, and what the user has allowed the Router."""
         world, at = self.world, self.world.at
-        people = (world.user, world.maker, self.rival, world.partner, world.taker, world.stranger)
-        holders = {*(key.address for key in people), at.router, at.executor, at.fee_vault, world.protocol}
+        people = (world.user, world.maker, self.rival, world.taker, world.stranger)
+        holders = {*(key.address for key in people), at.router, at.executor, at.fee_vault}
         calls = {
-            f"{word} {token.hex()} {holder.hex()}": Call(to, data)
+            f"balance {token.hex()} {holder.hex()}": Call(token, calldata.balance_of(holder))
             for token in (world.weth, world.usdc, world.dai)
             for holder in holders
-            for word, to, data in (
-                ("balance", token, calldata.balance_of(holder)),
-                ("allowance", token, calldata.allowance(holder, at.router)),
-                ("owed", at.fee_vault, router_calldata.owed(holder, token)),
-            )
         }
+        calls["allowance"] = Call(world.weth, calldata.allowance(world.user.address, at.router))
         answers = await world.chain.call_many(list(calls.values()))
         state: dict[str, bytes | int] = {}
         for name, answer in zip(calls, answers, strict=True):
             assert isinstance(answer, bytes), answer
             state[name] = answer
-        for contract in (at.router, at.executor, world.weth):
-            state[f"native of {contract.hex()}"] = await world.chain.balance(contract)
+        state["native of the Router"] = await world.chain.balance(at.router)
         return state
 
     async def owed(self, account: bytes, token: bytes) -> int:
@@ -185,11 +180,17 @@ def told(name: str, **members: int | bytes) -> str:
 
 
 async def a_venue(world: World) -> Venue:
-    """Two makers with 100,000 USDC and DAI each, and a user with ten WETH."""
-    rival = person(7)
-    await world.chain.set_balance(rival.address, 1_000 * ONE)
-    for maker in (world.maker, rival):
-        await world.give(maker, world.usdc, 100_000 * USDC, world.at.rfq)
-        await world.give(maker, world.dai, 100_000 * ONE, world.at.rfq)
+    """The maker has 100,000 USDC, the user ten WETH; the rival has nothing yet."""
+    await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
     await world.give(world.user, world.weth, 10 * ONE, world.at.router)
-    return Venue(world, rival, await world.now_s() + HOUR_S)
+    return Venue(world, person(7), await world.now_s() + HOUR_S)
+
+
+async def a_wide_venue(world: World) -> Venue:
+    """The rival has 100,000 USDC too, and both makers as many DAI."""
+    venue = await a_venue(world)
+    await world.chain.set_balance(venue.rival.address, ONE)
+    await world.give(venue.rival, world.usdc, 100_000 * USDC, world.at.rfq)
+    for maker in (world.maker, venue.rival):
+        await world.give(maker, world.dai, 100_000 * ONE, world.at.rfq)
+    return venue

@@ -1,0 +1,184 @@
+"""`cambist devnet`: chains of our own for wallets, scripts and the other commands."""
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+import trio
+from rich.console import Console
+
+from ...config import limits
+from ...config.chains import DEVNET_CHAINS, Chain
+from ...config.secret import read_secret
+from ...config.settings import read_settings
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
+from ...crypto.secp256k1 import SigningKey
+from ..chain.address_book import ChainEntry
+from ..devnet.furnish import ROLES
+from ..devnet.serve import ANVIL, RunningChain, Wanted, serve_devnet
+from ..telemetry.logs import configure_logs
+
+
+class _Account(msgspec.Struct, rename="camel", omit_defaults=True):
+    """`key` only where it is public."""
+
+    address: str
+    role: str
+    key: str | None = None
+
+
+class _Chain(msgspec.Struct, rename="camel"):
+    chain_id: int
+    engine: str
+    http: str
+    ws: str
+    contracts: ChainEntry
+
+
+class _Started(msgspec.Struct, rename="camel"):
+    """What `--json` prints."""
+
+    chains: list[_Chain]
+    accounts: list[_Account]
+    contracts_file: str
+
+
+@click.command(short_help="Chains of our own behind JSON-RPC, with everything deployed.")
+@click.option(
+    "--chain",
+    "chain_ids",
+    type=click.Choice([str(chain_id) for chain_id in DEVNET_CHAINS]),
+    multiple=True,
+    help="Only this chain; may be given for each.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_534),
+    default=8_545,
+    show_default=True,
+    help="Of the first chain; the next has the next. 0 lets the system choose.",
+)
+@click.option("--mnemonic", help="Other accounts: env:NAME or file:PATH of a mnemonic, which is not shown.")
+@click.option(
+    "--block-time",
+    type=click.FloatRange(0.01, 3_600),
+    help="Seconds between two blocks, instead of a block for each transaction.",
+)
+@click.option("--anvil", is_flag=True, help="Run anvils in place of the embedded EVM.")
+@click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    help="The settings file (TOML): state_dir, and names of signing domains.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print addresses and accounts as one line of JSON.")
+def devnet(
+    chain_ids: tuple[str, ...],
+    host: str,
+    port: int,
+    mnemonic: str | None,
+    block_time: float | None,
+    path: Path | None,
+    *,
+    anvil: bool,
+    as_json: bool,
+) -> None:
+    """Run chains 31337 and 31338 until SIGTERM or SIGINT, for ethers, viem, cast and wallets.
+
+    Contracts, tokens and accounts with funds are there from the start, at the same addresses every time; they
+    are in contracts.json of the state directory too. Nothing is kept.
+    """
+    settings = read_settings(path, os.environ, reveal=False)
+    words = read_secret(mnemonic, os.environ, "--mnemonic").reveal() if mnemonic else DEV_MNEMONIC
+    keys = account_keys(words, limits.DEVNET_ACCOUNTS, mnemonic or "mnemonic")
+    configure_logs("warning")
+    wanted = Wanted(
+        chains={
+            chain_id: settings.chains.get(chain_id, Chain(name=f"Devnet {chain_id}"))
+            for chain_id in map(int, chain_ids or DEVNET_CHAINS)
+        },
+        host=host,
+        port=port,
+        keys=tuple(keys),
+        mnemonic=words,
+        block_time_s=block_time or 0,
+        anvil=anvil,
+        state_dir=Path(settings.state_dir).expanduser(),
+    )
+    if not _is_loopback(host):
+        click.echo(f"warning: {host} is not loopback: whoever reaches it controls these chains", err=True)
+
+    def show(running: Sequence[RunningChain], file: Path) -> None:
+        started = _started(running, keys, file, is_public=mnemonic is None)
+        if as_json:
+            click.echo(msgspec.json.encode(started))
+        else:
+            _show(started)
+
+    trio.run(serve_devnet, wanted, os.environ, show)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _started(
+    running: Sequence[RunningChain], keys: Sequence[SigningKey], file: Path, *, is_public: bool
+) -> _Started:
+    return _Started(
+        [
+            _Chain(one.chain_id, one.engine, one.url, one.url.replace("http", "ws", 1), one.entry)
+            for one in running
+        ],
+        [
+            _Account(
+                to_checksum(key.address),
+                ROLES[number] if number < len(ROLES) else "",
+                to_hex(key.secret32()) if is_public else None,
+            )
+            for number, key in enumerate(keys)
+        ],
+        str(file),
+    )
+
+
+def _show(started: _Started) -> None:
+    console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+    if any(chain.engine == ANVIL for chain in started.chains):
+        console.print("The chains are anvils; everything else is as on the embedded EVM.\n")
+    console.print("accounts: 10,000 ETH, 100 WETH, 100 WBTC, 1,000,000 USDC, DAI and USDT each", style="bold")
+    for account in started.accounts:
+        console.print(f"{account.address}  {account.key or 'key not shown'}  {account.role}")
+    if any(account.key for account in started.accounts):
+        console.print("Everybody knows these keys: for play money only.")
+    console.print("\naddresses, the same on each chain", style="bold")
+    for name, address in _addresses(started.chains[0].contracts):
+        console.print(f"{name:<12} {address}")
+    console.print(f"{'file':<12} {started.contracts_file}\n")
+    for chain in started.chains:
+        console.print(f"chain {chain.chain_id}  {chain.http}  {chain.ws}", style="bold")
+
+
+def _addresses(entry: ChainEntry) -> list[tuple[str, str]]:
+    named = {
+        "Rfq": entry.rfq,
+        "Delta": entry.delta,
+        "Router": entry.router,
+        "RfqExecutor": entry.executor,
+        "FeeVault": entry.fee_vault,
+        "Permit2": entry.permit2,
+        "Multicall": entry.multicall,
+        "USDC vault": entry.vault,
+        **{symbol: token.address for symbol, token in entry.tokens.items()},
+    }
+    return [(name, address) for name, address in named.items() if address]

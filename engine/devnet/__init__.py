@@ -1,0 +1,1 @@
+"""`cambist devnet`: chains of our own behind JSON-RPC, with everything deployed."""

@@ -1,0 +1,157 @@
+"""`cambist devnet` and `cambist contracts` as processes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import trio
+
+from cambist.config.nodes import NodeSettings
+from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.artifacts import known_errors
+from support.anvil import Anvil, anvil_program
+from support.devnet import KEYS, PATIENCE_S, cambist, devnet_process
+
+OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}
+OTHER_WORDS = "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo wrong"
+
+
+def run(folder: Path, *arguments: str, typed: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        cambist(*arguments, folder=folder),
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=os.environ | OWNER_KEY | environ,
+    )
+
+
+def test_both_chains_have_the_same_addresses_and_end_on_a_signal(tmp_path: Path) -> None:
+    with devnet_process(tmp_path) as devnet:
+        first, second = devnet.told["chains"]
+        assert (first["chainId"], second["chainId"]) == (31_337, 31_338)
+        assert first["contracts"] | {"name": ""} == second["contracts"] | {"name": ""}
+        book = json.loads((tmp_path / "contracts.json").read_text())
+        assert book["chains"]["31337"] == first["contracts"]
+        assert set(first["contracts"]) >= {"augustusV6_2", "delta", "augustusRFQ", "executor", "feeClaimer"}
+        assert devnet.told["accounts"][0]["key"] == "0x" + KEYS[0].secret32().hex()
+        assert devnet.end(signal.SIGINT) == 0
+
+
+async def test_blocks_come_by_the_clock(tmp_path: Path) -> None:
+    with devnet_process(tmp_path, "--chain", "31338", "--block-time", "0.05") as devnet:
+        (told,) = devnet.told["chains"]
+        settings = NodeSettings(urls=(told["http"],), ws_urls=(told["ws"],))
+        async with AnvilChain.open(31_338, settings) as chain:
+            head = await chain.block()
+            assert head is not None
+            with trio.fail_after(PATIENCE_S):
+                await chain.wait_head(head.hash)
+
+
+def test_another_mnemonic_is_not_shown(tmp_path: Path) -> None:
+    options = "--chain", "31337", "--mnemonic", "env:WORDS"
+    with devnet_process(tmp_path, *options, environ={"WORDS": OTHER_WORDS}) as devnet:
+        assert "key" not in devnet.told["accounts"][0]
+        assert devnet.told["accounts"][0]["address"] != "0x" + KEYS[0].address.hex()
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run(tmp_path, "devnet", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "cannot listen" in done.stderr
+
+
+@pytest.mark.anvil
+async def test_anvils_stand_at_the_same_addresses(tmp_path: Path) -> None:
+    path = f"{anvil_program().parent}{os.pathsep}{os.environ['PATH']}"
+    with devnet_process(tmp_path, "--chain", "31337", "--anvil", environ={"PATH": path}) as devnet:
+        (told,) = devnet.told["chains"]
+        assert told["engine"] == "anvil"
+        settings = NodeSettings(urls=(told["http"],), ws_urls=(told["ws"],))
+        async with AnvilChain.open(31_337, settings) as chain:
+            rfq = bytes.fromhex(told["contracts"]["augustusRFQ"][2:])
+            assert await chain.code(rfq)
+            assert await chain.balance(KEYS[9].address) == 10_000 * 10**18
+        assert devnet.end() == 0
+    with devnet_process(tmp_path, "--chain", "31337") as devnet:
+        assert devnet.told["chains"][0]["contracts"] == told["contracts"]
+
+
+def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Path) -> None:
+    with devnet_process(tmp_path / "devnet", "--chain", "31337") as devnet:
+        asked = "contracts", "deploy", "--chain", "31337", "--key", "env:OWNER_KEY", "--node", devnet.url()
+        declined = run(tmp_path, *asked, typed="n\n")
+        assert declined.returncode == 1
+        assert declined.stdout.count("to be created") == 4  # Rfq has no owner: it is there
+        assert not (tmp_path / "contracts.json").exists()
+        done = run(tmp_path, *asked, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert "trading     paused" in done.stdout
+        predicted = run(
+            tmp_path, "contracts", "addresses", "--chain", "31337", "--owner", "0x" + KEYS[4].address.hex()
+        ).stdout
+        entry = json.loads((tmp_path / "contracts.json").read_text())["chains"]["31337"]
+        assert {line.split()[1] for line in predicted.splitlines()} == {
+            entry[name] for name in ("augustusV6_2", "delta", "augustusRFQ", "executor", "feeClaimer")
+        }
+        again = run(tmp_path, *asked)
+        assert again.returncode == 0, again.stderr
+        assert "to be created" not in again.stdout
+        usdc = devnet.told["chains"][0]["contracts"]["tokens"]["USDC"]["address"]
+        relayer = "0x" + KEYS[5].address.hex()
+        opened = run(tmp_path, *asked, "--yes", "--open", "--cap", f"{usdc}=2500.5", "--relayer", relayer)
+        assert opened.returncode == 0, opened.stderr
+        assert "2500500000 raw units" in opened.stdout
+        assert "to be set   5 " in opened.stdout
+        assert (
+            "to be set   0 "
+            in run(tmp_path, *asked, "--open", "--cap", f"{usdc}=2500.5", "--relayer", relayer).stdout
+        )
+
+
+@pytest.mark.anvil
+async def test_contracts_are_deployed_to_an_anvil(tmp_path: Path, anvil: Anvil) -> None:
+    settings = anvil.settings
+    async with AnvilChain.open(anvil.chain_id, settings, known_errors()) as chain:
+        await chain.reset()
+    done = run(
+        tmp_path,
+        "contracts",
+        "deploy",
+        "--chain",
+        "31337",
+        "--key",
+        "env:OWNER_KEY",
+        "--node",
+        anvil.url,
+        "--yes",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the code on the chain is the artifacts'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("--chain", "1", "--key", "env:OWNER_KEY"), 2, "--unaudited-on-a-real-chain"),
+        (("--chain", "31337", "--key", "env:OWNER_KEY"), 1, "no node is set"),
+        (("--chain", "31337", "--key", "owner"), 1, "there is no key 'owner'"),
+        (("--chain", "31337", "--key", "env:NOBODY"), 1, "NOBODY"),
+        (("--chain", "31337", "--key", "env:OWNER_KEY", "--cap", "0x12=1"), 2, "an address"),
+        (("--chain", "31337", "--key", "env:OWNER_KEY", "--relayer", "0x12"), 2, "an address"),
+        (("--chain", "5", "--key", "env:OWNER_KEY", "--unaudited-on-a-real-chain"), 1, "chains.5"),
+    ],
+)
+def test_what_cannot_be_deployed_is_said(
+    tmp_path: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    done = run(tmp_path, "contracts", "deploy", *arguments)
+    assert (done.returncode, words in done.stderr) == (status, True), done.stderr

@@ -1,0 +1,296 @@
+"""JSON-RPC 2.0 as the devnet speaks it: envelopes, errors with their codes and words, filters, sockets."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from cambist.codecs.http1 import Http1Limits
+from cambist.codecs.transactions import Transaction, sign_transaction
+from cambist.config import limits
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.devnet.dispatch import answer
+from cambist.engine.devnet.facade import Methods
+from cambist.engine.devnet.moves import Moves
+from cambist.engine.devnet.node import all_methods
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from support.devnet import KEYS, NOW_S, PATIENCE_S, served_chain
+
+ALICE = KEYS[0]
+HASH = "0x" + "11" * 32
+ADDRESS = "0x" + "77" * 20
+PUSH_LOG = bytes.fromhex("60006000a000")  # emits a log without topics
+
+
+@pytest.fixture
+async def methods() -> AsyncIterator[Methods]:
+    chain = EmbeddedChain(31_337, lambda: NOW_S, {key.address: 10**20 for key in KEYS})
+    async with Moves.followed(chain) as moves:
+        yield all_methods(chain, KEYS, moves)
+
+
+async def ask(methods: Methods, method: str, *parameters: Any) -> Any:
+    body = await answer(
+        msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}), methods
+    )
+    return json.loads(body)
+
+
+async def result(methods: Methods, method: str, *parameters: Any) -> Any:
+    told = await ask(methods, method, *parameters)
+    assert "error" not in told, told
+    return told["result"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "call_id"),
+    [
+        (b"", -32700, None),
+        (b"{", -32700, None),
+        (b"\xff", -32700, None),
+        (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
+        (b'{"jsonrpc":"1.0","id":7,"method":"eth_chainId"}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":true,"method":"eth_chainId"}', -32600, None),
+        (b"1", -32600, None),
+        (b"[]", -32600, None),
+        (b'{"jsonrpc":"2.0","id":"a","method":"eth_nothing"}', -32601, "a"),
+        (b'{"jsonrpc":"2.0","id":"a","method":"eth_getBalance","params":{"address":"0x"}}', -32602, "a"),
+    ],
+)
+async def test_what_is_no_call_is_refused(methods: Methods, body: bytes, code: int, call_id: object) -> None:
+    told = json.loads(await answer(body, methods))
+    assert told["error"]["code"] == code
+    assert told["id"] == call_id
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "named"),
+    [
+        ("eth_getBalance", [], "argument 0: address"),
+        ("eth_getBalance", ["0x12"], "address: expected an address"),
+        ("eth_getBalance", [ADDRESS, "newest"], "block: expected latest"),
+        ("eth_getBalance", [ADDRESS, "latest", 1], "too many"),
+        ("eth_call", [{"to": ADDRESS, "value": "12"}], "transaction.value: expected a quantity"),
+        ("eth_call", [{"data": "0x1", "to": ADDRESS}], "transaction.data: expected 0x"),
+        ("eth_call", [{"data": "0x12", "input": "0x13"}], "data and input"),
+        ("eth_call", [{}, "latest", {ADDRESS: {}}], "overrides"),
+        ("eth_getBlockByHash", ["0x1234", False], "hash: expected 32 bytes"),
+        ("eth_getBlockByNumber", ["latest", "yes"], "full: expected `bool`"),
+        ("eth_getLogs", [{"topics": [HASH] * 5}], "at most 4 topics"),
+        ("eth_getLogs", [{"blockHash": HASH, "fromBlock": "0x1"}], "blockHash, or fromBlock"),
+        ("eth_getLogs", [{"fromBlock": "0x5", "toBlock": "0x1"}], "5 is above 1"),
+        ("eth_feeHistory", ["0x1", "latest", [50, 20]], "percentiles"),
+        ("evm_setNextBlockTimestamp", [-1], "seconds: expected a number"),
+        ("anvil_setBalance", [ADDRESS], "argument 1: wei"),
+        ("anvil_reorg", [1, [["0x00", 1]]], "blocks below 1"),
+    ],
+)
+async def test_a_wrong_parameter_is_named(
+    methods: Methods, method: str, parameters: list[object], named: str
+) -> None:
+    error = (await ask(methods, method, *parameters))["error"]
+    assert error["code"] == -32602
+    assert named in error["message"]
+
+
+async def test_batches_and_notifications(methods: Methods) -> None:
+    one = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId"}
+    silent = {"jsonrpc": "2.0", "method": "evm_mine"}
+    told = json.loads(await answer(msgspec.json.encode([one, silent, 5]), methods))
+    assert told[0]["result"] == "0x7a69"
+    assert told[1]["error"]["code"] == -32600
+    assert len(told) == 2
+    assert await answer(msgspec.json.encode(silent), methods) == b""
+    assert await answer(msgspec.json.encode([silent]), methods) == b""
+    assert await result(methods, "eth_blockNumber") == "0x3"
+    many = [one] * (limits.DEVNET_BATCH_CALLS_MAX + 1)
+    assert json.loads(await answer(msgspec.json.encode(many), methods))["error"]["code"] == -32600
+
+
+def a_creation(nonce: int, code: bytes, **changed: Any) -> str:
+    """Creates the contract whose init code this is."""
+    members: dict[str, Any] = {
+        "chain_id": 31_337,
+        "nonce": nonce,
+        "tip_wei": 1,
+        "fee_max_wei": 10**10,
+        "gas": 200_000,
+        "to": b"",
+        "value_wei": 0,
+        "data": code,
+    }
+    return "0x" + sign_transaction(Transaction(**members | changed), ALICE).raw.hex()
+
+
+async def test_refusals_are_in_geths_words(methods: Methods) -> None:
+    raw = a_creation(0, PUSH_LOG)
+    await result(methods, "evm_setAutomine", False)
+    await result(methods, "eth_sendRawTransaction", raw)
+    pending = await result(methods, "eth_getTransactionCount", "0x" + ALICE.address.hex(), "pending")
+    assert pending == "0x1"
+    for sent, words in (
+        (raw, "already known"),
+        (a_creation(0, b""), "replacement transaction underpriced"),
+        (a_creation(1, b"", gas=21_000), "intrinsic gas too low"),
+        (a_creation(1, b"", gas=31_000_000), "exceeds block gas limit"),
+        (a_creation(1, b"", value_wei=10**21), "insufficient funds for gas * price + value"),
+        (a_creation(1, b"", fee_max_wei=1), "max fee per gas less than block base fee"),
+        ("0x02", "invalid transaction"),
+    ):
+        error = (await ask(methods, "eth_sendRawTransaction", sent))["error"]
+        assert (error["code"], error["message"].startswith(words)) == (-32000, True), error
+    await result(methods, "evm_mine")
+    error = (await ask(methods, "eth_sendRawTransaction", a_creation(0, b"")))["error"]
+    assert error["message"].startswith("nonce too low")
+
+
+async def test_reverts_carry_their_data(methods: Methods) -> None:
+    reverting = "0x602a60005260206000fd"  # reverts with the word 42
+    error = (await ask(methods, "eth_call", {"data": reverting}))["error"]
+    assert (error["code"], error["data"]) == (3, "0x" + "2a".rjust(64, "0"))
+    assert error["message"].startswith("execution reverted")
+    halted = (await ask(methods, "eth_call", {"data": "0xfe"}))["error"]
+    assert halted["code"] == -32000
+    unknown = (await ask(methods, "eth_call", {"to": ADDRESS}, {"blockHash": HASH}))["error"]
+    assert "header not found" in unknown["message"]
+
+
+async def test_blocks_transactions_and_receipts_have_their_members(methods: Methods) -> None:
+    tx_hash = await result(methods, "eth_sendRawTransaction", a_creation(0, PUSH_LOG))
+    block = await result(methods, "eth_getBlockByNumber", "latest", True)
+    for name in ("logsBloom", "baseFeePerGas", "withdrawals", "mixHash", "gasLimit", "stateRoot", "uncles"):
+        assert name in block
+    assert block["logsBloom"] != "0x" + "00" * 256
+    (transaction,) = block["transactions"]
+    assert transaction == await result(methods, "eth_getTransactionByHash", tx_hash)
+    assert transaction == await result(methods, "eth_getTransactionByBlockNumberAndIndex", "0x1", "0x0")
+    assert transaction == await result(methods, "eth_getTransactionByBlockHashAndIndex", block["hash"], "0x0")
+    assert await result(methods, "eth_getTransactionByBlockNumberAndIndex", "0x1", "0x1") is None
+    assert (transaction["type"], transaction["chainId"]) == ("0x2", "0x7a69")
+    receipt = await result(methods, "eth_getTransactionReceipt", tx_hash)
+    assert receipt["status"] == "0x1"
+    assert receipt["cumulativeGasUsed"] == receipt["gasUsed"] == block["gasUsed"]
+    assert receipt["contractAddress"]
+    assert [receipt] == await result(methods, "eth_getBlockReceipts", "latest")
+    assert await result(methods, "eth_getBlockTransactionCountByHash", block["hash"]) == "0x1"
+    assert await result(methods, "eth_getLogs", {"fromBlock": "earliest"}) == receipt["logs"]
+    history = await result(methods, "eth_feeHistory", "0x5", "latest", [0, 50, 100])
+    assert [len(history[name]) for name in ("baseFeePerGas", "gasUsedRatio", "reward")] == [3, 2, 2]
+    assert history["reward"] == [["0x0"] * 3, ["0x1"] * 3]
+
+
+async def test_a_transaction_of_an_account_is_signed_here(methods: Methods) -> None:
+    sender = "0x" + ALICE.address.hex()
+    assert sender in await result(methods, "eth_accounts")
+    tx_hash = await result(methods, "eth_sendTransaction", {"from": sender, "to": ADDRESS, "value": "0x5"})
+    assert (await result(methods, "eth_getTransactionReceipt", tx_hash))["status"] == "0x1"
+    assert await result(methods, "eth_getBalance", ADDRESS) == "0x5"
+    error = (await ask(methods, "eth_sendTransaction", {"from": ADDRESS, "to": ADDRESS}))["error"]
+    assert "unknown account" in error["message"]
+
+
+async def test_filters_tell_what_is_new_and_what_is_gone(methods: Methods) -> None:
+    of_logs = await result(methods, "eth_newFilter", {})
+    of_blocks = await result(methods, "eth_newBlockFilter")
+    raw = a_creation(0, PUSH_LOG)
+    await result(methods, "eth_sendRawTransaction", raw)
+    (log,) = await result(methods, "eth_getFilterChanges", of_logs)
+    assert await result(methods, "eth_getFilterChanges", of_blocks) == [log["blockHash"]]
+    assert await result(methods, "eth_getFilterChanges", of_logs) == []
+    await result(methods, "anvil_reorg", 1, [[raw, 0]])
+    gone, came = await result(methods, "eth_getFilterChanges", of_logs)
+    assert gone == log | {"removed": True}
+    assert came["blockHash"] != log["blockHash"]
+    assert came["removed"] is False
+    assert await result(methods, "eth_uninstallFilter", of_logs) is True
+    assert await result(methods, "eth_uninstallFilter", of_logs) is False
+    error = (await ask(methods, "eth_getFilterChanges", of_logs))["error"]
+    assert error["message"] == "filter not found"
+
+
+async def test_filters_are_bounded(methods: Methods) -> None:
+    first = await result(methods, "eth_newBlockFilter")
+    others = [await result(methods, "eth_newBlockFilter") for _ in range(limits.DEVNET_FILTERS_MAX)]
+    assert "error" in await ask(methods, "eth_getFilterChanges", first)
+    assert await result(methods, "eth_getFilterChanges", others[0]) == []
+
+
+async def test_a_filter_that_was_not_asked_for_too_long_is_gone(methods: Methods) -> None:
+    kept = await result(methods, "eth_newBlockFilter")
+    await result(methods, "anvil_mine", limits.DEVNET_MOVES_MAX + 1)
+    new = await result(methods, "eth_newBlockFilter")
+    assert (await ask(methods, "eth_getFilterChanges", kept))["error"]["message"] == "filter not found"
+    await result(methods, "evm_mine")
+    assert len(await result(methods, "eth_getFilterChanges", new)) == 1
+
+
+async def test_time_is_passed(methods: Methods) -> None:
+    assert await result(methods, "evm_increaseTime", 60) == 60
+    assert await result(methods, "evm_increaseTime", "0x3c") == 120
+    await result(methods, "evm_mine")
+    assert int((await result(methods, "eth_getBlockByNumber", "latest"))["timestamp"], 16) == NOW_S + 120
+    await result(methods, "evm_mine", {"timestamp": NOW_S + 500, "blocks": 2})
+    assert int((await result(methods, "eth_getBlockByNumber", "latest"))["timestamp"], 16) == NOW_S + 500
+    await result(methods, "anvil_mine", "0x3", "0xa")
+    assert int((await result(methods, "eth_getBlockByNumber", "latest"))["timestamp"], 16) == NOW_S + 520
+    assert (await ask(methods, "evm_setNextBlockTimestamp", NOW_S))["error"]["code"] == -32000
+
+
+def a_socket(port: int) -> AbstractAsyncContextManager[WebSocket]:
+    return connect_websocket(
+        "127.0.0.1", port, "/", tls=None, headers={}, message_bytes_max=1 << 20, send_bytes_max=1 << 20
+    )
+
+
+async def received(socket: WebSocket) -> Any:
+    with trio.fail_after(PATIENCE_S):
+        return json.loads(await socket.receive())
+
+
+async def test_subscriptions_announce_heads_and_logs() -> None:
+    async with served_chain() as served, a_socket(served.port) as socket:
+
+        async def asked(method: str, *parameters: object) -> Any:
+            await socket.send(json.dumps({"jsonrpc": "2.0", "id": 9, "method": method, "params": parameters}))
+            while True:
+                message = await received(socket)
+                if message.get("id") == 9:
+                    return message
+                announced.append(message["params"])
+
+        announced: list[Any] = []
+        heads = (await asked("eth_subscribe", "newHeads"))["result"]
+        logs = (await asked("eth_subscribe", "logs", {}))["result"]
+        assert (await asked("eth_subscribe", "syncing"))["error"]["code"] == -32602
+        assert "result" in await asked("eth_sendRawTransaction", a_creation(0, PUSH_LOG))
+        while len(announced) < 2:
+            announced.append((await received(socket))["params"])
+        told = {one["subscription"]: one["result"] for one in announced}
+        assert told[heads]["number"] == "0x1"
+        assert told[logs]["blockHash"] == told[heads]["hash"]
+        assert (await asked("eth_unsubscribe", heads))["result"] is True
+        assert (await asked("eth_unsubscribe", heads))["result"] is False
+
+
+async def test_http_serves_browsers_and_refuses_what_is_too_large() -> None:
+    async with (
+        served_chain() as served,
+        HttpClient("127.0.0.1", served.port, connections_max=1, limits=Http1Limits()) as client,
+    ):
+        origin = [(b"origin", b"https://wallet.example"), (b"access-control-request-method", b"POST")]
+        preflight = await client.request(b"OPTIONS", b"/", origin, b"", deadline_s=PATIENCE_S)
+        assert preflight.status == 204
+        assert dict(preflight.headers)[b"access-control-allow-origin"] == b"*"
+        large = b" " * (limits.DEVNET_REQUEST_BYTES_MAX + 1)
+        refused = await client.request(b"POST", b"/", [], large, deadline_s=PATIENCE_S)
+        assert refused.status == 413
+        assert json.loads(refused.body)["error"]["code"] == -32600
+        subscribe = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
+        told = await client.request(b"POST", b"/", [], subscribe, deadline_s=PATIENCE_S)
+        assert "notifications not supported" in json.loads(told.body)["error"]["message"]

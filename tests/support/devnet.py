@@ -1,0 +1,112 @@
+"""A `cambist devnet` as a process, and one in this process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from cambist.config.chains import Chain
+from cambist.config.nodes import NodeSettings
+from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
+from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.devnet.furnish import furnish
+from cambist.engine.devnet.node import Node
+from cambist.feeds.net.streams import listen
+
+PATIENCE_S = 30
+NOW_S = 1_800_000_000
+KEYS = account_keys(DEV_MNEMONIC, 10)
+
+
+class Devnet:
+    """A running process.
+
+    Attributes:
+        told: what it printed with --json.
+    """
+
+    def __init__(self, process: "subprocess.Popen[str]", told: dict[str, Any]) -> None:
+        self.process = process
+        self.told = told
+
+    def url(self, place: int = 0) -> str:
+        url: str = self.told["chains"][place]["http"]
+        return url
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(PATIENCE_S)
+
+
+def cambist(*arguments: str, folder: Path) -> list[str]:
+    """A command with its state in a folder."""
+    return ["env", f"CAMBIST__STATE_DIR={folder}", sys.executable, "-m", "cambist", *arguments]
+
+
+@contextmanager
+def devnet_process(folder: Path, *options: str, environ: dict[str, str] | None = None) -> Iterator[Devnet]:
+    """Running until the context is left; ports are of the system's choice."""
+    process = subprocess.Popen(
+        cambist("devnet", "--port", "0", "--json", *options, folder=folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | (environ or {}),
+    )
+    give_up = threading.Timer(PATIENCE_S, process.kill)
+    give_up.start()
+    assert process.stdout
+    assert process.stderr
+    try:
+        line = process.stdout.readline()
+        give_up.cancel()
+        assert line, process.stderr.read()
+        yield Devnet(process, json.loads(line))
+    finally:
+        give_up.cancel()
+        process.kill()
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+        process.stderr.close()
+
+
+class Served:
+    """An embedded chain as a node on loopback.
+
+    Attributes:
+        chain: what is behind it; its clock stands still at NOW_S.
+        rpc: the same through the port's client.
+    """
+
+    def __init__(self, chain: EmbeddedChain, rpc: AnvilChain, port: int) -> None:
+        self.chain = chain
+        self.rpc = rpc
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+
+@asynccontextmanager
+async def served_chain(*, is_furnished: bool = False) -> AsyncIterator[Served]:
+    """A node in this process, and a client of it."""
+    funded = {key.address: 10_000 * 10**18 for key in KEYS}
+    chain = EmbeddedChain(31_337, lambda: NOW_S, funded, known_errors())
+    if is_furnished:
+        await furnish(chain, KEYS, Chain(name="devnet"))
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))
+    async with Node.opened(chain, KEYS) as node, trio.open_nursery() as nursery:
+        await nursery.start(node.server.serve, listener)
+        async with AnvilChain.open(31_337, settings, known_errors()) as rpc:
+            yield Served(chain, rpc, port)
+        node.server.drain()
