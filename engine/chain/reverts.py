@@ -2,7 +2,8 @@
 
     Error(string)       the words of `require` and `revert`
     Panic(uint256)      `Panic(17): overflow`, with the compiler's meaning of the number
-    a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known
+    a custom error      `Paused()`, `Insufficient(have 3, want 5)`, where the contracts' ABIs are known;
+                        `bytes reason` in one is what was caught, and told in words too
     anything else       its hex
 
 Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
@@ -19,6 +20,7 @@ from ...config import limits
 from ...config.errors import InvalidInput
 
 _SELECTOR_BYTES = 4
+_NESTED, _NESTED_MAX = ("bytes", "reason"), 3
 _ERROR, _PANIC = selector("Error(string)"), selector("Panic(uint256)")
 _PANICS = {
     0x00: "compiler",
@@ -93,6 +95,10 @@ def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
 
     Guarantees: one line of bounded length, whatever the data.
     """
+    return _reason(data, errors, _NESTED_MAX)
+
+
+def _reason(data: bytes, errors: CustomErrors, nested_max: int) -> str:
     if not data:
         return ""
     head, body = data[:_SELECTOR_BYTES], data[_SELECTOR_BYTES:]
@@ -103,16 +109,20 @@ def revert_reason(data: bytes, errors: CustomErrors = NO_ERRORS) -> str:
             number = decode_uint(body)
             return f"Panic({number})" + (f": {_PANICS[number]}" if number in _PANICS else "")
         if head in errors:
-            return _quotable(_in_words(errors[head], body).encode())
+            return _quotable(_in_words(errors[head], body, errors, nested_max).encode())
     except InvalidInput:
         pass  # it only looked like one
     return _shortened(f"0x{data.hex()}")
 
 
-def _in_words(error: CustomError, body: bytes) -> str:
-    told = [
-        f"{member.name} {_value(member.type, body, at)}".strip() for at, member in enumerate(error.members)
-    ]
+def _in_words(error: CustomError, body: bytes, errors: CustomErrors, nested_max: int) -> str:
+    told = []
+    for at, member in enumerate(error.members):
+        if (member.type, member.name) == _NESTED and nested_max:
+            value = _reason(decode_bytes(body, at), errors, nested_max - 1) or "none"
+        else:
+            value = _value(member.type, body, at)
+        told.append(f"{member.name} {value}".strip())
     return f"{error.name}({', '.join(told)})"
 
 

@@ -11,10 +11,11 @@ from ..telemetry.logs import configure_logs
 
 @click.command(short_help="See what works today, in one go.")
 def demo() -> None:
-    """Run what works today in one process: a market maker that is quoted, stopped and checked, then what it
-    stands on: signed requests and signed orders.
+    """Run what works today in one process: a chain with the contracts on it; a market maker that is quoted,
+    whose quote is filled there, that is stopped and checked; then what it stands on: signed requests and
+    signed orders.
 
-    Keys are throw-away; files are in a temporary folder; nothing leaves this machine.
+    Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
     """
     configure_logs("error")
     console = Console()

@@ -46,13 +46,13 @@ _ROUNDS = 400
 def run_foundations(console: Console) -> None:
     """Show each step on `console`; raises if any of them does not hold."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
-    console.rule("5. The service signs its request, the market maker verifies it")
+    console.rule("7. The service signs its request, the market maker verifies it")
     _show_request(console, user)
-    console.rule("6. The market maker signs a firm quote")
+    console.rule("8. The market maker signs a firm quote")
     quote = _show_firm_quote(console, maker, user)
-    console.rule("7. A user signs Delta orders")
+    console.rule("9. A user signs Delta orders")
     _show_delta_orders(console, user)
-    console.rule("8. How fast, on this machine")
+    console.rule("10. How fast, on this machine")
     _show_speed(console, maker, quote)
 
 

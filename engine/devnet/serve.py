@@ -10,7 +10,7 @@ import importlib.util
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from socket import socket as Socket  # noqa: N812 - the module's name is taken by it
@@ -98,16 +98,12 @@ async def serve_devnet(
         ConfigError: an address cannot be listened on, there is nothing to run chains with, or the file
             cannot be written.
     """
-    program = _anvil(environ) if wanted.anvil or not has_embedded_evm() else None
     async with AsyncExitStack() as owned:
         opened: list[_Opened] = []
         running: list[RunningChain] = []
         for place, (chain_id, settings) in enumerate(wanted.chains.items()):
             port = wanted.port and wanted.port + place
-            if program:
-                one = await _open_anvil(owned, wanted, program, chain_id, port)
-            else:
-                one = await _open_embedded(owned, wanted, chain_id, port)
+            one = await _open(owned, wanted, environ, chain_id, port)
             entry = await furnish(one.chain, wanted.keys, settings)
             opened.append(one)
             running.append(RunningChain(chain_id, one.engine, one.url, entry))
@@ -122,6 +118,32 @@ async def serve_devnet(
                     nursery.start_soon(_drain_on_signal, signals, opened, nursery.cancel_scope)
                     started(running, path)
                 nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def running_chain(
+    wanted: Wanted, environ: Mapping[str, str], chain_id: int
+) -> AsyncIterator[tuple[DevChain, RunningChain]]:
+    """One of the chains with everything on it, served until the context is left.
+
+    Raises:
+        ConfigError: as `serve_devnet`.
+    """
+    async with AsyncExitStack() as owned:
+        opened = await _open(owned, wanted, environ, chain_id, wanted.port)
+        entry = await furnish(opened.chain, wanted.keys, wanted.chains[chain_id])
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(opened.serve)
+            yield opened.chain, RunningChain(chain_id, opened.engine, opened.url, entry)
+            nursery.cancel_scope.cancel()
+
+
+async def _open(
+    owned: AsyncExitStack, wanted: Wanted, environ: Mapping[str, str], chain_id: int, port: int
+) -> _Opened:
+    if wanted.anvil or not has_embedded_evm():
+        return await _open_anvil(owned, wanted, _anvil(environ), chain_id, port)
+    return await _open_embedded(owned, wanted, chain_id, port)
 
 
 async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, port: int) -> _Opened:

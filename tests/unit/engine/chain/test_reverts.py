@@ -13,6 +13,7 @@ ABI = [
         {"type": "int256", "name": "by"}, {"type": "bool", "name": "ok"}, {"type": "string", "name": "why"},
         {"type": "bytes", "name": "data"},
     ]},
+    {"type": "error", "name": "Failed", "inputs": [{"type": "uint256"}, {"type": "bytes", "name": "reason"}]},
     {"type": "error", "name": "Listed", "inputs": [{"type": "uint256[]", "name": "all"}]},
     {"type": "error", "name": "Struct", "inputs": [{"type": "tuple", "name": "order"}]},
 ]  # fmt: skip
@@ -32,10 +33,17 @@ MIXED = selector("Mixed(int256,bool,string,bytes)") + encode(
 )
 
 
+def failed(reason: bytes) -> bytes:
+    return selector("Failed(uint256,bytes)") + encode(uint_word(2), bytes_tail(reason))
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
         (b"", ""),
+        (failed(error("too late")), "Failed(2, reason too late)"),
+        (failed(b""), "Failed(2, reason none)"),
+        (failed(failed(selector("Paused()"))), "Failed(2, reason Failed(2, reason Paused()))"),
         (error("Order expired"), "Order expired"),
         (error(""), ""),
         (error("two\nlines"), "two�lines"),
@@ -75,3 +83,10 @@ def test_words_are_bounded() -> None:
 def test_what_is_no_abi_is_refused() -> None:
     with pytest.raises(InvalidInput, match="ABI"):
         custom_errors([[{"name": 3}]])
+
+
+def test_reasons_within_reasons_end_somewhere() -> None:
+    data = b""
+    for _ in range(50):
+        data = failed(data)
+    assert revert_reason(data, ERRORS).count("Failed(2, reason ") == 4

@@ -1,0 +1,181 @@
+"""The chain of the demo: contracts on it, and a firm quote that is filled there, before and after.
+
+It is a devnet as `cambist devnet` runs it, behind JSON-RPC: the market maker reads its funds from it.
+"""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from ...codecs.amounts import format_units
+from ...codecs.calldata import OrderInfo, approve, balance_of
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.router_calldata import Hop, Swap, swap_exact_in
+from ...config import limits
+from ...config.chains import Chain as ChainSettings
+from ...config.errors import Reverted
+from ...crypto.hexadecimal import parse_hex
+from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
+from ...crypto.secp256k1 import SigningKey
+from ..chain.address_book import ChainEntry
+from ..chain.port import Call, DevChain
+from ..chain.transact import transact
+from ..devnet.serve import RunningChain, Wanted, running_chain
+
+CHAIN_ID = 31_337
+_MAKER, _USER, _STRANGER = 2, 3, 4  # accounts of the devnet
+_DEADLINE_S = 300
+
+
+class Stage(Struct, frozen=True):
+    """A chain with everything on it, and who acts there.
+
+    Attributes:
+        running: its URL and addresses.
+        maker: has allowed its tokens to the RFQ contract; user: its WETH to the Router.
+    """
+
+    chain: DevChain
+    running: RunningChain
+    maker: SigningKey
+    user: SigningKey
+    stranger: SigningKey
+
+    def at(self, name: str) -> bytes:
+        """The address of a contract or token: `rfq`, `router`, `executor`, `WETH`, `USDC`."""
+        entry = self.running.entry
+        tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
+        return parse_hex(tokens.get(name) or getattr(entry, name), name)
+
+
+@asynccontextmanager
+async def a_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Open the chain, with allowances given; addresses go to contracts.json in the folder."""
+    keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
+    wanted = Wanted(
+        chains={CHAIN_ID: ChainSettings(name="devnet")},
+        host="127.0.0.1",
+        port=0,
+        keys=tuple(keys),
+        mnemonic=DEV_MNEMONIC,
+        block_time_s=0,
+        anvil=False,
+        state_dir=folder,
+    )
+    async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
+        stage = Stage(chain, running, keys[_MAKER], keys[_USER], keys[_STRANGER])
+        for token in ("WETH", "USDC"):
+            allowed = approve(stage.at("rfq"), limits.UINT256_MAX)
+            await transact(chain, stage.maker, stage.at(token), allowed)
+        for trader in (stage.user, stage.stranger):
+            allowed = approve(stage.at("router"), limits.UINT256_MAX)
+            await transact(chain, trader, stage.at("WETH"), allowed)
+        yield stage
+
+
+def show_contracts(console: Console, running: RunningChain) -> None:
+    """What was deployed, and where."""
+    table = Table("contract", "address", box=None)
+    for name, address in _addresses(running.entry).items():
+        table.add_row(name, address)
+    console.print(table)
+    console.print(f"  chain {running.chain_id}, {running.engine} EVM, JSON-RPC at {running.url}")
+
+
+async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: bytes) -> None:
+    """Swap against a firm quote through the Router, and show what does not work.
+
+    Raises:
+        AssertionError: something did not happen as quoted.
+    """
+    before = await _balances(stage)
+    swap = await _swap(stage, order, signature)
+    receipt = await transact(stage.chain, stage.user, stage.at("router"), swap_exact_in(swap))
+    after = await _balances(stage)
+    table = Table("", "WETH before", "after", "USDC before", "after", box=None)
+    for who in ("maker", "user"):
+        cells = [
+            format_units(of[who, token], decimals)
+            for token, decimals in (("WETH", 18), ("USDC", 6))
+            for of in (before, after)
+        ]
+        table.add_row(who, *cells)
+    console.print(table)
+    moved = {key: after[key] - before[key] for key in after}
+    expected = {
+        ("maker", "WETH"): order.taker_amount,
+        ("maker", "USDC"): -order.maker_amount,
+        ("user", "WETH"): -order.taker_amount,
+        ("user", "USDC"): order.maker_amount,
+    }
+    if moved != expected:
+        raise AssertionError(f"the fill moved {moved}")
+    console.print(
+        f"  filled in block {receipt.block_number} for {receipt.gas_used} gas, to the unit as quoted",
+        highlight=False,
+    )
+    await _show_refusals(console, stage, swap)
+
+
+async def _show_refusals(console: Console, stage: Stage, swap: Swap) -> None:
+    table = Table("again", "answer", box=None)
+    for name, trader, word in (
+        ("by the user: the quote is filled", stage.user, "Couldn't swap"),
+        ("by a stranger: it is not theirs", stage.stranger, "NotTheUsers"),
+    ):
+        call = Call(stage.at("router"), swap_exact_in(swap), trader.address)
+        try:
+            await stage.chain.call(call)
+        except Reverted as error:
+            if word not in error.reason:
+                raise AssertionError(f"{name}: {error.reason}") from None
+            table.add_row(name, f"[red]{error.reason}[/red]")
+        else:
+            raise AssertionError(f"{name}: it goes through")
+    console.print(table)
+
+
+async def _swap(stage: Stage, order: RfqOrder, signature: bytes) -> Swap:
+    head = await stage.chain.block()
+    if head is None:
+        raise AssertionError("a chain has a latest block")
+    return Swap(
+        src_token=order.taker_asset,
+        dest_token=order.maker_asset,
+        src_amount=order.taker_amount,
+        dest_amount=order.maker_amount,
+        expected_amount=order.maker_amount,
+        receiver=stage.user.address,
+        deadline=head.time_s + _DEADLINE_S,
+        partner_and_fee=0,
+        permit=b"",
+        hops=(Hop(0, (OrderInfo(order, signature, order.taker_amount),)),),
+    )
+
+
+async def _balances(stage: Stage) -> dict[tuple[str, str], int]:
+    people: Mapping[str, SigningKey] = {"maker": stage.maker, "user": stage.user}
+    wanted = [(who, token) for who in people for token in ("WETH", "USDC")]
+    calls = [Call(stage.at(token), balance_of(people[who].address)) for who, token in wanted]
+    answers = await stage.chain.call_many(calls)
+    return {
+        key: int.from_bytes(answer, "big")
+        for key, answer in zip(wanted, answers, strict=True)
+        if isinstance(answer, bytes)
+    }
+
+
+def _addresses(entry: ChainEntry) -> dict[str, str]:
+    named = {
+        "Rfq": entry.rfq,
+        "Delta": entry.delta,
+        "Router": entry.router,
+        "RfqExecutor": entry.executor,
+        "FeeVault": entry.fee_vault,
+    }
+    return {name: address for name, address in named.items() if address}
