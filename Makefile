@@ -46,8 +46,8 @@ test: setup setup-peers setup-node ## Run all tests.
 test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
 	$(PY) -m pytest -q -m "not oracle and not anvil" $(TESTS)
 
-test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each.
-	CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
+test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
+	E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: setup ## Check style and types: ruff, mypy, pyright.
 	$(VENV)/bin/ruff check --quiet .

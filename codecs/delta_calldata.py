@@ -5,6 +5,8 @@ Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empt
 Orders are encoded as the contract's tuples, member by member as they are signed.
 
 Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
+Choice: a beneficiary of zero is the owner, as a receiver of zero is the caller of a Market swap.
+Choice: a permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
 """
 
 from collections.abc import Sequence
@@ -62,7 +64,8 @@ class Execution(msgspec.Struct, frozen=True):
     Attributes:
         src_given: what the executor gets of a purchase's source; a sale gives all.
         steps: taken in turn; one that fails undoes all.
-        leftovers: tokens of which the owner gets what the executor has left.
+        leftovers: tokens of which the owner gets what the executor has, before the steps and after them. Name
+            what a step gives all of: a unit that somebody left there would make it fail.
     """
 
     src_given: int

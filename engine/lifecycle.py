@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from ..codecs.vocabulary import OrderStatus, OtcState
 from ..config.errors import TransitionError
+from .store.rows import IntentState, TxStatus
 
-S = TypeVar("S", OrderStatus, OtcState)
+S = TypeVar("S", OrderStatus, OtcState, IntentState, TxStatus)
 
 
 class Lifecycle(Struct, Generic[S], frozen=True):
@@ -160,14 +161,57 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
 )
 """Document 2, "States and transitions"; choices.md 23 and 25."""
 
+_I = IntentState
+_T = TxStatus
+
+RELAY_INTENT_LIFECYCLE: Lifecycle[IntentState] = Lifecycle(
+    "relay intent",
+    frozenset({_I.WAITING}),
+    {
+        (_I.WAITING, _I.PENDING): "signed",
+        (_I.WAITING, _I.CANCELLED): "deadline",
+        (_I.WAITING, _I.FAILED): "the key's policy forbids it",
+        (_I.PENDING, _I.MINED): "mined",
+        (_I.PENDING, _I.REVERTED): "mined and reverted",
+        (_I.PENDING, _I.WAITING): "somebody else used its nonce, for good",
+        (_I.PENDING, _I.CANCELLED): "deadline, and something else has its nonce for good",
+        (_I.PENDING, _I.FAILED): "refused by nodes, and something else has its nonce for good",
+        (_I.MINED, _I.FINAL): "confirmations",
+        (_I.REVERTED, _I.FAILED): "confirmations",
+    },
+    {
+        (_I.MINED, _I.PENDING): "its block is not in the chain any more",
+        (_I.REVERTED, _I.PENDING): "its block is not in the chain any more",
+        (_I.MINED, _I.REVERTED): "it stands in another block",
+        (_I.REVERTED, _I.MINED): "it stands in another block",
+    },
+)
+"""What a relayer is to get mined once (engine/chain/relay_plan.py)."""
+
+RELAY_TRANSACTION_LIFECYCLE: Lifecycle[TxStatus] = Lifecycle(
+    "relay transaction",
+    frozenset({_T.SIGNED}),
+    {
+        (_T.SIGNED, _T.MINED): "mined",
+        (_T.SIGNED, _T.REPLACED): "another of its nonce was mined, for good",
+        (_T.MINED, _T.FINAL): "confirmations",
+        (_T.MINED, _T.FAILED): "reverted, confirmations",
+    },
+    {
+        (_T.MINED, _T.SIGNED): "its block is not in the chain any more",
+        (_T.REPLACED, _T.SIGNED): "what had its nonce is not in the chain any more, and it is signed again",
+    },
+)
+"""The signed transactions that stand for one another in that."""
+
 PAGE = "docs/lifecycles.md"
 
 
 def page() -> str:
-    """docs/lifecycles.md: both tables as diagrams."""
+    """docs/lifecycles.md: the tables as diagrams."""
     return f"""# Life cycles
 
-Which state of an order may follow which, and why. Every change of a stored order is checked against these
+Which state may follow which, and why. Every change that is stored is checked against these
 tables (`engine/lifecycle.py`), from which `make catalogue` generates this page. *Undone* is what a
 re-organisation of the chain takes back, or what the chain tells late; it is possible until the state is deep
 enough in the chain to be final.
@@ -181,6 +225,16 @@ enough in the chain to be final.
 
 ```mermaid
 {OTC_LIFECYCLE.diagram()}```
+
+## What a relayer is to get mined
+
+```mermaid
+{RELAY_INTENT_LIFECYCLE.diagram()}```
+
+## The transactions that it signs
+
+```mermaid
+{RELAY_TRANSACTION_LIFECYCLE.diagram()}```
 """
 
 

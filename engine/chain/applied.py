@@ -152,10 +152,11 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
             signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
             return [(tables.PRE_SIGNATURE, signed)]
         case events.Deposited():
-            deposit = Deposit(*place, event.order_hash, amount32(event.amount), number)
+            deposit = Deposit(*place, number, event.order_hash, event.owner, amount32(event.amount))
             return [(tables.DEPOSIT, deposit)]
         case events.DepositWithdrawn():
-            withdrawn = DepositWithdrawn(*place, event.order_hash, amount32(event.amount), number)
+            whose = event.order_hash, event.owner
+            withdrawn = DepositWithdrawn(*place, number, *whose, amount32(event.amount))
             return [(tables.DEPOSIT_WITHDRAWN, withdrawn)]
         case _:
             return []

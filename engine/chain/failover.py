@@ -245,11 +245,15 @@ class Nodes:
         return named
 
     def _rest(self, health: _Health, error: ChainError) -> None:
+        """Let it rest. What was asked at the same time and fails too makes it rest no longer."""
         self._note(health, error)
         node = health.node
         health.is_checked = False
-        health.rests_until = trio.current_time() + max(node.rest_s, rest_s(health.in_a_row, self._jitter()))
-        health.in_a_row += 1
+        now = trio.current_time()
+        if health.rests_until <= now:
+            health.rests_until = now + rest_s(health.in_a_row, self._jitter())
+            health.in_a_row += 1
+        health.rests_until = max(health.rests_until, now + node.rest_s)
         node.rest_s = 0.0
         node.batch_max = limits.CHAIN_BATCH_CALLS_MAX
 

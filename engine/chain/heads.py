@@ -89,11 +89,12 @@ class Heads:
         """What happened so far."""
         return HeadStatistics(self._is_listening, self._connections, self._heads, self._failures, self._said)
 
+    def is_past(self, known: bytes) -> bool:
+        """Whether a head was announced after the one of that hash."""
+        return known in self._announced and self._announced[-1] != known
+
     async def other_than(self, known: bytes) -> None:
-        """Return once a head was announced after the one of that hash; see `Chain.wait_head`."""
-        if known in self._announced and self._announced[-1] != known:
-            await trio.lowlevel.checkpoint()
-            return
+        """Return once another head than the one of that hash is announced."""
         while True:
             await self._arrived.wait()
             if self._announced[-1] != known:

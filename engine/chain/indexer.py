@@ -10,7 +10,7 @@ other goes on from there.
 
 A step that fails (the node lags, contradicts itself, or is away; the store is away) has written nothing; it
 is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
-until the node shows one of the ring's blocks again, or `rescan` is told from which height to read anew.
+until the node shows one of the ring's blocks again, or `rescan` says from which height to read anew.
 
 Source: chain.md, "Indexer"; storage.md, "Transactions".
 Choice: after a re-organisation all that is followed is told anew: whose funds the lost blocks moved is not
@@ -25,7 +25,6 @@ from typing import Protocol
 import structlog
 import trio
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ...config.errors import (
     BlockGone,
@@ -52,8 +51,8 @@ from ..store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from ..store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
 from .applied import Contracts, Event, KeptRow, read_events, rows_of
 from .port import Chain, Header
-from .reading import Reading, header_at, read_blocks, read_range
-from .ring import NOTHING_READ, Mark, Ring, decode_ring, encode_ring, last_common
+from .reading import Reading, header_at, mark_at, read_blocks, read_range
+from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
 from .watch import Pair, Watch
 
 _log = structlog.get_logger("cambist.chain")
@@ -107,7 +106,7 @@ class IndexerStatistics(Struct, frozen=True):
             most blocks at once.
         lost: steps that another indexer of the chain took first.
         conflicts: tries that began anew because an order had changed meanwhile.
-        refused: ranges of logs that were too wide for the node.
+        refused: ranges of logs that were too wide, for the node or for one step.
         range_blocks: how wide the next one is.
         faults: kind -> steps that it ended: those of NodeFault, and `unavailable`, `block gone`, `slow`,
             `store`, `error`.
@@ -209,6 +208,7 @@ class Indexer:
                     goes_on = await self.step()
             except trio.TooSlowError:
                 self._fail("slow", f"a step took more than {INDEX_STEP_S:g} s")
+                self._read_less()
             except (ChainError, StoreUnavailable) as error:
                 self._fail(_kind(error), error.detail)
             else:
@@ -242,8 +242,9 @@ class Indexer:
         is_history = head.number - self._depth > common.number
         if target == common and head.number > common.number:
             reading = await self._read(common, head)
-        changes = bool(reading.marks or ring.above(target.number))
-        if changes and not await self._write(cursor, ring, target, undone, reading):
+        if (reading.marks or target != ring.top) and not await self._write(
+            cursor, ring, target, undone, reading
+        ):
             return True
         self._go(IndexerState.CATCHING_UP if is_history else IndexerState.FOLLOWING)
         if is_history:
@@ -251,28 +252,6 @@ class Indexer:
         else:
             self._tell()
         return target != common or self._top.number < head.number
-
-    async def rescan(self, first_block: int) -> None:
-        """Read a chain anew from a height on: what is kept of it from there is taken back first. This is the
-        way on from a re-organisation deeper than the ring: choose a block below it.
-
-        Raises:
-            ValueError: the chain was not read up to there.
-            ChainError, StoreUnavailable: it may have come a part of the way. Try again.
-        """
-        while True:
-            cursor = await self._cursor()
-            read = cursor.block_number if cursor else NOTHING_READ
-            if cursor is None or not 0 <= first_block <= read + 1:
-                raise ValueError(f"the chain was read up to block {read}, not up to {first_block - 1}")
-            rows, floor = await self._rows_above(first_block - 1)
-            mark = await self._mark_at(max(floor, first_block - 1))
-            undone = [(table, row) for table, row in rows if row.block_number > mark.number]
-            written = await self._write(cursor, Ring((mark,)), mark, undone, Reading())
-            if written and mark.number == first_block - 1:
-                self._watch.refresh()
-                self._go(IndexerState.CATCHING_UP)
-                return
 
     # --- One step -------------------------------------------------------------------------------------
 
@@ -296,10 +275,10 @@ class Indexer:
         mark = (
             Mark(head.number, head.hash)
             if self._first_block is None
-            else await self._mark_at(self._first_block - 1)
+            else await mark_at(self._chain, self._first_block - 1)
         )
-        row = self._row(0, Ring((mark,)))
-        outcome = await self._store.write(Unit((new(CHAIN_CURSOR, replace(row, version=1)),)))
+        row = cursor_row(self._chain.chain_id, 1, Ring((mark,)), self._now_ms())
+        outcome = await self._store.write(Unit((new(CHAIN_CURSOR, row),)))
         if not isinstance(outcome, Done | Duplicate):
             raise StoreError(f"the cursor was not written: {outcome}")
         return True
@@ -322,7 +301,8 @@ class Indexer:
                 asked = search.send(await self._has(asked))
         except StopIteration as found:
             common: Mark | None = found.value
-        if marks[-1:] != [ring.top] and (not marks or common == marks[-1]):
+        is_known = ring.top.hash != UNKNOWN or ring.top.number == NOTHING_READ
+        if is_known and marks[-1:] != [ring.top] and (not marks or common == marks[-1]):
             raise NodeContradiction(
                 NodeFault.LAGGING,
                 f"the node is at block {head.number}, {ring.top.number - head.number} behind what was read",
@@ -332,33 +312,35 @@ class Indexer:
     async def _has(self, mark: Mark) -> bool:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
-    async def _mark_at(self, number: int) -> Mark:
-        if number == NOTHING_READ:
-            return Mark(NOTHING_READ, bytes(32))
-        return Mark(number, (await header_at(self._chain, number)).hash)
-
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
-        """(how far back this step goes, the rows above): to the last common block, or to a mark between
+        """(how far back this step goes, the rows above): to the last common block, or to a height between
         where that is too much for one step."""
         if common == ring.top:
             return common, []
-        rows, floor = await self._rows_above(common.number)
-        target = next(mark for mark in (common, *ring.above(common.number)) if mark.number >= floor)
-        return target, [(table, row) for table, row in rows if row.block_number > target.number]
+        rows, floor = await self._rows_above(common.number, ring.top.number - 1)
+        target = common if floor == common.number else Mark(floor, UNKNOWN)
+        return target, [(table, row) for table, row in rows if row.block_number > floor]
 
-    async def _rows_above(self, number: int) -> tuple[list[KeptRow], int]:
+    async def _rows_above(self, number: int, floor_max: int) -> tuple[list[KeptRow], int]:
         """(rows of the chain, the height above which these are all): the given one, or where
-        INDEX_STEP_ROWS_MAX of them end."""
-        read = await self._store.read(
-            *(above(table, self._chain.chain_id, number, INDEX_STEP_ROWS_MAX + 1) for table in CHAIN_LOGS)
-        )
-        rows = [
-            (table, row_of(table, row)) for table, some in zip(CHAIN_LOGS, read, strict=True) for row in some
-        ]
-        if len(rows) <= INDEX_STEP_ROWS_MAX:
-            return rows, number
-        rows.sort(key=lambda kept: kept[1].block_number, reverse=True)
-        return rows, rows[INDEX_STEP_ROWS_MAX][1].block_number
+        INDEX_STEP_ROWS_MAX of them end; more of them where they do not end above `floor_max`, so that a
+        block with that many can be taken back."""
+        chain_id, count = self._chain.chain_id, INDEX_STEP_ROWS_MAX
+        while True:
+            read = await self._store.read(
+                *(above(table, chain_id, number, count + 1) for table in CHAIN_LOGS)
+            )
+            rows = [
+                (table, row_of(table, row))
+                for table, some in zip(CHAIN_LOGS, read, strict=True)
+                for row in some
+            ]
+            if len(rows) <= count:
+                return rows, number
+            rows.sort(key=lambda kept: kept[1].block_number, reverse=True)
+            if rows[count][1].block_number <= floor_max:
+                return rows, rows[count][1].block_number
+            count *= 2
 
     async def _read(self, after: Mark, head: Header) -> Reading:
         """The blocks after one: a range of history, or block by block. As much at once as goes well."""
@@ -366,10 +348,13 @@ class Indexer:
         try:
             if after.number < history:
                 return await self._read_history(after, history)
-            return await self._read_on(after, head.number)
+            return await self._read_on(after, head)
         except ChainError:
-            self._span, self._count_max = (self._span + 1) // 2, (self._count_max + 1) // 2
+            self._read_less()
             raise
+
+    def _read_less(self) -> None:
+        self._span, self._count_max = (self._span + 1) // 2, (self._count_max + 1) // 2
 
     async def _read_history(self, after: Mark, history: int) -> Reading:
         while True:
@@ -378,19 +363,18 @@ class Indexer:
                 reading = await read_range(self._chain, self._wanted, after, last)
             except LogsRefused:
                 self._counts["refused"] += 1
-                if self._span == 1:
+                if last == after.number + 1:
                     raise
+                self._span = (last - after.number) // 2
             else:
-                if len(reading.logs) <= INDEX_STEP_ROWS_MAX or self._span == 1:
-                    self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
-                    return reading
-            self._span = (last - after.number + 1) // 2
+                self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
+                return reading
 
-    async def _read_on(self, after: Mark, last: int) -> Reading:
+    async def _read_on(self, after: Mark, head: Header) -> Reading:
         while True:
-            count = min(self._count_max, last - after.number)
-            owners = self._watch.filters()
-            reading = await read_blocks(self._chain, self._wanted, owners, after, after.number + count)
+            count = min(self._count_max, head.number - after.number)
+            last = after.number + count
+            reading = await read_blocks(self._chain, self._wanted, self._watch, after, last, head)
             if len(reading.logs) <= INDEX_STEP_ROWS_MAX or count == 1:
                 self._count_max = min(INDEX_STEP_BLOCKS_MAX, 2 * self._count_max)
                 return reading
@@ -404,8 +388,8 @@ class Indexer:
         """Write a step, in one unit. Returns whether it was: nothing is where another indexer was first."""
         found = read_events(self._contracts, reading.logs)
         rows = rows_of(self._chain.chain_id, found, reading.times)
-        after = ring.cut(target.number).pushed(reading.marks, self._depth)
-        row = self._row(cursor.version, after)
+        after = ring.cut(target).pushed(reading.marks, self._depth)
+        row = cursor_row(cursor.chain_id, cursor.version, after, self._now_ms())
         step = Advance(cursor.chain_id, after.top, tuple(undone), tuple(found), tuple(rows))
         own: tuple[Change, ...] = (
             cas(CHAIN_CURSOR, row),
@@ -435,7 +419,7 @@ class Indexer:
         self._counts["steps"] += 1
         self._counts["blocks"] += step.top.number - target.number
         self._counts["rows"] += len(step.rows)
-        self._watch.refresh(self._watch.touched(reading.about_owners))
+        self._watch.refresh(reading.touched)
         gone = before.top.number - target.number
         if gone:
             self._counts["reorganisations"] += 1
@@ -443,11 +427,6 @@ class Indexer:
             self._deepest = max(self._deepest, gone)
             self._watch.refresh()  # what was taken back moved funds too
             _log.info("blocks were taken back", chain_id=step.chain_id, blocks=gone, rows=len(step.undone))
-
-    def _row(self, version: int, ring: Ring) -> ChainCursor:
-        top = ring.top
-        chain_id = self._chain.chain_id
-        return ChainCursor(chain_id, version, top.number, top.hash, encode_ring(ring), self._now_ms())
 
     def _tell(self) -> None:
         pairs = self._watch.fresh()
@@ -484,6 +463,33 @@ class Indexer:
                 await self._chain.wait_head(self._head.hash if self._head else b"")
             except ChainError:
                 await trio.sleep_forever()
+
+
+def cursor_row(chain_id: int, version: int, ring: Ring, now_ms: int) -> ChainCursor:
+    """How far a chain is read, as the store keeps it."""
+    return ChainCursor(chain_id, version, ring.top.number, ring.top.hash, encode_ring(ring), now_ms)
+
+
+async def rescan(chain: Chain, store: Store, first_block: int, now_ms: int) -> None:
+    """Have a chain read anew from a height on, by its indexer: that takes back what is kept from there, step
+    by step, and reads on. It may run meanwhile. This is the way on from a re-organisation deeper than the
+    ring: choose a block below it.
+
+    Raises:
+        ValueError: the chain was not read up to there.
+        ChainError, StoreUnavailable: nothing was changed. Try again.
+    """
+    (rows,) = await store.read(by(CHAIN_CURSOR, chain.chain_id))
+    cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
+    read = cursor.block_number if cursor else NOTHING_READ
+    if cursor is None or not 0 <= first_block <= read + 1:
+        raise ValueError(f"chain {chain.chain_id} was read up to block {read}, not up to {first_block - 1}")
+    mark = await mark_at(chain, first_block - 1)
+    ring = Ring((mark, Mark(read, UNKNOWN)) if mark.number < read else (mark,))
+    row = cursor_row(cursor.chain_id, cursor.version, ring, now_ms)
+    outcome = await store.write(Unit((cas(CHAIN_CURSOR, row),)))
+    if not isinstance(outcome, Done):
+        raise StoreUnavailable(f"the chain was read on meanwhile: {outcome}")
 
 
 def _kind(error: ChainError | StoreUnavailable) -> str:

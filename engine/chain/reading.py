@@ -5,13 +5,15 @@
 
 Checked: each block has the number that was asked for, and its parent is the block before; a log is of that
 block and is what was asked for; the contracts' logs are those of the receipts of their transactions; those of
-a range are the same when asked for twice. What does not fit raises NodeContradiction, and nothing is
-returned: the caller tries again later. That a block has logs which a node hides is for the transport to find
-out, from the block's bloom.
+a range are the same when asked for twice, and those of its first block are what that block has. What does not
+fit raises NodeContradiction, and nothing is returned: the caller tries again later. That a block has logs
+which a node hides is for the transport to find out, from the block's bloom.
 
 Source: chain.md, "Indexer".
 Choice: history is asked for twice: a node that answers from several machines, one of which lacks a part,
     would leave a hole that nothing finds later.
+Choice: the first block of a range is asked for by its hash too: a node that pruned its logs answers a range
+    with none and no error, and refuses the block.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,10 +24,11 @@ from typing import TypeVar
 import trio
 from msgspec import Struct
 
-from ...config.errors import ChainError, NodeContradiction, NodeFault
-from ...config.limits import INDEX_QUESTIONS_MAX
+from ...config.errors import BlockGone, ChainError, LogsRefused, NodeContradiction, NodeFault
+from ...config.limits import INDEX_QUESTIONS_MAX, INDEX_STEP_ROWS_MAX
 from .port import Chain, Header, Log, LogFilter
-from .ring import Mark
+from .ring import NOTHING_READ, Mark
+from .watch import Pair, Watch
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -38,13 +41,13 @@ class Reading(Struct, frozen=True):
         marks: of blocks one after the other, or of a range's end alone; lowest first.
         logs: of the contracts, in the order of the chain.
         times: height -> Unix seconds, of each block with such logs.
-        about_owners: logs about owners that are followed; a range has none.
+        touched: the followed (token, owner) whose funds may have moved; a range has none.
     """
 
     marks: tuple[Mark, ...] = ()
     logs: tuple[Log, ...] = ()
     times: dict[int, int] = {}
-    about_owners: tuple[Log, ...] = ()
+    touched: frozenset[Pair] = frozenset()
 
 
 async def header_at(chain: Chain, number: int) -> Header:
@@ -61,32 +64,43 @@ async def header_at(chain: Chain, number: int) -> Header:
     return header
 
 
+async def mark_at(chain: Chain, number: int) -> Mark:
+    """The block of a height, as what was read last; NOTHING_READ for none."""
+    if number == NOTHING_READ:
+        return Mark(NOTHING_READ, bytes(32))
+    return Mark(number, (await header_at(chain, number)).hash)
+
+
 async def read_blocks(
-    chain: Chain, contracts: LogFilter, owners: Sequence[LogFilter], after: Mark, last: int
+    chain: Chain, contracts: LogFilter, watch: Watch, after: Mark, last: int, head: Header
 ) -> Reading:
     """The blocks that follow `after`, up to a height.
+
+    Args:
+        head: of the node; it is not asked for again.
 
     Raises:
         ChainError: an answer is missing or wrong; NodeContradiction says how.
     """
-    numbers = range(after.number + 1, last + 1)
-    headers = await _all(partial(header_at, chain), numbers)
+    headers = await _all(partial(header_at, chain), range(after.number + 1, min(last + 1, head.number)))
+    if last == head.number:
+        headers.append(head)
     marks = [after, *(Mark(header.number, header.hash) for header in headers)]
     for before, header in zip(marks, headers, strict=False):
         _check_parent(before, header)
     found = await _all(partial(_logs_of, chain, contracts), headers)
     await _check_receipts(chain, contracts, [log for logs in found for log in logs])
 
-    async def about_owners(asked: tuple[Header, LogFilter]) -> list[Log]:
-        header, wanted = asked
-        return await _logs_of(chain, wanted, header)
+    moves = watch.filter()
 
-    about = await _all(about_owners, [(header, wanted) for header in headers for wanted in owners])
+    async def touched(header: Header) -> frozenset[Pair]:
+        return watch.touched(await _logs_of(chain, moves, header)) if moves else frozenset()
+
     return Reading(
         tuple(marks[1:]),
         tuple(log for logs in found for log in logs),
         {header.number: header.time_s for header in headers},
-        tuple(log for logs in about for log in logs),
+        frozenset().union(*await _all(touched, headers)),
     )
 
 
@@ -94,17 +108,22 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     """The logs of the blocks that follow `after`, up to a height, by one question.
 
     Raises:
-        LogsRefused: the range is too wide for the node.
+        LogsRefused: the range is too wide for the node, or holds too much for one step.
         ChainError: an answer is missing or wrong; NodeContradiction says how.
     """
     first = after.number + 1
-    _check_parent(after, await header_at(chain, first))
+    beginning = await header_at(chain, first)
+    _check_parent(after, beginning)
     end = await header_at(chain, last)
     found = await chain.logs(contracts, first, last)
+    if len(found) > INDEX_STEP_ROWS_MAX and first < last:
+        raise LogsRefused(f"blocks {first} to {last} have {len(found)} logs")
     if found != await chain.logs(contracts, first, last):
         raise NodeContradiction(
             NodeFault.LOGS_DIFFER, f"two answers for the logs of blocks {first} to {last} differ"
         )
+    if await _logs_of_old(chain, contracts, beginning) != [log for log in found if log.block_number == first]:
+        raise NodeContradiction(NodeFault.LOGS_DIFFER, f"block {first} has other logs than the range from it")
     numbers = sorted({log.block_number for log in found})
     if numbers and not first <= numbers[0] <= numbers[-1] <= last:
         raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of blocks {first} to {last}")
@@ -121,6 +140,15 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
         tuple(found),
         {number: header.time_s for number, header in by_number.items()},
     )
+
+
+async def _logs_of_old(chain: Chain, wanted: LogFilter, header: Header) -> list[Log]:
+    try:
+        return await _logs_of(chain, wanted, header)
+    except BlockGone:
+        raise NodeContradiction(
+            NodeFault.LOGS_MISSING, f"the node has block {header.number} and not its logs: they may be pruned"
+        ) from None
 
 
 async def _logs_of(chain: Chain, wanted: LogFilter, header: Header) -> list[Log]:

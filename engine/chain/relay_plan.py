@@ -1,18 +1,13 @@
 """What a relayer does next, from what the store has and what the chain shows. Pure.
 
-    intent       WAITING -> PENDING -> MINED | REVERTED -> FINAL | FAILED
-                    ^          |  ^-------' re-organised
-                    |          |-> FAILED, a node refused it for good
-                    |          |-> CANCELLED, what only fills its nonce was mined
-                    '----------' its nonce was used by somebody else, for good
-                 WAITING -> CANCELLED (deadline) | FAILED (the key's policy)
-    transaction  SIGNED -> SENT -> MINED -> FINAL | FAILED (reverted)
-                 MINED -> SENT, re-organised
-                 SIGNED, SENT -> REPLACED (another of its nonce is final) | DROPPED
+    intent, transaction      `RELAY_INTENT_LIFECYCLE`, `RELAY_TRANSACTION_LIFECYCLE` (docs/lifecycles.md)
 
 All that must survive is in the rows: each plan is made from them anew, as after a crash. The transactions of
 one nonce stand for one another: the chain takes at most one, and whichever it takes decides. So an intent
 gets another nonce only after its own was used by none of them, as deep as the chain's confirmations.
+
+What was signed may be anywhere, whatever the nodes say that were asked. So what is late, or refused for good,
+is given up by filling its nonce, and has ended only once something else was mined there for good.
 
 `Memory` is what one run remembers besides: when it handed what in, what it was told. Losing it costs time.
 
@@ -28,19 +23,18 @@ from ...codecs import rlp
 from ...config.errors import RefusalKind
 from ...config.relayer import RelayerSettings
 from ...config.timeouts import RELAY_AGAIN_S, RELAY_TAKEN_S
-from ..store.rows import ChainIntent, ChainTx, amount_of
+from ..lifecycle import RELAY_INTENT_LIFECYCLE, RELAY_TRANSACTION_LIFECYCLE
+from ..store.rows import ChainIntent, ChainTx, IntentState, TxStatus, amount_of
 from ..store.tables import CHAIN_INTENT, CHAIN_TX
 from ..store.units import Change, cas
 from .fee_policy import FeePolicy, GasPrice, first_price, replacement_price
 from .port import Fees, Header, Receipt
 
-WAITING, PENDING, MINED, REVERTED = "WAITING", "PENDING", "MINED", "REVERTED"
-FINAL, FAILED, CANCELLED = "FINAL", "FAILED", "CANCELLED"
-SIGNED, SENT, REPLACED, DROPPED = "SIGNED", "SENT", "REPLACED", "DROPPED"
-ENDED = frozenset({FINAL, FAILED, CANCELLED})
+ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 
 FILLER_GAS = 21_000
 TOO_LATE = "its deadline passed before it was mined"
+GIVEN_UP = "it was given up before it was mined"
 
 _AGAIN_MS = round(RELAY_AGAIN_S * 1_000)
 _TAKEN_MS = round(RELAY_TAKEN_S * 1_000)
@@ -96,24 +90,40 @@ class Taken(Struct, frozen=True):
     since_ms: int
 
 
+class Refusal(Struct, frozen=True):
+    """Why a transaction was not taken, and since when the nodes say so."""
+
+    kind: RefusalKind
+    detail: str
+    since_ms: int
+
+
+class Front(Struct, frozen=True):
+    """What the chain wants next: since when, and since which block."""
+
+    tx_hash: bytes
+    since_ms: int
+    since_block: int
+
+
 class Memory(Struct):
     """What one run of a relayer remembers; see the module.
 
     Attributes:
-        front: (nonce, since when) that the chain wants next.
+        front: the best transaction of the next nonce, if there is one.
         handed_ms: transaction hash -> when it was last handed in.
         refused: transaction hash -> why it was not taken then.
         taken: nonces that somebody else used.
     """
 
-    front: tuple[int, int] = (-1, 0)
+    front: Front | None = None
     handed_ms: dict[bytes, int] = field(default_factory=dict)
-    refused: dict[bytes, tuple[RefusalKind, str]] = field(default_factory=dict)
+    refused: dict[bytes, Refusal] = field(default_factory=dict)
     taken: dict[int, Taken] = field(default_factory=dict)
 
 
 class Slot(Struct, frozen=True):
-    """A nonce and the transactions that were signed with it, the cheapest first.
+    """A nonce and the transactions that were signed with it, the one that is wanted now last.
 
     Attributes:
         intent: what it is for; None where it is only filled.
@@ -125,25 +135,25 @@ class Slot(Struct, frozen=True):
 
     @property
     def best(self) -> ChainTx:
-        """The one that offers most."""
+        """The one that is wanted now: the dearest, of those that only fill the nonce if there are any."""
         return self.transactions[-1]
 
     @property
     def mined(self) -> ChainTx | None:
         """The one that was seen to be mined."""
-        return next((tx for tx in self.transactions if tx.status == MINED), None)
+        return next((tx for tx in self.transactions if tx.status is TxStatus.MINED), None)
 
     @property
     def is_settled(self) -> bool:
         """Whether one was mined for good: seen here only when the chain went back further than that."""
-        return any(tx.status in (FINAL, FAILED) for tx in self.transactions)
+        return any(tx.status in (TxStatus.FINAL, TxStatus.FAILED) for tx in self.transactions)
 
 
 def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, Slot]:
     """nonce -> slot, in their order."""
     by_key = {intent.effect_key: intent for intent in intents}
     by_nonce: dict[int, list[ChainTx]] = {}
-    for tx in sorted(transactions, key=lambda tx: (tx.nonce, tx.fee_max_wei, tx.created_ms)):
+    for tx in sorted(transactions, key=_place):
         by_nonce.setdefault(tx.nonce, []).append(tx)
     return {
         nonce: Slot(
@@ -151,6 +161,10 @@ def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) ->
         )
         for nonce, some in by_nonce.items()
     }
+
+
+def _place(tx: ChainTx) -> tuple[int, bool, bytes, int]:
+    return tx.nonce, not tx.effect_key, tx.fee_max_wei, tx.created_ms
 
 
 # --- What is to be done -----------------------------------------------------------------------------------
@@ -203,11 +217,13 @@ class Plan(Struct, frozen=True):
         pending: nonces that wait to be mined.
         stuck: those of them that are to be, or would have to be, replaced.
         at_cap: those, and intents, that wait because they would have to cost more than the cap.
+        undone: those of them that were mined for good before the chain went back behind that.
         starved: the account has too little for what is wanted.
     """
 
     actions: tuple[Action, ...]
     pending: int
+    undone: int
     stuck: int
     at_cap: int
     starved: bool
@@ -229,17 +245,22 @@ class _Draft:
 
 def remember(memory: Memory, slots: Mapping[int, Slot], facts: Facts, now_ms: int) -> None:
     """Take in what the chain shows; forget what is over."""
-    if memory.front[0] != facts.nonce:
-        memory.front = (facts.nonce, now_ms)
+    front = slots.get(facts.nonce)
+    if front is None:
+        memory.front = None
+    elif memory.front is None or memory.front.tx_hash != front.best.tx_hash:
+        memory.front = Front(front.best.tx_hash, now_ms, facts.head.number)
     known = {tx.tx_hash for slot in slots.values() for tx in slot.transactions}
     memory.handed_ms = {key: at_ms for key, at_ms in memory.handed_ms.items() if key in known}
     memory.refused = {key: why for key, why in memory.refused.items() if key in known}
     taken = {}
     for slot in slots.values():
-        if slot.mined is not None and _on_chain(slot, facts) is None:
+        if _on_chain(slot, facts) is not None:
+            continue
+        if slot.mined is not None:
             for tx in slot.transactions:  # re-organised: nobody may have it any more
                 memory.handed_ms.pop(tx.tx_hash, None)
-        if slot.nonce < facts.nonce and not slot.is_settled and _on_chain(slot, facts) is None:
+        if slot.nonce < facts.nonce:
             before = memory.taken.get(slot.nonce)
             is_kept = before is not None and before.block.hash in facts.on_chain
             taken[slot.nonce] = before if before is not None and is_kept else Taken(facts.head, now_ms)
@@ -266,33 +287,32 @@ def plan(
     out without a gap, and a gap is filled.
     """
     draft = _Draft(facts, memory, policy, now_ms)
-    pending = 0
+    pending = [slot for slot in slots.values() if slot.nonce >= facts.nonce and slot.mined is None]
     for slot in slots.values():
         mined = _on_chain(slot, facts)
         if mined is not None:
             _plan_mined(draft, slot, mined)
         elif slot.mined is not None:
-            draft.write("reorganised", slot.intent, *_back_to_sent(slot, now_ms))
+            draft.write("reorganised", slot.intent, *_back_to_signed(slot, now_ms))
         elif slot.nonce >= facts.nonce:
-            pending += 1
             _plan_pending(draft, slot)
-        elif not slot.is_settled:
+        else:
             _plan_taken(draft, slot)
-    _plan_new(draft, slots, waiting, pending)
-    return Plan(tuple(draft.actions), pending, draft.stuck, draft.at_cap, draft.starved)
+    undone = sum(slot.is_settled for slot in pending)
+    room = 0 if draft.starved or undone else policy.in_flight_max - len(pending)
+    _plan_new(draft, slots, waiting, room)
+    return Plan(tuple(draft.actions), len(pending), undone, draft.stuck, draft.at_cap, draft.starved)
 
 
 def _on_chain(slot: Slot, facts: Facts) -> ChainTx | None:
     """The slot's transaction that is mined on this chain."""
     for tx in slot.transactions:
-        if tx.tx_hash in facts.receipts or (tx.status == MINED and tx.block_hash in facts.on_chain):
+        if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
             return tx
     return None
 
 
 def _plan_mined(draft: _Draft, slot: Slot, tx: ChainTx) -> None:
-    if slot.is_settled:
-        return
     receipt = draft.facts.receipts.get(tx.tx_hash)
     number = tx.block_number if receipt is None else receipt.block_number
     is_final = number is not None and _depth(draft, number) >= draft.policy.confirmations
@@ -313,70 +333,77 @@ def _plan_taken(draft: _Draft, slot: Slot) -> None:
         return
     if _depth(draft, taken.block.number) < draft.policy.confirmations:
         return
-    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, status=REPLACED)) for tx in slot.transactions]
+    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, TxStatus.REPLACED)) for tx in slot.transactions]
     if slot.intent is not None:
-        changes.append(cas(CHAIN_INTENT, _intent(slot.intent, draft.now_ms, state=WAITING)))
+        intent = slot.intent
+        ended = _given_up(intent, draft.now_ms) if intent.reason else None
+        changes.append(cas(CHAIN_INTENT, ended or _intent(intent, draft.now_ms, IntentState.WAITING)))
     draft.write("taken", slot.intent, *changes)
 
 
 def _plan_pending(draft: _Draft, slot: Slot) -> None:
-    best, now_ms = slot.best, draft.now_ms
-    kind, detail = draft.memory.refused.get(best.tx_hash, (None, ""))
-    if slot.is_settled:
-        _send_if_due(draft, best)
-        return
-    if kind in _REFUSED_FOR_GOOD and kind is not None and best.effect_key and best.status == SIGNED:
-        _plan_refused(draft, slot, f"{kind.value}: {detail}" if detail else kind.value)
-        return
-    is_late = slot.intent is not None and _is_late(slot.intent, now_ms) and bool(best.effect_key)
+    best, intent = slot.best, slot.intent if slot.best.effect_key else None
+    refusal = draft.memory.refused.get(best.tx_hash)
+    kind = refusal.kind if refusal is not None else None
+    why = "" if intent is None else _no_more(draft, intent, refusal)
     is_stuck = kind is not RefusalKind.FUNDS and (
         kind in _TOO_CHEAP
         or amount_of(best.fee_max_wei) < draft.facts.fees.base_fee_wei
-        or (slot.nonce == draft.facts.nonce and _waits_since_ms(draft, best) >= draft.policy.stuck_ms)
+        or _is_passed_by(draft, best)
     )
     draft.stuck += is_stuck
-    if is_late or is_stuck:
+    if why or is_stuck:
         price = replacement_price(price_of(best), draft.facts.fees, draft.policy.fees)
+        if price is None and why:  # nodes that do not have it, or not any more, take what is cheaper
+            price = first_price(draft.facts.fees, draft.policy.fees)
         if price is not None:
-            wanted = slot.intent if best.effect_key and not is_late else None
-            draft.actions.append(Sign(slot.nonce, wanted, price, best.tx_hash))
+            draft.actions.append(Sign(slot.nonce, None if why else intent, price, best.tx_hash))
+            if intent is not None and why and intent.state is IntentState.PENDING:
+                changed = replace(intent, reason=why, updated_ms=draft.now_ms)
+                draft.write("given up", intent, cas(CHAIN_INTENT, changed))
             return
         draft.at_cap += 1
     draft.starved = draft.starved or kind is RefusalKind.FUNDS
     _send_if_due(draft, best)
 
 
-def _waits_since_ms(draft: _Draft, tx: ChainTx) -> int:
-    return draft.now_ms - max(draft.memory.front[1], tx.created_ms)
+def _no_more(draft: _Draft, intent: ChainIntent, refusal: Refusal | None) -> str:
+    """Why an intent with a transaction is to be given up; empty if it is not."""
+    if intent.state is IntentState.FAILED:  # the chain went back behind its failure: it must not come true
+        return intent.reason
+    if intent.state is not IntentState.PENDING:
+        return ""
+    if _is_late(intent, draft.now_ms):
+        return TOO_LATE
+    if refusal is None or refusal.kind not in _REFUSED_FOR_GOOD:
+        return ""
+    return refusal.detail if draft.now_ms - refusal.since_ms >= draft.policy.stuck_ms else ""
 
 
-def _plan_refused(draft: _Draft, slot: Slot, reason: str) -> None:
-    """A node refuses for good what none has taken before; what one has taken may still be mined."""
-    taken = [tx for tx in slot.transactions if tx.status != SIGNED]
-    if taken:
-        _send_if_due(draft, taken[-1])
-        _send_if_due(draft, slot.best)
-        return
-    changes = [cas(CHAIN_TX, _tx(tx, draft.now_ms, status=DROPPED)) for tx in slot.transactions]
-    if slot.intent is not None:
-        ended = _intent(slot.intent, draft.now_ms, state=FAILED, reason=reason)
-        changes.append(cas(CHAIN_INTENT, ended))
-    draft.write("failed", slot.intent, *changes)
+def _is_passed_by(draft: _Draft, tx: ChainTx) -> bool:
+    """Whether it was next long enough, and the chain made blocks without it."""
+    front = draft.memory.front
+    return (
+        front is not None
+        and front.tx_hash == tx.tx_hash
+        and draft.now_ms - front.since_ms >= draft.policy.stuck_ms
+        and draft.facts.head.number > front.since_block
+    )
 
 
 def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
     handed_ms = draft.memory.handed_ms.get(tx.tx_hash)
-    kind, _ = draft.memory.refused.get(tx.tx_hash, (None, ""))
+    refusal = draft.memory.refused.get(tx.tx_hash)
     if (
         handed_ms is None
-        or kind is RefusalKind.NONCE_TOO_HIGH
+        or (refusal is not None and refusal.kind is RefusalKind.NONCE_TOO_HIGH)
         or draft.now_ms - handed_ms >= _AGAIN_MS
         or draft.now_ms < handed_ms
     ):
         draft.actions.append(Send(tx))
 
 
-def _plan_new(draft: _Draft, slots: Mapping[int, Slot], waiting: Sequence[ChainIntent], pending: int) -> None:
+def _plan_new(draft: _Draft, slots: Mapping[int, Slot], waiting: Sequence[ChainIntent], room: int) -> None:
     """Give nonces to what waits, the gaps first, and fill the gaps that are left."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
@@ -385,15 +412,13 @@ def _plan_new(draft: _Draft, slots: Mapping[int, Slot], waiting: Sequence[ChainI
     left_wei = draft.facts.balance_wei - sum(
         cost_of(slot.best) for slot in slots.values() if slot.nonce >= first
     )
-    room = draft.policy.in_flight_max - pending
-    may_sign = not draft.starved
     for intent in waiting:
         if _is_late(intent, draft.now_ms):
-            ended = _intent(intent, draft.now_ms, state=CANCELLED, reason=TOO_LATE)
+            ended = _intent(intent, draft.now_ms, IntentState.CANCELLED, reason=TOO_LATE)
             draft.write("cancelled", intent, cas(CHAIN_INTENT, ended))
         elif price is None:
             draft.at_cap += 1
-        elif room > 0 and may_sign:
+        elif room > 0:
             cost_wei = intent.gas * price.fee_max_wei + amount_of(intent.value_wei)
             if cost_wei > left_wei:
                 draft.starved = True
@@ -422,23 +447,23 @@ def seen(action: Seen, reason: str, now_ms: int) -> Write:
     Args:
         reason: why it was reverted.
     """
-    slot, receipt, mined = action.slot, action.receipt, action.transaction
+    slot, receipt = action.slot, action.receipt
     place = {"block_number": receipt.block_number, "block_hash": receipt.block_hash}
+    mined = _tx(action.transaction, now_ms, TxStatus.MINED, **place)
+    others = tuple(tx for tx in slot.transactions if tx is not action.transaction)
+    others = tuple(_unmined(tx, now_ms) if tx.status is TxStatus.MINED else tx for tx in others)
     intent = slot.intent
     if intent is not None and mined.effect_key:
-        state = MINED if receipt.succeeded else REVERTED
-        intent = replace(intent, state=state, reason=reason, mined_hash=mined.tx_hash, **place)
-    elif intent is not None:
+        state = IntentState.MINED if receipt.succeeded else IntentState.REVERTED
+        intent = _intent(intent, now_ms, state, reason=reason, mined_hash=mined.tx_hash, **place)
+    elif intent is not None and intent.state is not IntentState.PENDING:
         intent = _pending_again(intent, now_ms)
-    now_mined = _tx(mined, now_ms, status=MINED, **place)
-    others = tuple(tx for tx in slot.transactions if tx is not mined)
     if action.is_final:
-        after = Slot(slot.nonce, (*others, now_mined), intent)
-        return Write("settled", _key_of(intent), tuple(_settled(after, now_mined, now_ms)))
-    changes: list[Change] = [cas(CHAIN_TX, now_mined)]
-    changes += [cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in others if tx.status == MINED]
-    if intent is not None and (mined.effect_key or slot.intent is None or slot.intent.state != PENDING):
-        changes.append(cas(CHAIN_INTENT, _intent(intent, now_ms)))
+        after = Slot(slot.nonce, (*others, mined), intent)
+        return Write("settled", _key_of(intent), tuple(_settled(after, mined, now_ms)))
+    changes: list[Change] = [cas(CHAIN_TX, tx) for tx in (mined, *others) if tx not in slot.transactions]
+    if intent is not None and intent is not slot.intent:
+        changes.append(cas(CHAIN_INTENT, intent))
     return Write("mined", _key_of(intent), tuple(changes))
 
 
@@ -449,73 +474,70 @@ def _key_of(intent: ChainIntent | None) -> str:
 def signed(action: Sign, now_ms: int) -> Change | None:
     """What changes of the intent that a transaction is signed for."""
     intent = action.intent
-    if intent is None or intent.state != WAITING:
+    if intent is None or intent.state is not IntentState.WAITING:
         return None
-    return cas(CHAIN_INTENT, _intent(intent, now_ms, state=PENDING))
+    return cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.PENDING))
 
 
 def forbidden(intent: ChainIntent, reason: str, now_ms: int) -> Write:
     """What is kept of an intent that the key's policy does not let us sign."""
-    change = cas(CHAIN_INTENT, _intent(intent, now_ms, state=FAILED, reason=reason))
+    change = cas(CHAIN_INTENT, _intent(intent, now_ms, IntentState.FAILED, reason=reason))
     return Write("failed", intent.effect_key, (change,))
 
 
-def sent(tx: ChainTx, now_ms: int) -> Change:
-    """A node has taken a transaction."""
-    return cas(CHAIN_TX, _tx(tx, now_ms, status=SENT))
-
-
 def revived(tx: ChainTx, now_ms: int) -> Change:
-    """A transaction that was given up is wanted again."""
-    return cas(CHAIN_TX, _tx(tx, now_ms, status=SIGNED))
+    """A transaction that was given up is signed again, to the byte."""
+    return cas(CHAIN_TX, _tx(tx, now_ms, TxStatus.SIGNED))
 
 
 def _settled(slot: Slot, mined: ChainTx, now_ms: int) -> list[Change]:
     intent = slot.intent
     is_filler = not mined.effect_key
-    has_failed = intent is not None and not is_filler and intent.state == REVERTED
+    has_failed = intent is not None and not is_filler and intent.state is IntentState.REVERTED
+    end = TxStatus.FAILED if has_failed else TxStatus.FINAL
     changes: list[Change] = [
-        cas(CHAIN_TX, _tx(tx, now_ms, status=(FAILED if has_failed else FINAL) if tx is mined else REPLACED))
-        for tx in slot.transactions
+        cas(CHAIN_TX, _tx(tx, now_ms, end if tx is mined else TxStatus.REPLACED)) for tx in slot.transactions
     ]
     if intent is not None:
-        state = CANCELLED if is_filler else FAILED if has_failed else FINAL
-        reason = TOO_LATE if is_filler else intent.reason
-        changes.append(cas(CHAIN_INTENT, _intent(intent, now_ms, state=state, reason=reason)))
+        state = IntentState.FAILED if has_failed else IntentState.FINAL
+        ended = _given_up(intent, now_ms) if is_filler else _intent(intent, now_ms, state)
+        changes.append(cas(CHAIN_INTENT, ended))
     return changes
 
 
-def _back_to_sent(slot: Slot, now_ms: int) -> list[Change]:
+def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
+    """The end of an intent whose nonce something else has."""
+    reason = intent.reason or (TOO_LATE if _is_late(intent, now_ms) else GIVEN_UP)
+    state = IntentState.CANCELLED if reason == TOO_LATE else IntentState.FAILED
+    return _intent(intent, now_ms, state, reason=reason)
+
+
+def _back_to_signed(slot: Slot, now_ms: int) -> list[Change]:
     changes: list[Change] = [
-        cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in slot.transactions if tx.status == MINED
+        cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in slot.transactions if tx.status is TxStatus.MINED
     ]
-    if slot.intent is not None and slot.intent.state != PENDING:
+    if slot.intent is not None and slot.intent.state is not IntentState.PENDING:
         changes.append(cas(CHAIN_INTENT, _pending_again(slot.intent, now_ms)))
     return changes
 
 
 def _unmined(tx: ChainTx, now_ms: int) -> ChainTx:
-    return replace(tx, status=SENT, block_number=None, block_hash=None, updated_ms=now_ms)
+    return _tx(tx, now_ms, TxStatus.SIGNED, block_number=None, block_hash=None)
 
 
 def _pending_again(intent: ChainIntent, now_ms: int) -> ChainIntent:
-    return replace(
-        intent,
-        state=PENDING,
-        reason="",
-        mined_hash=None,
-        block_number=None,
-        block_hash=None,
-        updated_ms=now_ms,
-    )
+    nowhere = {"mined_hash": None, "block_number": None, "block_hash": None}
+    return _intent(intent, now_ms, IntentState.PENDING, reason="", **nowhere)
 
 
-def _tx(tx: ChainTx, now_ms: int, **changed: object) -> ChainTx:
-    return replace(tx, updated_ms=now_ms, **changed)
+def _tx(tx: ChainTx, now_ms: int, status: TxStatus, **changed: object) -> ChainTx:
+    RELAY_TRANSACTION_LIFECYCLE.check(tx.status, status, is_final=False)
+    return replace(tx, status=status, updated_ms=now_ms, **changed)
 
 
-def _intent(intent: ChainIntent, now_ms: int, **changed: object) -> ChainIntent:
-    return replace(intent, updated_ms=now_ms, **changed)
+def _intent(intent: ChainIntent, now_ms: int, state: IntentState, **changed: object) -> ChainIntent:
+    RELAY_INTENT_LIFECYCLE.check(intent.state, state, is_final=False)
+    return replace(intent, state=state, updated_ms=now_ms, **changed)
 
 
 # --- What a signed transaction says -----------------------------------------------------------------------

@@ -2,20 +2,20 @@
 
     submit -> the store -> look: what is open, what the chain shows -> `relay_plan.plan`
                             |-> one write: what was seen, what was signed: durable before it is handed in
-                            |-> hand in, by nonce
-                            '-> one write: what a node has taken
+                            '-> hand in, by nonce
 
 Every look begins with the rows of the store, so that nothing is lost between two of them. It follows a new
 head, something submitted, or a second. While nothing is open the chain is not asked. While the node or the
 store is away it waits, longer each time.
 
-Who relays is who holds the shard that follows from chain and address; what another writes late is fenced.
-Anybody may submit and wait.
+Who relays is who holds the shard that follows from chain and address; what another writes late is fenced, and
+the store has one first transaction of a nonce. Anybody may submit and wait.
 
 Source: chain.md, "Relayer"; storage.md, "Several machines".
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from ...codecs.transactions import Transaction, decode_transaction, sign_transaction
 from ...config.errors import (
+    BlockGone,
     ChainError,
     NodeUnavailable,
     PolicyError,
@@ -33,11 +34,12 @@ from ...config.errors import (
     TransactionRefused,
 )
 from ...config.limits import RELAY_DATA_BYTES_MAX, RELAY_IN_FLIGHT_MAX, RELAY_REASON_CHARS_MAX
-from ...config.timeouts import RELAY_LOOK_S, RELAY_NODE_S, RELAY_PAUSE_S, RELAY_PAUSE_S_MAX
+from ...config.timeouts import RELAY_LOOK_S, RELAY_NODE_S, RELAY_PAUSE_S, RELAY_PAUSE_S_MAX, RELAY_REASON_S
 from ...crypto.keccak import keccak256
 from ...crypto.transaction_policy import PolicedRelayKey
 from ..store.leases import Leases
 from ..store.queries import (
+    among,
     by,
     open_intents_count,
     open_transactions,
@@ -45,21 +47,18 @@ from ..store.queries import (
     signed_intents,
     waiting_intents,
 )
-from ..store.rows import NEVER_S, ChainIntent, ChainTx, amount32, amount_of
+from ..store.rows import NEVER_S, ChainIntent, ChainTx, IntentState, TxStatus, amount32, amount_of
 from ..store.store import Store
 from ..store.tables import CHAIN_INTENT, CHAIN_TX
-from ..store.units import Change, Done, Duplicate, Fence, Fenced, Unit, new, row_of
+from ..store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
 from .port import Call, Chain, Header, Receipt
 from .relay_plan import (
     ENDED,
     FILLER_GAS,
-    MINED,
-    REVERTED,
-    SIGNED,
-    WAITING,
     Facts,
     Memory,
     Plan,
+    Refusal,
     RelayPolicy,
     Seen,
     Send,
@@ -71,12 +70,16 @@ from .relay_plan import (
     remember,
     revived,
     seen,
-    sent,
     signed,
     slots_of,
 )
 
+_Rows = Sequence[tuple[Any, ...]]
+
 _COUNTED = ("mined", "settled", "reorganised", "taken", "failed", "cancelled", "bumped", "handed", "refused")
+
+_MINED = (IntentState.MINED, IntentState.REVERTED)
+_IDLE = Plan((), 0, 0, 0, 0, starved=False)
 
 _log = structlog.get_logger("cambist.relayer")
 
@@ -86,13 +89,13 @@ class Outcome(Struct, frozen=True):
 
     Attributes:
         state: as `ChainIntent.state`.
-        reason: why it failed, was reverted or cancelled; else empty.
+        reason: why it failed, was reverted or cancelled, or is given up unless it is mined; else empty.
         tx_hash: of the transaction that was mined.
         receipt: of that one, as the chain has it now.
     """
 
     effect_key: str
-    state: str
+    state: IntentState
     reason: str
     tx_hash: bytes | None
     receipt: Receipt | None = None
@@ -110,18 +113,22 @@ class RelayerStatistics(Struct, frozen=True):
         holds: it is this one that relays for its chain and key.
         waiting: intents without a transaction.
         pending: nonces that wait to be mined.
+        undone: those of them that had been mined for good: the chain went back behind its confirmations.
+            Nothing new is signed until they are mined again.
         stuck: those of them that should be replaced; at_cap: what would have to cost more than the cap.
         starved: the account has too little for what is wanted, or less than its floor.
         oldest_age_ms: of the first intent whose end is not known.
         away: why the chain or the store cannot be used now, or empty.
         balance_wei: of the account, when it was last looked at.
         counts: by what happened: transactions mined, settled, reorganised, handed in, bumped, refused by a
-            node; nonces taken by somebody else; intents failed and cancelled.
+            node; nonces taken by somebody else; intents that the key may not sign (failed), or that were
+            late before they were signed (cancelled).
     """
 
     holds: bool
     waiting: int
     pending: int
+    undone: int
     stuck: int
     at_cap: int
     starved: bool
@@ -170,10 +177,10 @@ class Relayer:
         self._now_ms = now_ms
         self._shard = relay_shard(chain.chain_id, key.address)
         self._memory = Memory()
-        self._chain_of_blocks = _Blocks(chain)
+        self._head_hash = b""
         self._wake = trio.Event()
         self._watched: WeakValueDictionary[str, trio.Event] = WeakValueDictionary()
-        self._plan = Plan((), 0, 0, 0, starved=False)
+        self._plan = _IDLE
         self._counts: dict[str, int] = dict.fromkeys(_COUNTED, 0)
         self._waiting = self._balance_wei = 0
         self._oldest_ms: int | None = None
@@ -204,13 +211,13 @@ class Relayer:
         now_ms = self._now_ms()
         row = ChainIntent(
             effect_key, self._chain.chain_id, self._key.address, call.to, call.data, amount32(call.value_wei),
-            call.gas_max, NEVER_S if deadline_s is None else deadline_s, now_ms, 1, WAITING, "", None, None,
-            None, now_ms,
+            call.gas_max, NEVER_S if deadline_s is None else deadline_s, now_ms, 1, IntentState.WAITING, "",
+            None, None, None, now_ms,
         )  # fmt: skip
         outcome = await self._store.write(Unit((new(CHAIN_INTENT, row),)))
         if isinstance(outcome, Duplicate):
             there: ChainIntent = row_of(CHAIN_INTENT, outcome.row)
-            if _call_of(there) != _call_of(row):
+            if _sent_by(there) != _sent_by(row) or _call_of(there) != _call_of(row):
                 raise ValueError(f"effect {effect_key} was submitted with another call")
             row = there
         elif not isinstance(outcome, Done):
@@ -244,7 +251,7 @@ class Relayer:
             found = await self.outcome(effect_key)
             if found is None:
                 raise KeyError(effect_key)
-            if found.is_final or (found.state in (MINED, REVERTED) and not final):
+            if found.is_final or (found.state in _MINED and not final):
                 receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
                 if found.is_final or receipt is not None:
                     return Outcome(found.effect_key, found.state, found.reason, found.tx_hash, receipt)
@@ -257,6 +264,7 @@ class Relayer:
             self._holds,
             self._waiting,
             self._plan.pending,
+            self._plan.undone,
             self._plan.stuck,
             self._plan.at_cap,
             self._plan.starved,
@@ -281,8 +289,7 @@ class Relayer:
                 continue
             self._wake = trio.Event()
             try:
-                with trio.fail_after(RELAY_NODE_S):
-                    is_idle = await self._look(fence)
+                is_idle = await self._look(fence)
             except _FencedOff:
                 self._memory = Memory()
                 await trio.sleep(RELAY_PAUSE_S)
@@ -313,7 +320,7 @@ class Relayer:
 
     async def _wait_head(self, scope: trio.CancelScope) -> None:
         try:
-            await self._chain.wait_head(self._chain_of_blocks.head_hash)
+            await self._chain.wait_head(self._head_hash)
         except ChainError:
             return  # the next look finds out
         scope.cancel()
@@ -331,22 +338,18 @@ class Relayer:
         )
         ((self._waiting, self._oldest_ms),) = counts
         if not transactions and not waits:
-            self._plan = Plan((), 0, 0, 0, starved=False)
+            self._plan = _IDLE
             return True
-        head, nonce = await self._head()
-        (settled,) = await self._store.read(
-            settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
-        )
-        slots = slots_of(
-            [row_of(CHAIN_TX, row) for row in (*transactions, *settled)],
-            [row_of(CHAIN_INTENT, row) for row in intents],
-        )
-        facts = await self._facts(head, nonce, slots)
+        with trio.fail_after(RELAY_NODE_S):
+            head, nonce = await self._head()
+        slots = await self._slots(nonce, transactions, intents)
+        with trio.fail_after(RELAY_NODE_S):
+            facts = await self._facts(head, nonce, slots)
         now_ms = self._now_ms()
         remember(self._memory, slots, facts, now_ms)
         waiting = [row_of(CHAIN_INTENT, row) for row in waits]
         self._plan = plan(slots, waiting, facts, self._memory, self._policy, now_ms)
-        await self._do(self._plan, fence)
+        await self._do(self._plan, head, fence)
         return False
 
     async def _head(self) -> tuple[Header, int]:
@@ -354,11 +357,28 @@ class Relayer:
         head = await self._chain.block()
         if head is None:
             raise NodeUnavailable("the node has no latest block")
-        self._chain_of_blocks.follow(head)
+        self._head_hash = head.hash
         return head, await self._chain.nonce(self._key.address, head.hash)
 
+    async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, Slot]:
+        """What is open, and what was settled though the chain's nonce is not past it."""
+        chain_id, sender = self._chain.chain_id, self._key.address
+        (settled,) = await self._store.read(
+            settled_transactions(chain_id, sender, nonce, RELAY_IN_FLIGHT_MAX)
+        )
+        undone = [row_of(CHAIN_TX, row) for row in settled]
+        if undone:
+            keys = [tx.effect_key for tx in undone if tx.effect_key]
+            (more,) = await self._store.read(among(CHAIN_INTENT, "effect_key", keys))
+            intents = [*intents, *more]
+        return slots_of(
+            [*(row_of(CHAIN_TX, row) for row in transactions), *undone],
+            [row_of(CHAIN_INTENT, row) for row in intents],
+        )
+
     async def _facts(self, head: Header, nonce: int, slots: dict[int, Slot]) -> Facts:
-        chain, blocks = self._chain, self._chain_of_blocks
+        chain = self._chain
+        blocks = _Blocks(chain, head)
         fees = await chain.fees()
         self._balance_wei = await chain.balance(self._key.address)
         on_chain: set[bytes] = set()
@@ -373,14 +393,15 @@ class Relayer:
                 continue
             if slot.nonce >= nonce:
                 continue
-            for tx in slot.transactions:
+            for tx in reversed(slot.transactions):
                 receipt = await chain.receipt(tx.tx_hash)
                 if receipt is not None and await blocks.has(receipt.block_number, receipt.block_hash):
                     receipts[tx.tx_hash] = receipt
+                    break
         return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
 
-    async def _do(self, todo: Plan, fence: Fence) -> None:
-        """Keep what was seen and signed, then hand in, then keep what was taken."""
+    async def _do(self, todo: Plan, head: Header, fence: Fence) -> None:
+        """Keep what was seen and signed, then hand in."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
         for action in todo.actions:
@@ -397,13 +418,23 @@ class Relayer:
                     writes.append(write)
                     if row is not None:
                         sends.append(row)
+        if any(write.what in ("settled", "taken") for write in writes):
+            await self._check_head(head)
         await self._keep(writes, fence)
-        sends.sort(key=lambda tx: tx.nonce)
-        taken = [tx for tx in sends if await self._hand_in(tx) and tx.status == SIGNED]
-        now_ms = self._now_ms()
-        await self._keep([Write("sent", tx.effect_key, (sent(tx, now_ms),)) for tx in taken], fence)
+        with trio.fail_after(RELAY_NODE_S):
+            for tx in sorted(sends, key=lambda tx: tx.nonce):
+                if self._leases.fence(self._shard) != fence:
+                    raise _FencedOff
+                await self._hand_in(tx)
         if any(write.what in ("failed", "taken", "reorganised") for write in writes):
             self._wake.set()  # a nonce may be free, or bytes due
+
+    async def _check_head(self, head: Header) -> None:
+        """What is decided for good is decided on blocks that were one chain while they were asked for."""
+        with trio.fail_after(RELAY_NODE_S):
+            again = await self._chain.block(head.number)
+        if again is None or again.hash != head.hash:
+            raise BlockGone("the chain went back while it was looked at")
 
     def _signed(self, action: Sign) -> tuple[Write, ChainTx | None]:
         """What is kept of a new transaction, and the transaction unless the key may not sign it."""
@@ -418,14 +449,14 @@ class Relayer:
         try:
             made = sign_transaction(transaction, self._key)
         except PolicyError as error:
-            if intent is None or intent.state != WAITING:
-                raise
+            if intent is None or intent.state is not IntentState.WAITING:
+                raise ChainError(f"the key may not replace transaction {action.nonce}: {error}") from None
             return forbidden(intent, str(error), now_ms), None
         self._counts["bumped"] += action.replaces is not None
         row = ChainTx(
             made.tx_hash, self._chain.chain_id, self._key.address, action.nonce, made.raw,
             amount32(price.fee_max_wei), intent.effect_key if intent else "", action.replaces, now_ms, 1,
-            SIGNED, now_ms, None, None,
+            TxStatus.SIGNED, now_ms, None, None,
         )  # fmt: skip
         change = None if intent is None else signed(action, now_ms)
         changes = (new(CHAIN_TX, row), *(() if change is None else (change,)))
@@ -437,12 +468,15 @@ class Relayer:
             return
         changes = tuple(change for write in writes for change in write.changes)
         outcome = await self._store.write(Unit(changes, fence))
+        while isinstance(outcome, Duplicate) and (outcome.table, outcome.unique) == (CHAIN_TX.name, 0):
+            # The chain went back behind what had this nonce: bytes that were given up are wanted again.
+            again: ChainTx = row_of(CHAIN_TX, outcome.row)
+            changes = tuple(
+                revived(again, self._now_ms()) if _is_new(change, again) else change for change in changes
+            )
+            outcome = await self._store.write(Unit(changes, fence))
         if isinstance(outcome, Fenced):
             raise _FencedOff
-        if isinstance(outcome, Duplicate) and outcome.table == CHAIN_TX.name:
-            # The chain went back behind what was given up: the same transaction is wanted again.
-            again: Change = revived(row_of(CHAIN_TX, outcome.row), self._now_ms())
-            await self._store.write(Unit((again,), fence))
         if not isinstance(outcome, Done):
             raise ChainError(f"the rows are not as they were read: {outcome}")
         for write in writes:
@@ -452,25 +486,27 @@ class Relayer:
             if event is not None:
                 event.set()
 
-    async def _hand_in(self, tx: ChainTx) -> bool:
-        """Returns whether the node has it."""
-        memory = self._memory
+    async def _hand_in(self, tx: ChainTx) -> None:
+        memory, now_ms = self._memory, self._now_ms()
+        memory.handed_ms[tx.tx_hash] = now_ms
         try:
             await self._chain.send_raw(tx.raw)
         except TransactionRefused as error:
             before = memory.refused.get(tx.tx_hash)
-            memory.refused[tx.tx_hash] = error.kind, str(error)
-            memory.handed_ms[tx.tx_hash] = self._now_ms()
+            is_new = before is None or before.kind is not error.kind
+            since_ms = now_ms if before is None or is_new else before.since_ms
+            memory.refused[tx.tx_hash] = Refusal(error.kind, str(error)[:RELAY_REASON_CHARS_MAX], since_ms)
             self._counts["refused"] += 1
-            if before is None or before[0] is not error.kind:
+            if is_new:
                 _log.warning("transaction refused", tx=tx.tx_hash.hex(), nonce=tx.nonce, detail=str(error))
                 if error.kind is not RefusalKind.FUNDS:
                     self._wake.set()
-            return False
+            return
+        except ChainError:
+            memory.handed_ms.pop(tx.tx_hash, None)
+            raise
         memory.refused.pop(tx.tx_hash, None)
-        memory.handed_ms[tx.tx_hash] = self._now_ms()
         self._counts["handed"] += 1
-        return True
 
     async def _reason(self, action: Seen) -> str:
         """Why a transaction was reverted: what the call says at the block before."""
@@ -478,49 +514,41 @@ class Relayer:
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
             return "out of gas"
-        header = await self._chain.block(receipt.block_hash)
         call = Call(
             transaction.to, transaction.data, self._key.address, transaction.value_wei, transaction.gas
         )
         try:
-            if header is not None:
-                await self._chain.call(call, header.parent_hash)
+            with trio.fail_after(RELAY_REASON_S):
+                header = await self._chain.block(receipt.block_hash)
+                if header is not None:
+                    await self._chain.call(call, header.parent_hash)
         except Reverted as error:
             return (error.reason or str(error))[:RELAY_REASON_CHARS_MAX]
-        except NodeUnavailable:
-            raise
-        except ChainError as error:
-            return f"reverted; asking why failed: {error}"[:RELAY_REASON_CHARS_MAX]
+        except (ChainError, trio.TooSlowError) as error:
+            said = str(error) or "no answer in time"
+            return f"reverted; asking why failed: {said}"[:RELAY_REASON_CHARS_MAX]
         return "reverted; the block before it would have taken it"
 
 
 class _Blocks:
-    """Which blocks are on the chain, asked once while the chain only grows."""
+    """Which blocks are on the chain below a head, asked once each."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain, head: Header) -> None:
         self._chain = chain
-        self._hashes: dict[int, bytes] = {}
-        self.head_hash = b""
-
-    def follow(self, head: Header) -> None:
-        """A new latest block; what is known holds on only if it follows the one before."""
-        if head.hash == self.head_hash:
-            return
-        if head.parent_hash != self.head_hash:
-            self._hashes.clear()
-        self._hashes[head.number] = self.head_hash = head.hash
+        self._hashes = {head.number: head.hash}
 
     async def has(self, number: int | None, block_hash: bytes | None) -> bool:
         """Whether the block of that height is this one."""
         if number is None:
             return False
-        found = self._hashes.get(number)
-        if found is None:
+        if number not in self._hashes:
             header = await self._chain.block(number)
-            if header is None:
-                return False
-            found = self._hashes[number] = header.hash
-        return found == block_hash
+            self._hashes[number] = b"" if header is None else header.hash
+        return self._hashes[number] == block_hash
+
+
+def _is_new(change: Change, tx: ChainTx) -> bool:
+    return isinstance(change, New) and change.table == CHAIN_TX.name and change.row.tx_hash == tx.tx_hash
 
 
 def _gas_min(data: bytes) -> int:
@@ -528,6 +556,10 @@ def _gas_min(data: bytes) -> int:
     zeros = data.count(0)
     tokens = zeros + 4 * (len(data) - zeros)
     return FILLER_GAS + 10 * tokens
+
+
+def _sent_by(intent: ChainIntent) -> tuple[int, bytes]:
+    return intent.chain_id, intent.sender
 
 
 def _call_of(intent: ChainIntent) -> tuple[bytes, bytes, int, int]:

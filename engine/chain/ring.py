@@ -20,6 +20,9 @@ from ...config.errors import StoreError
 NOTHING_READ = -1
 """The height of the mark below the first block: its hash is the parent hash of that one, 32 zero bytes."""
 
+UNKNOWN = bytes(32)
+"""In place of the hash of a height: no node has it, so that what is above the mark before is taken back."""
+
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
     """A block that was read."""
@@ -43,21 +46,16 @@ class Ring(Struct, frozen=True):
         return self.marks[-1]
 
     def pushed(self, marks: Sequence[Mark], depth: int) -> "Ring":
-        """With blocks that were read since; those `depth` or more below the last are dropped."""
+        """With blocks that were read since; those `depth` or more below the last of these are dropped."""
+        if not marks:
+            return self
         together = (*self.marks, *marks)
         lowest = together[-1].number - depth
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
-    def cut(self, number: int) -> "Ring":
-        """Without the marks above a height. ValueError if none is left."""
-        marks = tuple(mark for mark in self.marks if mark.number <= number)
-        if not marks:
-            raise ValueError(f"the ring begins above {number}")
-        return Ring(marks)
-
-    def above(self, number: int) -> tuple[Mark, ...]:
-        """The marks above a height."""
-        return tuple(mark for mark in self.marks if mark.number > number)
+    def cut(self, top: Mark) -> "Ring":
+        """With what is below a mark, and the mark as the last."""
+        return Ring((*(mark for mark in self.marks if mark.number < top.number), top))
 
 
 def last_common(marks: Sequence[Mark]) -> Generator[Mark, bool, Mark | None]:

@@ -35,7 +35,7 @@ from ...config.errors import (
     TransactionRefused,
 )
 from ...config.nodes import NodeSettings
-from ...config.timeouts import NODE_BACK_S
+from ...config.timeouts import NODE_BACK_S, NODE_LOOK_S
 from ...crypto.hexadecimal import to_hex
 from ...crypto.keccak import keccak256
 from ...feeds.net.httpx_transport import DialTransport
@@ -174,7 +174,7 @@ class RpcChain:
         """As `Chain`."""
 
         async def converse(talk: Talk) -> int:
-            (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call)])])
+            (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call), "latest"])])
             if isinstance(outcome, Fault):
                 raise as_revert(outcome, self._reason) or NotDone(outcome, "eth_estimateGas")
             return values.read_quantity(outcome)
@@ -381,10 +381,13 @@ class RpcChain:
     async def wait_head(self, known: bytes) -> None:
         """As `Chain`: woken by a subscription, and by a look every `poll_s` whatever that says.
 
-        A failure to look ends the wait: the next question says what is wrong.
+        Where another head was announced before, it is looked for at once and, as the node that is asked may
+        not have it yet, again after NODE_LOOK_S, which doubles. A failure to look ends the wait: the next
+        question says what is wrong.
         """
+        pause_s = 0.0 if self._heads.is_past(known) else self._settings.poll_s
         while True:
-            with trio.move_on_after(self._settings.poll_s):
+            with trio.move_on_after(pause_s):
                 await self._heads.other_than(known)
                 return
             try:
@@ -393,6 +396,7 @@ class RpcChain:
                 return
             if header is None or header.hash != known:
                 return
+            pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
     async def _latest(self, talk: Talk) -> values.Block:
         """The latest block: not far behind what was seen before, and to be had by its hash too.

@@ -146,7 +146,7 @@ def read_block(raw: bytes) -> Block | None:
             number=_height(block.number, "number"),
             hash=_fixed(block.hash, "hash", 32),
             parent_hash=_fixed(block.parent_hash, "parentHash", 32),
-            time_s=_height(block.timestamp, "timestamp"),
+            time_s=quantity(block.timestamp, "timestamp", limits.CHAIN_TIME_S_MAX),
             base_fee_wei=0 if base_fee is None else quantity(base_fee, "baseFeePerGas"),
         ),
         _fixed(block.logs_bloom, "logsBloom", 256),

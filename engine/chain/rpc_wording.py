@@ -58,24 +58,18 @@ _BATCH_WORDS = (
 )  # fmt: skip
 
 _LOGS_WORDS = (
-    "query returned more than", "more than 10000 results", "block range", "range is too", "range too",
-    "range limit", "exceeds the range", "max range", "maximum range", "limited to", "too many blocks",
-    "too many logs", "too many results", "log response size", "logs matched by query exceeds",
-    "query timeout", "query timed out", "timed out", "timeout", "deadline exceeded", "exceeds max results",
-    "exceed maximum", "max results",
-    "exceeded max", "try with this block range", "reduce the", "narrow", "requested too many",
+    "query returned more than", "block range", "range is too", "range too", "range limit", "ranges over",
+    "limited to", "too many blocks", "too many logs", "too many results", "timed out", "timeout",
+    "deadline exceeded", "max results", "exceed maximum", "reduce the",
 )  # fmt: skip
 
 _GONE_WORDS = (
-    "unknown block", "block not found", "header not found", "resource not found", "block hash not found",
-    "not canonical", "not currently canonical", "non-canonical", "is not part of the canonical",
-    "cannot find block", "could not find block", "no such block", "hash is not", "block does not exist",
-    "header for hash not found", "unknown header", "could not be found", "block is unknown",
+    "unknown block", "block not found", "header not found", "header for hash not found",
+    "resource not found", "not canonical", "not currently canonical", "could not be found",
 )  # fmt: skip
 
 _AHEAD_WORDS = (
-    "blockoutofrange", "block height is", "beyond the", "greater than the", "after last accepted block",
-    "requested was", "invalid block range", "future block", "beyond current head",
+    "blockoutofrange", "after last accepted block", "invalid block range", "beyond current head",
 )  # fmt: skip
 
 _REVERT_CODE = 3
@@ -98,75 +92,51 @@ _QUOTING = (
 
 _KNOWN_WORDS = (
     "already known", "alreadyknown", "already imported", "already exists", "known transaction",
-    "already in the mempool", "already in mempool", "already have transaction", "transaction_already_known",
-    "already in pool",
+    "with same hash",
 )  # fmt: skip
 
 _REFUSALS: tuple[tuple[str, RefusalKind], ...] = (
-    ("replacement transaction underpriced", RefusalKind.UNDERPRICED),
-    ("replacement fee too low", RefusalKind.UNDERPRICED),
     ("replacement", RefusalKind.UNDERPRICED),
-    ("could not replace existing", RefusalKind.UNDERPRICED),
-    ("too low to replace", RefusalKind.UNDERPRICED),
-    ("replacenotallowed", RefusalKind.UNDERPRICED),
-    ("underpriced replacement", RefusalKind.UNDERPRICED),
-    ("already a transaction with", RefusalKind.UNDERPRICED),
+    ("replace existing", RefusalKind.UNDERPRICED),
     ("nonce too low", RefusalKind.NONCE_TOO_LOW),
     ("oldnonce", RefusalKind.NONCE_TOO_LOW),
-    ("old nonce", RefusalKind.NONCE_TOO_LOW),
     ("nonce is too low", RefusalKind.NONCE_TOO_LOW),
-    ("nonce has already been used", RefusalKind.NONCE_TOO_LOW),
-    ("nonce below", RefusalKind.NONCE_TOO_LOW),
-    ("nonce_too_low", RefusalKind.NONCE_TOO_LOW),
     ("nonce too high", RefusalKind.NONCE_TOO_HIGH),
-    ("nonce is too high", RefusalKind.NONCE_TOO_HIGH),
     ("noncegap", RefusalKind.NONCE_TOO_HIGH),
-    ("nonce gap", RefusalKind.NONCE_TOO_HIGH),
-    ("nonce too distant", RefusalKind.NONCE_TOO_HIGH),
-    ("too far in the future", RefusalKind.NONCE_TOO_HIGH),
+    ("too distant from current sender nonce", RefusalKind.NONCE_TOO_HIGH),
     ("insufficient funds", RefusalKind.FUNDS),
     ("insufficientfunds", RefusalKind.FUNDS),
     ("insufficient balance", RefusalKind.FUNDS),
-    ("overshot", RefusalKind.FUNDS),
     ("upfront cost exceeds", RefusalKind.FUNDS),
-    ("upfront gas cost", RefusalKind.FUNDS),
     ("sender doesn't have enough funds", RefusalKind.FUNDS),
     ("less than block base fee", RefusalKind.FEE_TOO_LOW),
-    ("less than the block base fee", RefusalKind.FEE_TOO_LOW),
-    ("maxfeepergas is too low", RefusalKind.FEE_TOO_LOW),
     ("fee too low", RefusalKind.FEE_TOO_LOW),
     ("feetoolow", RefusalKind.FEE_TOO_LOW),
-    ("fee per gas less than", RefusalKind.FEE_TOO_LOW),
-    ("below current base fee", RefusalKind.FEE_TOO_LOW),
     ("gas price too low", RefusalKind.FEE_TOO_LOW),
     ("gas price below", RefusalKind.FEE_TOO_LOW),
-    ("gas tip cap", RefusalKind.FEE_TOO_LOW),
-    ("tip too low", RefusalKind.FEE_TOO_LOW),
+    ("gas price is less than basefee", RefusalKind.FEE_TOO_LOW),
     ("underpriced", RefusalKind.FEE_TOO_LOW),
     ("intrinsic gas", RefusalKind.GAS),
     ("intrinsicgas", RefusalKind.GAS),
-    ("exceeds block gas limit", RefusalKind.GAS),
-    ("exceeds transaction gas limit", RefusalKind.GAS),
     ("gas limit", RefusalKind.GAS),
     ("gaslimit", RefusalKind.GAS),
-    ("gas too low", RefusalKind.GAS),
-    ("gas too high", RefusalKind.GAS),
     ("floor data gas", RefusalKind.GAS),
+    ("gas uint64 overflow", RefusalKind.GAS),
+    ("gasuintoverflow", RefusalKind.GAS),
     ("exceeds the configured cap", RefusalKind.INVALID),
+    ("fee cap exceeded", RefusalKind.INVALID),
     ("max priority fee per gas higher than max fee", RefusalKind.INVALID),
-    ("tip above fee cap", RefusalKind.INVALID),
-    ("higher than max fee per gas", RefusalKind.INVALID),
+    ("max priority fee per gas exceeds max fee", RefusalKind.INVALID),
     ("invalid sender", RefusalKind.INVALID),
     ("invalid signature", RefusalKind.INVALID),
-    ("invalid chain id", RefusalKind.INVALID),
+    ("signed for another chain", RefusalKind.INVALID),
     ("chain id", RefusalKind.INVALID),
     ("chainid", RefusalKind.INVALID),
     ("invalid transaction", RefusalKind.INVALID),
     ("transaction type", RefusalKind.INVALID),
     ("typed transaction", RefusalKind.INVALID),
     ("oversized", RefusalKind.INVALID),
-    ("init code size", RefusalKind.INVALID),
-    ("initcode size", RefusalKind.INVALID),
+    ("initcode", RefusalKind.INVALID),
     ("rlp", RefusalKind.INVALID),
     ("decode", RefusalKind.INVALID),
     ("negative value", RefusalKind.INVALID),
@@ -178,8 +148,9 @@ _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 def is_over_rate(fault: Fault) -> bool:
-    """Whether the node wants to be asked less often. -32005 is also said of logs and of batches."""
-    if is_logs_refusal(fault) or is_batch_refusal(fault):
+    """Whether the node wants to be asked less often. -32005 is also said of logs, of batches, and by besu of
+    transactions."""
+    if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
         return False
     return fault.code in _RATE_CODES or _node_says(fault, _RATE_WORDS)
 

@@ -1,7 +1,7 @@
-"""The owners whose funds are followed, and the filters that find what moves them. Pure.
+"""The owners whose funds are followed, and the filter that finds what moves them. Pure.
 
     follow(token, owner)    counted: who follows twice stops twice
-    filters()               two questions for each WATCH_OWNERS_PER_FILTER_MAX owners, not one for each owner
+    filter()                one question, however many owners: what moves any funds of their tokens
     touched(logs)           the followed (token, owner) that logs are about
     fresh()                 what is to be told: touched, or followed since the last time
 
@@ -14,14 +14,16 @@ native tokens come and go without a Transfer. A token that moves balances withou
 looking again.
 
 Source: chain.md, "Indexer"; EIP-20; the events of WETH9.
+Choice: owners are not named to the node: that takes two questions for each few hundred of them, and an answer
+    without logs makes all logs of the block be read.
 """
 
 from collections import Counter
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
-from ...codecs.abi import address_word
 from ...codecs.contract_events import APPROVAL, TRANSFER, topic
-from ...config.limits import WATCH_OWNERS_PER_FILTER_MAX
+from ...config.limits import WATCH_TOKENS_PER_FILTER_MAX
 from .port import Log, LogFilter
 
 WRAPPED = topic("Deposit(address,uint256)")
@@ -35,15 +37,14 @@ class Watch:
     """What is followed on one chain.
 
     Args:
-        owners_max: owners of one filter; its tokens are named only if they are no more than that.
+        tokens_max: if more are followed, the filter names none.
     """
 
-    def __init__(self, owners_max: int = WATCH_OWNERS_PER_FILTER_MAX) -> None:
-        self._owners_max = owners_max
+    def __init__(self, tokens_max: int = WATCH_TOKENS_PER_FILTER_MAX) -> None:
+        self._tokens_max = tokens_max
         self._pairs: Counter[Pair] = Counter()
-        self._tokens: dict[bytes, set[bytes]] = {}
+        self._owners: Counter[bytes] = Counter()  # of each token
         self._fresh: set[Pair] = set()
-        self._filters: tuple[LogFilter, ...] | None = ()
 
     def __len__(self) -> int:
         """How many pairs are followed."""
@@ -54,9 +55,8 @@ class Watch:
         pair = (token, owner)
         self._pairs[pair] += 1
         if self._pairs[pair] == 1:
-            self._tokens.setdefault(owner, set()).add(token)
+            self._owners[token] += 1
             self._fresh.add(pair)
-            self._filters = None
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
         """Take back one `follow`. KeyError where there was none."""
@@ -68,10 +68,9 @@ class Watch:
             return
         del self._pairs[pair]
         self._fresh.discard(pair)
-        self._tokens[owner].discard(token)
-        if not self._tokens[owner]:
-            del self._tokens[owner]
-        self._filters = None
+        self._owners[token] -= 1
+        if not self._owners[token]:
+            del self._owners[token]
 
     def fresh(self) -> frozenset[Pair]:
         """What is to be told. Whoever takes it tells it."""
@@ -79,33 +78,20 @@ class Watch:
         self._fresh.clear()
         return fresh
 
-    def refresh(self, pairs: Iterable[Pair] | None = None) -> None:
-        """Followed pairs that are to be told; all of them where nobody knows what was missed."""
-        self._fresh.update(self._pairs if pairs is None else pairs)
+    def refresh(self, pairs: AbstractSet[Pair] | None = None) -> None:
+        """Pairs that are to be told if they are followed; all of them where nobody knows what was missed."""
+        self._fresh.update(self._pairs if pairs is None else self._pairs.keys() & pairs)
 
-    def filters(self) -> tuple[LogFilter, ...]:
-        """The questions that find every log about what is followed, and some that are not."""
-        if self._filters is None:
-            owners = sorted(self._tokens)
-            self._filters = tuple(
-                wanted
-                for first in range(0, len(owners), self._owners_max)
-                for wanted in self._of_owners(owners[first : first + self._owners_max])
-            )
-        return self._filters
+    def filter(self) -> LogFilter | None:
+        """The question that finds every log about what is followed, and others; None where nothing is."""
+        if not self._pairs:
+            return None
+        tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
+        return LogFilter(tokens, ((TRANSFER, APPROVAL, WRAPPED, UNWRAPPED),))
 
     def touched(self, logs: Iterable[Log]) -> frozenset[Pair]:
         """What the logs are about, of what is followed."""
         return frozenset(pair for log in logs for pair in _pairs_of(log) if pair in self._pairs)
-
-    def _of_owners(self, owners: list[bytes]) -> tuple[LogFilter, LogFilter]:
-        tokens = set().union(*(self._tokens[owner] for owner in owners))
-        addresses = tuple(sorted(tokens)) if len(tokens) <= self._owners_max else ()
-        words = tuple(map(address_word, owners))
-        return (
-            LogFilter(addresses, ((TRANSFER, APPROVAL, WRAPPED, UNWRAPPED), words)),
-            LogFilter(addresses, ((TRANSFER,), (), words)),
-        )
 
 
 def _pairs_of(log: Log) -> list[Pair]:

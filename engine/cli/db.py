@@ -9,15 +9,20 @@ from pathlib import Path
 
 import click
 import msgspec
+import trio
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
 from ...config.errors import ConfigError
-from ...config.settings import read_settings
+from ...config.nodes import NodeSettings, revealed
+from ...config.settings import Settings, read_settings
+from ..chain.indexer import rescan
+from ..chain.rpc import RpcChain
 from ..store.backup import back_up
 from ..store.export import export_lines
 from ..store.migrate import migrations, pending
+from ..store.opening import open_store
 from ..store.place import Place, SqlitePlace, place_of
 from ..store.status import Contents, Status, contents_of, fdatasync_p50_ms, schema_of
 from ..store.upkeep import upkeep_of
@@ -36,7 +41,7 @@ _FORCE = click.option("--force", is_flag=True, help="Replace a file of that name
 
 @click.group()
 def db() -> None:
-    """Look after the store: migrate, status, vacuum, export, backup.
+    """Look after the store: migrate, status, vacuum, export, backup, rescan.
 
     Works on the database of the settings, SQLite or PostgreSQL; no engine has to run.
     """
@@ -131,6 +136,40 @@ def backup_command(path: Path | None, out: Path, *, force: bool) -> None:
         raise ConfigError("store.url", f"{place} is backed up with pg_dump, or the server's own archive")
     _refuse_the_store_itself(place, out)
     click.echo(f"{out}: {decimal(back_up(place.path, out, force=force))}, checked")
+
+
+@db.command("rescan")
+@_CONFIG
+@click.option("--chain", "chain_id", type=int, required=True, help="The chain's id.")
+@click.option("--from", "first_block", type=int, required=True, help="The first block that is read anew.")
+def rescan_command(path: Path | None, chain_id: int, first_block: int) -> None:
+    """Have a chain read anew from a block on.
+
+    The way on when its indexer is halted, as docs/indexer.md says. What is kept from that block on is taken
+    back by the engine, once it runs. With SQLite, stop the engine before.
+    """
+    settings = read_settings(path, os.environ, reveal=False)
+    if chain_id not in settings.chains:
+        raise ConfigError(f"chains.{chain_id}", "there is no such chain in the settings")
+    folder = path.parent if path else Path()
+    field = f"chains.{chain_id}.node"
+    node = revealed(settings.chains[chain_id].node, field, os.environ, folder)
+    try:
+        trio.run(_rescan, settings, folder, chain_id, node, first_block)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(f"chain {chain_id} will be read anew from block {first_block} on")
+
+
+async def _rescan(
+    settings: Settings, folder: Path, chain_id: int, node: NodeSettings, first_block: int
+) -> None:
+    now_ms = WallClock().now_ms
+    async with (
+        RpcChain.open(chain_id, node) as chain,
+        open_store(settings, os.environ, folder, now_ms, in_process=True) as store,
+    ):
+        await rescan(chain, store, first_block, now_ms())
 
 
 def _place(path: Path | None) -> Place:

@@ -1,4 +1,4 @@
-"""The demo's market maker: quoted on loopback, its quote filled on a chain, stopped, checked by the harness."""
+"""The demo's market maker: quoted on loopback, its quote filled on a chain, stopped and checked."""
 
 import secrets
 import socket

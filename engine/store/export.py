@@ -1,6 +1,6 @@
 """Every table as lines of JSON, in a stable order, of one committed state.
 
-    {"cambist_export": 1, "schema": 3, "dialect": "sqlite"}            the first line
+    {"cambist_export": 1, "schema": 2, "dialect": "sqlite"}            the first line
     {"table": "delta_order", "row": {"order_hash": "0x...", ...}}      a line for each row
     {"rows": 1234}                                                      the last line: all of it is there
 

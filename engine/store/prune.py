@@ -2,6 +2,10 @@
 
 An order with an effect that is still to be done has not ended, however final it is: a refund may be due.
 
+What a relayer was to get mined goes once it has ended and no effect has its key: while there is one, that the
+key is known keeps the effect from being done again. Its transactions, and those that only filled a nonce,
+follow it.
+
 Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at what is
 left. Nonces that the chain has seen stay: they refuse a second signature for ever.
 """
@@ -29,7 +33,6 @@ def _ended(table: str) -> str:
 
 def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
     ended = _ended(table)
-    effects = f"SELECT key FROM effect WHERE order_hash IN ({ended})"
     rounds = f"SELECT auction_id FROM auction_round WHERE order_hash IN ({ended})"
     auctions = (
         (
@@ -40,8 +43,6 @@ def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
         else ()
     )
     return (
-        f"DELETE FROM chain_tx WHERE effect_key IN ({effects})",
-        f"DELETE FROM chain_intent WHERE effect_key IN ({effects})",
         f"DELETE FROM effect WHERE order_hash IN ({ended})",
         *auctions,
         *(f"DELETE FROM {name} WHERE order_hash IN ({ended})" for name in belonging),
@@ -52,6 +53,17 @@ def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
 PRUNES = (
     *_statements(DELTA_ORDER.name, _OF_DELTA),
     *_statements(OTC_ORDER.name, _OF_OTC),
+    (
+        "DELETE FROM chain_intent WHERE effect_key IN (SELECT effect_key FROM chain_intent i "
+        "WHERE state IN ('FINAL', 'FAILED', 'CANCELLED') AND updated_ms < ? "
+        "AND NOT EXISTS (SELECT 1 FROM effect e WHERE e.key = i.effect_key) ORDER BY updated_ms LIMIT ?)"
+    ),
+    (
+        "DELETE FROM chain_tx WHERE tx_hash IN (SELECT tx_hash FROM chain_tx t "
+        "WHERE status IN ('FINAL', 'FAILED', 'REPLACED') AND updated_ms < ? "
+        "AND NOT EXISTS (SELECT 1 FROM chain_intent i WHERE i.effect_key = t.effect_key) "
+        "ORDER BY updated_ms LIMIT ?)"
+    ),
     ("DELETE FROM order_event WHERE at_ms < ? AND n IN (SELECT n FROM order_event ORDER BY n LIMIT ?)"),
     (
         "DELETE FROM issued_route WHERE digest IN "

@@ -137,7 +137,7 @@ def intended_effects(shards: Sequence[int], after_key: str, limit: int) -> Query
 def open_transactions(chain_id: int, sender: bytes) -> Query:
     """Signed transactions whose end is not known, by nonce."""
     return Query(
-        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'SENT', 'MINED') "
+        f"{_select(CHAIN_TX)} WHERE chain_id = ? AND sender = ? AND status IN ('SIGNED', 'MINED') "
         "ORDER BY nonce, created_ms",
         (chain_id, sender),
     )

@@ -6,6 +6,8 @@ both dialects. Times are Unix milliseconds (`_ms`) or seconds (`_s`). `version` 
 Source: document 1, Delta order record; document 2, Stored order; storage.md, "The store port".
 """
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType, Side
@@ -195,6 +197,28 @@ class Effect(Row, frozen=True, array_like=True, gc=False):
     updated_ms: int
 
 
+class TxStatus(StrEnum):
+    """Where a signed transaction stands (`RELAY_TRANSACTION_LIFECYCLE`)."""
+
+    SIGNED = "SIGNED"
+    MINED = "MINED"
+    FINAL = "FINAL"
+    FAILED = "FAILED"
+    REPLACED = "REPLACED"
+
+
+class IntentState(StrEnum):
+    """Where an intent stands (`RELAY_INTENT_LIFECYCLE`)."""
+
+    WAITING = "WAITING"
+    PENDING = "PENDING"
+    MINED = "MINED"
+    REVERTED = "REVERTED"
+    FINAL = "FINAL"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
 class ChainTx(Row, frozen=True, array_like=True, gc=False):
     """A signed transaction, kept before it is broadcast.
 
@@ -203,7 +227,7 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
         fee_max_wei: amount, of a unit of gas.
         effect_key: what it is for; empty for one that only fills its nonce.
         replaces: hash of the one with the same nonce that it was signed to replace.
-        status: SIGNED, SENT, MINED, FINAL, FAILED, REPLACED or DROPPED (engine/chain/relay_plan.py).
+        block_number, block_hash: where it was mined.
     """
 
     tx_hash: bytes
@@ -216,7 +240,7 @@ class ChainTx(Row, frozen=True, array_like=True, gc=False):
     replaces: bytes | None
     created_ms: int
     version: int
-    status: str
+    status: TxStatus
     updated_ms: int
     block_number: int | None
     block_hash: bytes | None
@@ -230,8 +254,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
         target: the contract.
         value_wei: amount.
         deadline_s: NEVER_S, or when it is not wanted any more unless it is mined.
-        state: WAITING, PENDING, MINED, REVERTED, FINAL, FAILED or CANCELLED (engine/chain/relay_plan.py).
-        reason: why it failed or was cancelled; else empty.
+        reason: why it failed, was cancelled or is given up; else empty.
         mined_hash, block_number, block_hash: of the transaction that was mined, and where.
     """
 
@@ -245,7 +268,7 @@ class ChainIntent(Row, frozen=True, array_like=True, gc=False):
     deadline_s: int
     created_ms: int
     version: int
-    state: str
+    state: IntentState
     reason: str
     mined_hash: bytes | None
     block_number: int | None
@@ -275,15 +298,20 @@ class NonceUsed(Row, frozen=True, array_like=True, gc=False):
 
 
 class Deposit(Row, frozen=True, array_like=True, gc=False):
-    """Native tokens that were deposited for an order."""
+    """Native tokens that were deposited for an order.
+
+    Attributes:
+        owner: whose deposit it is. Anybody may deposit for any hash: it counts for an order of that owner.
+    """
 
     chain_id: int
     block_hash: bytes
     tx_hash: bytes
     log_index: int
-    order_hash: bytes
-    amount: bytes
     block_number: int
+    order_hash: bytes
+    owner: bytes
+    amount: bytes
 
 
 class DepositWithdrawn(Row, frozen=True, array_like=True, gc=False):
@@ -293,9 +321,10 @@ class DepositWithdrawn(Row, frozen=True, array_like=True, gc=False):
     block_hash: bytes
     tx_hash: bytes
     log_index: int
-    order_hash: bytes
-    amount: bytes
     block_number: int
+    order_hash: bytes
+    owner: bytes
+    amount: bytes
 
 
 class OtcFill(Row, frozen=True, array_like=True, gc=False):

@@ -106,8 +106,14 @@ OTC_ORDER = Table(
 OTC_DOCUMENT = Table("otc_document", Document, (_HASH,))
 ORDER_EVENT = Table("order_event", OrderEvent)
 EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due_ms", "updated_ms"))
+FIRST_OF_NONCE = "replaces IS NULL AND status <> 'REPLACED'"
+"""Of a relayer's account and nonce there is one such transaction; the others replace it."""
+
 CHAIN_TX = Table(
-    "chain_tx", ChainTx, (Unique(("tx_hash",)),), ("status", "updated_ms", "block_number", "block_hash")
+    "chain_tx",
+    ChainTx,
+    (Unique(("tx_hash",)), Unique(("chain_id", "sender", "nonce"), FIRST_OF_NONCE)),
+    ("status", "updated_ms", "block_number", "block_hash"),
 )
 CHAIN_INTENT = Table(
     "chain_intent",

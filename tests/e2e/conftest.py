@@ -1,9 +1,11 @@
 """A world on each kind of chain in turn: the same stories hold on the embedded one and on a real node.
 
 It is made once on each; every story begins at the snapshot taken then. A story that rolls back the block of
-the snapshot leaves the next one to make a world of its own.
+the snapshot leaves the next one to make a world of its own. E2E_CHAINS names the kinds: `embedded`, `anvil`,
+and `both`, on which each step is made on the two at once and everything that comes of it is compared.
 """
 
+import os
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -14,11 +16,22 @@ from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import DevChain
-from support.anvil import CHAIN_ID, Anvil
+from support.anvil import CHAIN_ID, Anvil, opened
+from support.mirrored_chain import MirroredChain
 from support.settling import Market, a_market
 from support.world import World, a_world
 
-CHAINS = ("embedded", pytest.param("anvil", marks=pytest.mark.anvil))
+CHAINS = [
+    kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil)
+    for kind in os.environ.get("E2E_CHAINS", "embedded anvil").split()
+]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Stories that own the clock to the second, or do what only one chain can, are not for `both`."""
+    apart = [item for item in items if "[both" in item.name and item.get_closest_marker("one_chain")]
+    config.hook.pytest_deselected(items=apart)
+    items[:] = [item for item in items if item not in apart]
 
 
 class Made(msgspec.Struct):
@@ -37,7 +50,7 @@ def made() -> dict[str, Made]:
 
 @pytest.fixture(scope="session")
 def embedded_of_stories() -> EmbeddedChain:
-    return EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+    return _embedded()
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +65,17 @@ async def world(request: pytest.FixtureRequest, made: dict[str, Made]) -> AsyncI
     """Everything deployed, nothing minted, mining at once."""
     if request.param == "embedded":
         yield await _as_made(made, request.param, request.getfixturevalue("embedded_of_stories"))
-    else:
+    elif request.param == "anvil":
         anvil = request.getfixturevalue("anvil_of_stories")
         async with AnvilChain.open(anvil.chain_id, anvil.settings, known_errors()) as chain:
             yield await _as_made(made, request.param, chain)
+    else:
+        async with opened(request.getfixturevalue("anvil")) as chain:
+            yield await a_world(MirroredChain(_embedded(), chain))
+
+
+def _embedded() -> EmbeddedChain:
+    return EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
 
 
 async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:

@@ -29,6 +29,7 @@ from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Call, DevChain
 from support.anvil import Anvil, opened
 from support.contract_model import Model, State, Trade
+from support.mirrored_chain import MirroredChain
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 
 HALF_S = HOUR_S // 2
@@ -226,9 +227,11 @@ class Stage(Struct):
         if isinstance(action, Slice):
             twap, twap_hash = self.twap, world.delta_hash(self.twap)
             each = twap.total_src_amount // twap.num_slices
-            trade = Trade(each, twap.dest_amount_per_slice * action.delivered // 1_000)
+            done, _ = model.state.slices.get(twap_hash, (0, 0))
+            given = twap.total_src_amount - each * done if done == twap.num_slices - 1 else each
+            trade = Trade(given, twap.dest_amount_per_slice * action.delivered // 1_000)
             data = delta_calldata.settle_twap(
-                twap, world.delta_signed(twap), self.by_agent(twap, trade, each)
+                twap, world.delta_signed(twap), self.by_agent(twap, trade, given)
             )
             return world.relayer, world.at.delta, data, model.settle_slice, twap, twap_hash, trade, NOW
         order = self.delta_orders[action.order]
@@ -337,8 +340,11 @@ async def test_on_the_embedded_chain(actions: list[Action]) -> None:
 @pytest.mark.anvil
 @hypothesis.settings(max_examples=6, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
 @hypothesis.given(actions=st.lists(ACTIONS, min_size=15, max_size=30))
-async def test_on_a_node(anvil: Anvil, actions: list[Action]) -> None:
-    async with opened(anvil) as chain:
+async def test_on_both_kinds_of_chain_at_once(anvil: Anvil, actions: list[Action]) -> None:
+    """Each receipt, answer and refusal of the embedded chain is that of the node, gas and all."""
+    async with opened(anvil) as node:
+        chain = MirroredChain(EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors()), node)
         stage = await a_stage(chain)
         for action in actions:
             await stage.take(action)
+        assert chain.compared > len(actions) // 3

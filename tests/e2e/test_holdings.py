@@ -31,6 +31,7 @@ async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: Worl
     assert later.found[0] == Holding(5_000 * USDC - 1, MOST)
 
 
+@pytest.mark.one_chain
 async def test_a_block_that_is_rolled_back_has_no_holdings(world: World) -> None:
     await world.mint(world.usdc, world.user, 1)
     question = Question(world.usdc, world.user.address, world.at.delta)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.delta_calldata import Execution
 from cambist.codecs.eip712_orders.delta import KIND_BUY
@@ -12,6 +14,7 @@ from support.indexing import Kept, Told, an_indexer, kept_by, run_dry, scanned, 
 from support.world import ONE, USDC, World
 
 
+@pytest.mark.one_chain
 async def test_fills_cancels_settlements_deposits_and_nonces(world: World, tmp_path: Path) -> None:
     chain, at = world.chain, world.at
     contracts = Contracts(at.rfq, at.delta)

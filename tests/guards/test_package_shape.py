@@ -27,6 +27,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/chain/rpc.py",
         "engine/chain/transact.py",
         "engine/cli/contracts.py",
+        "engine/cli/db.py",
         "engine/cli/demo.py",
         "engine/cli/devnet.py",
         "engine/cli/maker.py",

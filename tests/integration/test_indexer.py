@@ -15,7 +15,7 @@ from cambist.config.errors import (
     StoreUnavailable,
 )
 from cambist.config.limits import INDEX_RING_BLOCKS
-from cambist.engine.chain.indexer import IndexerState
+from cambist.engine.chain.indexer import IndexerState, rescan
 from cambist.engine.store.queries import by, of_order
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.store import Store
@@ -42,6 +42,7 @@ from support.indexing import (
 from support.scripted_chain import ScriptedChain
 from support.stores import (
     ALICE,
+    NOW_MS,
     Engine,
     hash_of,
     structs_of,
@@ -181,11 +182,27 @@ async def test_history_is_read_in_ranges_that_fit_the_node(quick: Store) -> None
     assert now.refused >= 4
     assert now.range_blocks <= 200
     assert chain.asked["logs"] < 120
-    assert chain.asked["logs_of"] == INDEX_RING_BLOCKS
+    assert chain.asked["logs_of"] <= INDEX_RING_BLOCKS + chain.asked["logs"] // 2
     chain.range_blocks_max = 1 << 60
     assert await kept_by(quick, chain.chain_id) == await scanned(chain)
     cursor = await cursor_of(quick)
     assert (cursor.block_number, cursor.block_hash) == (3_000, chain.head.hash)
+    chain.grow(*([] for _ in range(2_000)))
+    await run_dry(indexer)
+    assert indexer.statistics().range_blocks >= 2 * now.range_blocks, "as wide as the node answers"
+
+
+async def test_a_range_with_too_much_for_one_step_is_read_in_parts(
+    quick: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist.engine.chain.reading.INDEX_STEP_ROWS_MAX", 30)
+    chain = ScriptedChain()
+    chain.grow(*([logs_of(n, n)] for n in range(200)), *([] for _ in range(INDEX_RING_BLOCKS)))
+    indexer = an_indexer(chain, quick)
+    await run_dry(indexer)
+    assert indexer.statistics().refused > 0
+    assert indexer.statistics().steps >= 200 // 30
+    assert await kept_by(quick, chain.chain_id) == await scanned(chain)
 
 
 async def test_a_node_that_refuses_one_block_is_the_nodes_fault(quick: Store) -> None:
@@ -243,7 +260,7 @@ async def test_a_reorganisation_as_deep_as_the_ring_is_followed_and_a_deeper_one
     chain.line = now
     await indexer.step()
     assert indexer.statistics().state is IndexerState.HALTED
-    await indexer.rescan(10)
+    await rescan(chain, quick, 10, NOW_MS)
     await run_dry(indexer)
     assert indexer.statistics().state is IndexerState.FOLLOWING
     assert await kept_by(quick, chain.chain_id) == await scanned(chain)
@@ -255,14 +272,21 @@ async def test_a_chain_is_not_read_anew_from_where_nothing_was_read(quick: Store
     chain.grow([], [], [])
     indexer = an_indexer(chain, quick)
     with pytest.raises(ValueError, match="up to block -1, not up to 0"):
-        await indexer.rescan(1)
+        await rescan(chain, quick, 1, NOW_MS)
     await run_dry(indexer)
     for first in (-1, 5):
         with pytest.raises(ValueError, match="up to block 3"):
-            await indexer.rescan(first)
-    await indexer.rescan(4)
-    await indexer.rescan(0)
-    assert (await cursor_of(quick)).block_number == -1
+            await rescan(chain, quick, first, NOW_MS)
+    await rescan(chain, quick, 4, NOW_MS)
+    assert (await cursor_of(quick)).block_hash == chain.head.hash
+    await rescan(chain, quick, 0, NOW_MS)
+    await indexer.step()
+    assert indexer.statistics().deepest == 4
+    await run_dry(indexer)
+    chain.cut(1)
+    await rescan(chain, quick, 1, NOW_MS)  # of a chain that is shorter than what was read
+    await run_dry(indexer)
+    assert (await cursor_of(quick)).block_hash == chain.head.hash
     chain.grow([one(RFQ, a_fill_event())])
     await run_dry(indexer)
     assert await kept_by(quick, chain.chain_id) == await scanned(chain)
@@ -284,11 +308,34 @@ async def test_much_is_taken_back_step_by_step(quick: Store, monkeypatch: pytest
 
     chain.grow(*([logs_of(n, *range(7 * n, 7 * n + 7))] for n in range(100, 130)))
     await run_dry(indexer)
-    await indexer.rescan(2)
-    assert (
-        max(row.block_number for rows in (await kept_by(quick, chain.chain_id)).values() for row in rows) < 2
-    )
+    await rescan(chain, quick, 2, NOW_MS)
+    tops = []
+    with trio.fail_after(60):
+        while await indexer.step():
+            tops.append((await cursor_of(quick)).block_number)
+            rows = [row for rows in (await kept_by(quick, chain.chain_id)).values() for row in rows]
+            assert max(row.block_number for row in rows) <= tops[-1]
+    down = tops[: tops.index(min(tops))]
+    assert len(down) > 5
+    assert down == sorted(down, reverse=True)
+    assert await kept_by(quick, chain.chain_id) == await scanned(chain)
+
+
+async def test_a_block_with_more_than_a_step_takes_is_taken_back_whole(
+    quick: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist.engine.chain.indexer.INDEX_STEP_ROWS_MAX", 5)
+    chain = ScriptedChain()
+    chain.grow(*([logs_of(n, *range(50 * n, 50 * n + 50))] for n in range(4)))
+    indexer = an_indexer(chain, quick)
     await run_dry(indexer)
+    chain.cut(1)
+    chain.grow([logs_of(1_000, 3)])
+    with trio.fail_after(20):
+        await run_dry(indexer)
+        assert await kept_by(quick, chain.chain_id) == await scanned(chain)
+        await rescan(chain, quick, 1, NOW_MS)
+        await run_dry(indexer)
     assert await kept_by(quick, chain.chain_id) == await scanned(chain)
 
 

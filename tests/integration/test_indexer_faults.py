@@ -14,6 +14,7 @@ from cambist.config.errors import (
     NodeFault,
     NodeUnavailable,
 )
+from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.config.timeouts import INDEX_LOOK_S
 from cambist.engine.chain.indexer import IndexerState
 from cambist.engine.chain.port import At, Header, Log, LogFilter, Receipt
@@ -151,6 +152,29 @@ class Hiding(ScriptedChain):
         return logs if self.answers % 2 else logs[3:]
 
 
+class Moving(ScriptedChain):
+    """The block at a height becomes another one while logs are read."""
+
+    height = 0
+
+    async def block(self, at: At = None) -> Header | None:
+        header = await super().block(at)
+        moved = header is not None and at == self.height and "logs" in self.asked
+        return replace(header, hash=b"\x03" * 32) if header and moved else header
+
+
+class Pruned(ScriptedChain):
+    """Has no logs of its first 300 blocks: it answers a range with none, and refuses a block."""
+
+    async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
+        return [log for log in await super().logs(wanted, first, last) if log.block_number > 300]
+
+    async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        if block_hash in {block.header.hash for block in self.line[:301]}:
+            raise BlockGone("block not found")
+        return await super().logs_of(wanted, block_hash)
+
+
 class Away(ScriptedChain):
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
         raise NodeUnavailable("nobody answers")
@@ -183,6 +207,7 @@ WRONG: list[tuple[type[ScriptedChain], NodeFault | type[Exception], int]] = [
     (Partial, NodeFault.LOGS_MISSING, 400),
     (Forgetful, NodeFault.NO_RECEIPT, 400),
     (Hiding, NodeFault.LOGS_DIFFER, 400),
+    (Pruned, NodeFault.LOGS_MISSING, 600),
 ]
 
 
@@ -209,6 +234,17 @@ async def test_what_a_node_says_wrong_is_named_and_nothing_of_it_is_kept(
     right.line = chain.line
     await run_dry(an_indexer(right, quick))
     assert await kept_by(quick, chain.chain_id) == await scanned_of(chain)
+
+
+async def test_a_range_whose_end_is_re_organised_away_meanwhile_is_not_kept(quick: Store) -> None:
+    chain = Moving()
+    chain.grow([logs_of(1, 1)], *([] for _ in range(400)))
+    chain.height = chain.head.number - INDEX_RING_BLOCKS
+    indexer = an_indexer(chain, quick)
+    await indexer.step()
+    with pytest.raises(NodeContradiction, match="became another one meanwhile"):
+        await indexer.step()
+    assert not any((await kept_by(quick, chain.chain_id)).values())
 
 
 async def test_a_node_that_lags_takes_nothing_back(quick: Store) -> None:
@@ -268,6 +304,23 @@ async def test_where_much_at_once_always_fails_less_is_read_at_once(quick: Store
     assert await kept_by(quick, chain.chain_id) == await scanned_of(chain)
 
 
+async def test_after_a_failure_more_is_read_at_once_again(quick: Store) -> None:
+    chain = Behind()
+    indexer = an_indexer(chain, quick)
+    await run_dry(indexer)
+    chain.grow(*([logs_of(n, n)] for n in range(120)))
+    good = chain.line
+    chain.line = [good[0], replace(good[1], header=good[0].header), *good[2:]]
+    for _ in range(8):
+        with pytest.raises(NodeContradiction):
+            await indexer.step()
+    chain.line = good
+    before = indexer.statistics().steps
+    await run_dry(indexer)
+    assert indexer.statistics().block_number == 120
+    assert 4 < indexer.statistics().steps - before < 15, "one block, two, four"
+
+
 # --- The task -------------------------------------------------------------------------------------------
 
 
@@ -323,6 +376,26 @@ async def test_a_head_that_nobody_announces_is_found_by_looking(
         await trio.sleep(2 * INDEX_LOOK_S)
         assert indexer.statistics().block_hash == chain.head.hash
         assert chain.asked["block"] < 20
+        nursery.cancel_scope.cancel()
+
+
+class Slow(ScriptedChain):
+    async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
+        await trio.sleep(20)
+        return await super().logs_of(wanted, block_hash)
+
+
+async def test_where_a_step_takes_too_long_less_is_read_at_once(
+    quick: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    chain = Slow()
+    chain.grow(*([] for _ in range(40)))
+    indexer = an_indexer(chain, quick)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(indexer.run)
+        await trio.sleep(500)
+        assert indexer.statistics().faults.keys() == {"slow"}
+        assert indexer.statistics().block_hash == chain.head.hash
         nursery.cancel_scope.cancel()
 
 

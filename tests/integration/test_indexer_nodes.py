@@ -9,6 +9,7 @@ import pytest
 import trio
 from msgspec import Struct
 
+from cambist.codecs import contract_events as events
 from cambist.config.errors import ChainError, NodeContradiction, NodeFault, TransactionRefused
 from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.crypto.secp256k1 import SigningKey
@@ -17,12 +18,13 @@ from cambist.engine.chain.applied import Contracts
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.indexer import Indexer
 from cambist.engine.chain.port import DevChain
+from cambist.engine.chain.watch import Watch
 from cambist.engine.store.store import Store
 from support.anvil import CHAIN_ID, KEYS, Anvil, until_up
-from support.indexing import an_indexer, any_event, follows, kept_by, run_dry, scanned, sqlite_engine
+from support.indexing import Told, an_indexer, any_event, follows, kept_by, run_dry, scanned, sqlite_engine
 from support.log_emitter import Emitter, Record, record
 from support.node_proxy import NodeProxy, node_proxy
-from support.stores import NOW_MS, Engine
+from support.stores import BOB, NOW_MS, Engine
 
 DEPTHS = range(1, 21)
 SENDERS = tuple(SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
@@ -300,3 +302,29 @@ async def test_logs_that_are_left_out_are_found_out(proxied: Proxied, *, history
         async with running(indexer):
             await follows(indexer, scene.chain)
     assert await same(store, scene)
+
+
+@pytest.mark.anvil
+@pytest.mark.parametrize(("owners", "requests"), [(0, 3), (3_000, 4)])
+async def test_a_block_costs_as_many_requests_however_many_owners_are_followed(
+    proxied: Proxied, owners: int, requests: int
+) -> None:
+    """The head, the same by its hash, our contracts' logs, and the followed tokens' if there are any."""
+    scene, proxy, chain, store = proxied
+    token = await scene.emitters[1].deploy(scene.chain)
+    await scene.chain.mine()
+    watch = Watch()
+    for number in range(owners):
+        watch.follow(token, number.to_bytes(20, "big"))
+    told = Told()
+    indexer = an_indexer(chain, store, contracts=scene.contracts, watch=watch, told=told, first_block=None)
+    await run_dry(indexer)
+    told.taken()
+    for number in range(5):
+        moved = events.Transfer(BOB, (7 * number).to_bytes(20, "big"), 1)
+        signed = await scene.emitters[1].emit(scene.chain, token, record(moved))
+        await mined(scene.chain, signed.tx_hash)
+        proxy.requests = 0
+        await run_dry(indexer)
+        assert proxy.requests == requests
+        assert told.taken() == ({(token, (7 * number).to_bytes(20, "big"))} if owners else set())

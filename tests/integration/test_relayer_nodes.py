@@ -10,10 +10,10 @@ import trio
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.port import Call, DevChain
-from cambist.engine.chain.relay_plan import CANCELLED, FAILED, FINAL, MINED
+from cambist.engine.chain.relay_plan import TOO_LATE
 from cambist.engine.chain.relayer import Relayer
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import ChainTx
+from cambist.engine.store.rows import ChainTx, IntentState, TxStatus
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
@@ -69,11 +69,11 @@ async def submitted(relayer: Relayer, count: int = COUNT) -> list[str]:
     return [effect(number)[0] for number in range(count)]
 
 
-async def handed_in(store: Store, count: int = COUNT) -> None:
+async def handed_in(chain: DevChain, store: Store, count: int = COUNT) -> None:
     """Return once so many transactions were taken by the node."""
 
     async def is_so() -> bool:
-        return len([tx for tx in await kept(store) if tx.status == "SENT"]) >= count
+        return sum([await chain.knows(tx.tx_hash) for tx in await kept(store)]) >= count
 
     await until(is_so)
 
@@ -98,7 +98,7 @@ async def check(chain: DevChain, store: Store, count: int = COUNT) -> list[Chain
     ends = {tx.nonce: [other.status for other in signed if other.nonce == tx.nonce] for tx in signed}
     for statuses in ends.values():
         assert sorted(set(statuses) - {"REPLACED"}) == ["FINAL"]
-        assert statuses.count("FINAL") == 1
+        assert statuses.count(TxStatus.FINAL) == 1
     assert sorted(ends) == list(range(await chain.nonce(KEY.address)))
     return signed
 
@@ -106,16 +106,16 @@ async def check(chain: DevChain, store: Store, count: int = COUNT) -> list[Chain
 async def test_mined_and_final(chain: DevChain, store: Store) -> None:
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
-        await handed_in(store)
+        await handed_in(chain, store)
         await chain.mine()
         with trio.fail_after(20):
             outcome = await relayer.wait(keys[0], final=False)
-        assert outcome.state == MINED
+        assert outcome.state == IntentState.MINED
         assert outcome.receipt is not None
         assert outcome.receipt.succeeded
         await finish(chain, relayer, keys)
         outcome = await relayer.wait(keys[0])
-        assert (outcome.state, outcome.is_final) == (FINAL, True)
+        assert (outcome.state, outcome.is_final) == (IntentState.FINAL, True)
     signed = await check(chain, store)
     assert len(signed) == COUNT
 
@@ -126,7 +126,7 @@ async def test_dropped_transactions_are_handed_in_again(
     monkeypatch.setattr("cambist.engine.chain.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
-        await handed_in(store)
+        await handed_in(chain, store)
         for tx in (await kept(store))[1:3]:
             await chain.drop(tx.tx_hash)
         await finish(chain, relayer, keys)
@@ -136,7 +136,7 @@ async def test_dropped_transactions_are_handed_in_again(
 async def test_stuck_fees_are_bumped(chain: DevChain, store: Store) -> None:
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
-        await handed_in(store)
+        await handed_in(chain, store)
         fees = await chain.fees()
         await chain.set_base_fee(20 * fees.base_fee_wei)
         await chain.mine()
@@ -155,7 +155,7 @@ async def _has_bumped(relayer: Relayer) -> bool:
 async def test_a_reorganisation_is_mined_again(chain: DevChain, store: Store, depth: int) -> None:
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
-        await handed_in(store)
+        await handed_in(chain, store)
         await chain.mine(depth)
         with trio.fail_after(20):
             for key in keys:
@@ -177,27 +177,29 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
         key, call = effect(0)
         deadline_s = now_ms() // 1_000 + 2
         await relayer.submit(key, call, deadline_s)
-        await handed_in(store, 1)
+        await handed_in(chain, store, 1)
         await until(lambda: _is_filled(store))
         await finish(chain, relayer, [key])
         outcome = await relayer.wait(key)
-        assert (outcome.state, outcome.reason) == (CANCELLED, "its deadline passed before it was mined")
+        assert (outcome.state, outcome.reason) == (IntentState.CANCELLED, TOO_LATE)
     assert await chain.balance(target(0)) == 0
 
 
 async def _is_filled(store: Store) -> bool:
-    return any(not tx.effect_key and tx.status == "SENT" for tx in await kept(store))
+    return any(not tx.effect_key for tx in await kept(store))
 
 
-async def test_what_the_node_refuses_for_good_has_failed(chain: DevChain, store: Store) -> None:
+async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_filled(
+    chain: DevChain, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist.engine.chain.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
         await relayer.submit("too much", Call(target(0), b"", gas_max=GAS_MAX))
-        with trio.fail_after(20):
-            outcome = await relayer.wait("too much")
-        assert outcome.state == FAILED
-        assert "gas" in outcome.reason
         keys = await submitted(relayer)
-        await finish(chain, relayer, keys)
+        await finish(chain, relayer, ["too much", *keys])
+        outcome = await relayer.wait("too much")
+        assert outcome.state == IntentState.FAILED
+        assert "gas" in outcome.reason
     assert [await chain.balance(target(number)) for number in range(COUNT)] == [1] * COUNT
 
 
@@ -207,7 +209,7 @@ async def test_a_foreign_transaction_with_our_nonce(
     monkeypatch.setattr("cambist.engine.chain.relay_plan._TAKEN_MS", 200)
     async with relaying(chain, store) as relayer:
         keys = await submitted(relayer)
-        await handed_in(store)
+        await handed_in(chain, store)
         foreign = Transaction(
             CHAIN_ID, 1, 40 * GWEI, 100 * GWEI, 21_000, b"\x0f" * 20, 7, b""
         )  # the same key, somebody else
@@ -225,7 +227,7 @@ async def test_a_node_that_is_restarted(store: Store, tmp_path: Path) -> None:
             await chain.set_automine(on=False)
             async with relaying(chain, store) as relayer:
                 keys = await submitted(relayer)
-                await handed_in(store)
+                await handed_in(chain, store)
                 await chain.mine()
                 with trio.fail_after(20):
                     await relayer.wait(keys[0], final=False)

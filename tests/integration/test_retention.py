@@ -4,6 +4,7 @@ from pathlib import Path
 
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from cambist.codecs.vocabulary import OrderStatus, OtcState
 from cambist.config.timeouts import PRUNE_EVERY_S
@@ -13,17 +14,20 @@ from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import (
     DeltaOrder,
     DepositWithdrawn,
+    IntentState,
     IssuedRoute,
     NonceUsed,
     OtcCancel,
     OtcFill,
     OtcOrder,
     PreSignature,
+    TxStatus,
     amount32,
 )
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     AUCTION_ROUND,
+    CHAIN_INTENT,
     CHAIN_TX,
     DELTA_DOCUMENT,
     DELTA_FILL,
@@ -49,6 +53,7 @@ from support.stores import (
     a_deposit,
     a_fill,
     a_refund,
+    a_relay_intent,
     a_round,
     a_transaction,
     an_otc_order,
@@ -96,9 +101,10 @@ async def _with_all_that_belongs_to_it(
         put(AUCTION_ROUND, a_round(order, number=block)),
         put(SOLVER_BID, a_bid(block)),
         put(DEPOSIT, a_deposit(order, block=block)),
-        put(DEPOSIT_WITHDRAWN, DepositWithdrawn(*place, order.order_hash, amount32(1), block)),
+        put(DEPOSIT_WITHDRAWN, DepositWithdrawn(*place, block, order.order_hash, order.owner, amount32(1))),
         put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
         put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block)),
+        put(CHAIN_INTENT, a_relay_intent(key)),
         put(CHAIN_TX, a_transaction(key, nonce=block)),
     )
     return await moved(store, order, status=_D.COMPLETED, is_final=is_final, more=more)
@@ -158,11 +164,14 @@ async def test_an_order_whose_effect_is_still_to_be_done_is_kept_until_it_is(sto
     order = await moved(store, order, status=_D.FAILED, is_final=True)
     key = effect_key(order.order_hash, 1, "refund")
     (effect,) = await structs_of(store, EFFECT, by(EFFECT, key))
-    await store.write(Unit((put(CHAIN_TX, a_transaction(key, nonce=1)),)))
+    await store.write(
+        Unit((put(CHAIN_INTENT, a_relay_intent(key)), put(CHAIN_TX, a_transaction(key, nonce=1))))
+    )
 
     await store.prune(NOW_MS + 60_000, 10)
     assert await found(store, order) == order
     assert await structs_of(store, EFFECT, by(EFFECT, key)) == [effect]
+    assert len(await rows_of(store, by(CHAIN_INTENT, key))) == 1
     assert len(await rows_of(store, among(CHAIN_TX, "effect_key", [key]))) == 1
 
     await store.write(Unit((finished(effect, NOW_MS),)))
@@ -171,6 +180,29 @@ async def test_an_order_whose_effect_is_still_to_be_done_is_kept_until_it_is(sto
     assert await found(store, order) is None
     assert await rows_of(store, by(EFFECT, key)) == []
     assert await rows_of(store, among(CHAIN_TX, "effect_key", [key])) == []
+
+
+async def test_what_was_relayed_for_no_order_goes_once_it_has_ended(store: Store) -> None:
+    intents = [
+        a_relay_intent("done"),
+        a_relay_intent("open", state=IntentState.PENDING),
+        replace(a_relay_intent("recent"), updated_ms=NOW_MS + 60_000),
+    ]
+    transactions = [
+        a_transaction("done", nonce=1),
+        a_transaction("open", nonce=2, status=TxStatus.MINED),
+        a_transaction("recent", nonce=3),
+        a_transaction("", nonce=4),
+        a_transaction("", nonce=5, status=TxStatus.SIGNED),
+    ]
+    kept_here = [put(CHAIN_INTENT, intent) for intent in intents]
+    await store.write(Unit((*kept_here, *(put(CHAIN_TX, tx) for tx in transactions))))
+    while await store.prune(NOW_MS + 30_000, 1):
+        pass
+    left = await structs_of(store, CHAIN_INTENT, among(CHAIN_INTENT, "chain_id", [1]))
+    assert sorted(intent.effect_key for intent in left) == ["open", "recent"]
+    left = await structs_of(store, CHAIN_TX, among(CHAIN_TX, "chain_id", [1]))
+    assert sorted(tx.nonce for tx in left) == [2, 3, 5]
 
 
 async def test_one_step_of_retention_is_bounded(store: Store) -> None:

@@ -133,6 +133,19 @@ async def test_a_rest_is_as_long_as_the_node_asks() -> None:
         assert 15 < chain.statistics().nodes[0].rest_s <= 20
 
 
+async def test_questions_that_fail_together_are_one_failure() -> None:
+    """One hiccup while many are asked does not make a node rest for half a minute."""
+    async with two_nodes(call_s=0.3) as (first, second, chain):
+        first.silent = True
+        async with trio.open_nursery() as nursery:
+            for _ in range(12):
+                nursery.start_soon(chain.balance, OWNER)
+        node = chain.statistics().nodes[0]
+        assert node.failures == 12
+        assert 0 < node.rest_s <= 0.25
+        assert second.asked.count("eth_getBalance") == 12
+
+
 async def test_a_node_that_is_well_again_is_asked_again() -> None:
     async with two_nodes() as (first, _, chain):
         away(first)
@@ -190,6 +203,23 @@ async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
                         await chain.balance(OWNER)
                     await trio.sleep(0.01)
             assert "eth_getBalance" not in second.asked
+
+
+async def test_a_node_that_comes_back_as_another_chains_is_not_used() -> None:
+    """What is behind a URL may change while it rests."""
+    async with one_node() as (node, chain):
+        assert await chain.balance(OWNER) == 5
+        node.status = 503
+        with pytest.raises(NodeUnavailable):
+            await chain.balance(OWNER)
+        node.status, node.chain_id = 200, 5
+        node.asked.clear()
+        with trio.fail_after(5):
+            while "is a node of chain 5" not in chain.statistics().nodes[0].said:
+                with pytest.raises(ChainError):
+                    await chain.balance(OWNER)
+                await trio.sleep(0.01)
+        assert "eth_getBalance" not in node.asked
 
 
 # --- Batches --------------------------------------------------------------------------------------

@@ -137,6 +137,27 @@ async def test_a_head_that_was_never_announced_is_waited_for() -> None:
             assert await woken(lambda: following.other_than(block_hash(10)), lambda: node.announce(8))
 
 
+async def test_a_head_that_the_node_does_not_have_yet_is_looked_for_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The node that announces and the one that is asked may be two: no question after question meanwhile."""
+    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_LOOK_S", 0.02)
+    async with scripted_rpc() as node, opened(node, ws_urls=(node.ws_url,), poll_s=60) as chain:
+        await until(lambda: bool(node.sockets))
+        await node.announce(10)
+        await node.announce(9)  # any other than the one that the node has
+        await until(lambda: chain.statistics().heads.heads == 2)
+        await chain.block()
+        node.asked.clear()
+        with trio.move_on_after(0.5):
+            await chain.wait_head(block_hash(10))
+            pytest.fail("it has no other head")
+        assert 2 <= len(node.asked) <= 6
+        with trio.fail_after(5):
+            node.height += 1
+            await chain.wait_head(block_hash(10))
+
+
 def test_rests_double_up_to_a_bound_and_are_jittered() -> None:
     assert [rest_s(failures, 1.0) for failures in (0, 1, 2, 3, 50)] == [0.25, 0.5, 1.0, 2.0, 30.0]
     assert rest_s(3, 0.0) == 1.0

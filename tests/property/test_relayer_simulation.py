@@ -1,8 +1,9 @@
 """Random lives of a relayer on a modelled chain, with its real driver and a real store.
 
-Transactions are dropped, fees rise, blocks are replaced, somebody else uses the key, the node is away, and
-the relayer dies between any two things that it does. Whatever happens: nothing is mined twice, nothing costs
-more than the cap, one effect has one payload; and once the trouble ends all is mined that still can be.
+Transactions are dropped, fees rise, blocks are replaced, somebody else uses the key, the node is away or
+refuses what it is given, another engine takes the shard, and the relayer dies between any two things that it
+does. Whatever happens: nothing is mined twice, nothing costs more than the cap, one effect has one payload;
+and once the trouble ends all is mined that still can be.
 """
 
 from pathlib import Path
@@ -19,17 +20,20 @@ from support.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_r
 BLOCKS = st.tuples(st.just("blocks"), st.sampled_from([1, 1, 2, 5]), st.sampled_from([100, 100, 1, 0]))
 SUBMIT = st.tuples(
     st.just("submit"),
-    st.sampled_from(["E", "E", "EE", "EIE", "RE", "IE"]),
+    st.sampled_from(["E", "E", "EE", "EIE", "RE", "FE"]),
     st.sampled_from([None, None, 5, 60]),
 )
 TROUBLES = st.one_of(
     st.tuples(st.just("drop"), st.integers(0, 5)),
     st.tuples(st.just("fee"), st.sampled_from([1, 1, 1, 3, 9, 30, 60])),
     st.tuples(st.just("reorganise"), st.integers(1, CONFIRMATIONS - 1), st.booleans()),
-    st.tuples(st.just("foreign")),
+    st.tuples(st.just("undo"), st.integers(1, CONFIRMATIONS - 1), st.booleans()),
+    st.tuples(st.just("foreign"), st.sampled_from([0, 2, 6]), st.booleans()),
     st.tuples(st.just("away"), st.integers(1, 20)),
     st.tuples(st.just("poor"), st.sampled_from([0, 10**13]), st.integers(1, 20)),
     st.tuples(st.just("crash"), st.integers(0, 12)),
+    st.tuples(st.just("hostile"), st.sampled_from([1, 5, 30])),
+    st.tuples(st.just("lose"), st.integers(1, 20)),
 )
 STEPS = st.one_of(BLOCKS, BLOCKS, SUBMIT, SUBMIT, TROUBLES, TROUBLES)
 
@@ -43,7 +47,7 @@ async def simulate(steps: list[tuple[Any, ...]], folder: Path) -> None:
         ended = await life.end_well()
         await trio.sleep(3)
         check_always(life)
-        check_at_rest(life, ended)
+        await check_at_rest(life, ended)
 
 
 @given(st.lists(STEPS, min_size=30, max_size=60))

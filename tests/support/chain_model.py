@@ -35,6 +35,8 @@ class ChainModel:
         asked: how often it was asked anything.
         is_away: nobody answers.
         is_hostile: nothing with data is taken, be it known or not.
+        is_blind: it has no receipts.
+        shows_gone: receipts of blocks that are gone too.
         is_mute: no call is answered.
         held: what is asked, if it is this, waits for the event.
         handed_in: every raw transaction that ever came.
@@ -49,9 +51,11 @@ class ChainModel:
         self.asked = 0
         self.balance_wei = balance_wei
         self.base_fee_wei = GWEI
-        self.is_away = self.is_hostile = self.is_mute = False
+        self.is_away = self.is_hostile = self.is_mute = self.is_blind = self.shows_gone = False
+        self._gone: list[_Block] = []
         self.held: tuple[str, trio.Event] | None = None
         self.handed_in: list[ReceivedTransaction] = []
+        self._displaced: dict[int, tuple[bytes, ReceivedTransaction]] = {}
         self.pool: dict[int, tuple[bytes, ReceivedTransaction]] = {}
         self.blocks: list[_Block] = []
         self._add([])
@@ -84,7 +88,8 @@ class ChainModel:
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
         self._asked("receipt")
-        for block in self.blocks:
+        shown = [*self.blocks, *(self._gone if self.shows_gone else [])]
+        for block in () if self.is_blind else shown:
             for index, (mined_hash, tx) in enumerate(block.mined):
                 if tx is not None and mined_hash == tx_hash:
                     succeeded = not tx.transaction.data.startswith(b"R")
@@ -174,7 +179,9 @@ class ChainModel:
 
     def foreign(self) -> None:
         """Somebody else with the same key has a transaction mined."""
-        self.pool.pop(self.next_nonce, None)
+        nonce = self.next_nonce
+        if nonce in self.pool:
+            self._displaced[nonce] = self.pool.pop(nonce)
         self._add([(hashlib.sha256(b"foreign %d" % self._made).digest(), None)])
 
     def drop(self, which: int) -> None:
@@ -186,10 +193,15 @@ class ChainModel:
         """Replace the last blocks by as many empty ones; what was in them waits again, or is forgotten."""
         depth = min(depth, len(self.blocks) - 1)
         gone = [entry for block in self.blocks[len(self.blocks) - depth :] for entry in block.mined]
+        self._gone += self.blocks[len(self.blocks) - depth :]
         del self.blocks[len(self.blocks) - depth :]
-        for tx_hash, tx in gone:
-            if tx is not None and keep:
-                self.pool[tx.transaction.nonce] = (tx_hash, tx)
+        for nonce, (tx_hash, tx) in enumerate(gone, self.next_nonce):
+            if not keep:
+                continue
+            if tx is not None:
+                self.pool[nonce] = (tx_hash, tx)
+            elif nonce in self._displaced:
+                self.pool[nonce] = self._displaced[nonce]
         for _ in range(depth):
             self._add([])
 

@@ -31,6 +31,7 @@ class NodeProxy:
         behind: its latest block is so many below the node's.
         leave_out: so many answers with logs come without their last one.
         cuts, refused, left_out: how often it was done.
+        requests, calls: that it was asked; a request has one call or more.
     """
 
     def __init__(self, anvil: Anvil, client: httpx.AsyncClient) -> None:
@@ -42,7 +43,7 @@ class NodeProxy:
         self.http_port = self.ws_port = 0
         self._anvil = anvil
         self._client = client
-        self._requests = 0
+        self.requests = self.calls = 0
         self._sockets: set[trio.abc.Stream] = set()
 
     @property
@@ -66,11 +67,12 @@ class NodeProxy:
         while True:
             try:
                 request = await caller.request()
-                self._requests += 1
-                if self.cut_every and self._requests % self.cut_every == 0:
+                self.requests += 1
+                if self.cut_every and self.requests % self.cut_every == 0:
                     self.cuts += 1
                     return
                 asked = json.loads(request.body)
+                self.calls += len(asked) if isinstance(asked, list) else 1
                 try:
                     answered = await self._answers(asked if isinstance(asked, list) else [asked])
                 except httpx.HTTPError:

@@ -18,7 +18,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import Call
-from cambist.engine.chain.relay_plan import RelayPolicy
+from cambist.engine.chain.relay_plan import RelayPolicy, price_of
 from cambist.engine.chain.relayer import Outcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.opening import open_store
@@ -30,7 +30,7 @@ from cambist.engine.store.units import row_of
 from support.chain_model import CHAIN_ID, GWEI, ChainModel
 
 KEY = SigningKey(b"\x07" * 32)
-TARGET = b"\x0c" * 20
+TARGET, FORBIDDEN = b"\x0c" * 20, b"\x0e" * 20
 CAP_WEI = 40 * GWEI
 CONFIRMATIONS = 3
 POLICY = RelayPolicy(FeePolicy(CAP_WEI, 0, 5 * GWEI, 1_250), CONFIRMATIONS, 12_000, 4, GWEI)
@@ -73,11 +73,12 @@ class Life:
         return Relayer(chain, self.store, key, self._leases, POLICY, self.now_ms)
 
     async def run(self) -> None:
-        """Run relayers, one after the other."""
+        """Run relayers, one after the other; each finds another base fee than the one before."""
         while True:
             try:
                 await self.relayer.run()
             except* _Crash:
+                self.chain.base_fee_wei += 1
                 self.relayer = self._new_relayer()
 
     async def kept(self) -> list[ChainTx]:
@@ -97,12 +98,13 @@ class Life:
         await self.store.release("another")
 
     async def submit(self, kind: str, within_s: int | None = None) -> str:
-        """Have an effect; returns its key. `R` is reverted, `I` refused by the node."""
+        """Have an effect; returns its key. `R` is reverted, `I` refused by the node, `F` by the key."""
         number = len(self.wanted)
         name, data = f"{number:03} {kind}", f"{kind} {number}".encode()
         deadline_s = None if within_s is None else self.now_ms() // 1_000 + within_s
         self.wanted[name] = data, deadline_s
-        await self.relayer.submit(name, Call(TARGET, data, gas_max=100_000), deadline_s)
+        target = FORBIDDEN if kind == "F" else TARGET
+        await self.relayer.submit(name, Call(target, data, gas_max=100_000), deadline_s)
         return name
 
     async def ended(self, key: str, *, final: bool = True) -> Outcome:
@@ -120,14 +122,33 @@ class Life:
                 for _ in range(count):
                     await trio.sleep(1)
                     self.chain.mine(at_most)
+            case ("crash", after):
+                self._dies_in = after
+            case ("lose", seconds):
+                await self.lose_shard()
+                await trio.sleep(seconds)
+                await self.give_back()
+            case _:
+                await self._trouble(step)
+
+    async def _trouble(self, step: tuple[Any, ...]) -> None:
+        """What the chain does to it."""
+        match step:
             case ("drop", which):
                 self.chain.drop(which)
             case ("fee", gwei):
                 self.chain.base_fee_wei = gwei * GWEI
             case ("reorganise", depth, keep):
                 self.chain.reorganise(depth, keep=keep)
-            case ("foreign",):
+            case ("undo", depth, keep):
+                await self.do(("blocks", 1, 100))
+                await trio.sleep(1.2)
+                self.chain.reorganise(depth, keep=keep)
+            case ("foreign", seconds, is_undone):
                 self.chain.foreign()
+                await trio.sleep(seconds)
+                if is_undone:
+                    self.chain.reorganise(1, keep=True)
             case ("away", seconds):
                 self.chain.is_away = True
                 await trio.sleep(seconds)
@@ -136,16 +157,10 @@ class Life:
                 self.chain.balance_wei = wei
                 await trio.sleep(seconds)
                 self.chain.balance_wei = RICH_WEI
-            case ("crash", after):
-                self._dies_in = after
             case ("hostile", seconds):
                 self.chain.is_hostile = self.was_hostile = True
                 await trio.sleep(seconds)
                 self.chain.is_hostile = False
-            case ("lose", seconds):
-                await self.lose_shard()
-                await trio.sleep(seconds)
-                await self.give_back()
 
     async def end_well(self) -> dict[str, Outcome]:
         """The trouble ends; everything comes to its end."""
@@ -175,15 +190,22 @@ def check_always(life: Life) -> None:
             assert (tx.to, tx.value_wei, tx.gas) == (KEY.address, 0, 21_000)
 
 
-def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
+async def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
     """What holds once everything has ended."""
+    kept = {tx.tx_hash: tx for tx in await life.kept()}
+    assert {tx.tx_hash for tx in life.chain.handed_in} <= kept.keys(), "handed in what was not kept"
+    for tx in kept.values():
+        if tx.replaces is not None and tx.effect_key == kept[tx.replaces].effect_key:
+            before, after = price_of(kept[tx.replaces]), price_of(tx)
+            assert after.fee_max_wei * 10 >= before.fee_max_wei * 11
+            assert after.tip_wei * 10 >= before.tip_wei * 11
     mined: dict[bytes, ReceivedTransaction] = {
         tx.transaction.data: tx for tx in life.chain.mined if tx is not None
     }
     for name, (data, deadline_s) in life.wanted.items():
         outcome = ended[name]
         is_mined = data in mined
-        if data.startswith(b"I"):
+        if data.startswith((b"I", b"F")):
             assert outcome.state == IntentState.FAILED or deadline_s is not None
             assert outcome.state in (IntentState.FAILED, IntentState.CANCELLED)
             assert not is_mined

@@ -185,7 +185,7 @@ def a_cursor(*, block: int = 100, version: int = 1, chain_id: int = 1) -> ChainC
 def a_deposit(order: DeltaOrder, *, block: int = 100) -> Deposit:
     """What was deposited for an order."""
     place = hash_of(1_000_000 + block), hash_of(2_000_000 + block)
-    return Deposit(order.chain_id, *place, 9, order.order_hash, amount32(ONE), block)
+    return Deposit(order.chain_id, *place, 9, block, order.order_hash, order.owner, amount32(ONE))
 
 
 def a_round(order: DeltaOrder, *, number: int) -> AuctionRound:

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from cambist.codecs import calldata, router_calldata
-from cambist.codecs.abi import bytes_tail, encode, selector
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -169,8 +168,7 @@ class Venue(msgspec.Struct, frozen=True):
 
 def step_failed(words: str = UNFILLED, step: int = 0) -> str:
     """As the executor says it: the reason within is that of a `require`."""
-    inner = selector("Error(string)") + encode(bytes_tail(words.encode()))
-    return f"StepFailed(step {step}, reason 0x{inner.hex()})"
+    return f"StepFailed(step {step}, reason {words})"
 
 
 def told(name: str, **members: int | bytes) -> str:

@@ -63,7 +63,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     event DepositWithdrawn(bytes32 indexed orderHash, address indexed owner, uint256 amount);
 
     /// How a part is traded. `srcGiven` is what the executor gets of a purchase, at most the part's maximum; a sale
-    /// gives all. What is left of `leftovers` with the executor goes to the owner.
+    /// gives all. What the executor has of `leftovers` goes to the owner, afterwards and also before: a unit that
+    /// somebody left there would make a step fail that gives all there is to orders that take no more.
     struct Execution {
         uint256 srcGiven;
         RfqExecutor.Step[] steps;
@@ -274,8 +275,9 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         emit OrderPreSigned(orderHash, msg.sender, isSigned);
     }
 
-    /// Deposit native tokens for an order that the caller owns.
-    function deposit(bytes32 orderHash) external payable {
+    /// Deposit native tokens for an order that the caller owns. Not within a settlement, which on chains where the
+    /// native token is an ERC-20 as well could count them as received.
+    function deposit(bytes32 orderHash) external payable nonReentrant {
         deposits[orderHash][msg.sender] += msg.value;
         emit Deposited(orderHash, msg.sender, msg.value);
     }
@@ -301,11 +303,13 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             : Signatures.isBy(part.owner, part.orderHash, signature);
         if (!isSigned) revert InvalidSignature();
         takeNonce(part);
+        if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
         address dest = wrapped(part.destToken);
         if (src == dest) revert SameToken();
         checkRails(src, part.srcAmount);
 
+        collectAll(execution.leftovers, part.owner);
         uint256 srcBefore = Tokens.balance(src, address(this));
         uint256 destBefore = Tokens.balance(dest, address(this));
         give(part, src, permit, execution.srcGiven);
@@ -315,9 +319,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         uint256 received = Tokens.balance(dest, address(this)) - destBefore;
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
         // Before anybody is paid, who could have the Router trade what is still with the executor.
-        for (uint256 i = 0; i < execution.leftovers.length; i++) {
-            executor.collect(execution.leftovers[i], part.owner);
-        }
+        collectAll(execution.leftovers, part.owner);
 
         uint256 spent = part.srcAmount;
         if (part.isPurchase) {
@@ -325,6 +327,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             spent = finishPurchase(part, src, unspent);
         } else {
             received = finishSale(part, dest, received);
+            if (unspent > 0) send(src, part.owner, unspent);
         }
         received = pay(part, received);
         if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
@@ -339,6 +342,12 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             part.filled,
             part.isClosed
         );
+    }
+
+    function collectAll(address[] calldata tokens, address to) private {
+        for (uint256 i = 0; i < tokens.length; i++) {
+            if (Tokens.balance(tokens[i], address(executor)) > 0) executor.collect(tokens[i], to);
+        }
     }
 
     /// What the owner gives: a sale's to the executor; of a purchase `srcGiven`, and the rest stays here.
@@ -403,8 +412,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     {
         if (amount == 0) return;
         send(token, address(feeVault), amount);
-        feeVault.credit(receiver, token, amount);
-        emit FeeAccrued(orderHash, receiver, token, amount, isSurplus);
+        emit FeeAccrued(orderHash, receiver, token, feeVault.credit(receiver, token, amount), isSurplus);
     }
 
     /// Returns what arrived, which is less than was sent where a token takes a fee on transfers.

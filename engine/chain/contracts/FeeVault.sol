@@ -27,11 +27,13 @@ contract FeeVault is Owned, NonReentrant {
         emit CollectorChanged(collector, allowed);
     }
 
-    /// Credit tokens that the caller has just sent. No more is credited than has arrived.
-    function credit(address account, address token, uint256 sent) external nonReentrant {
+    /// Credit tokens that the caller has just sent. No more is credited than has arrived: nothing where a token has
+    /// taken back some of what is owed. Returns what is credited.
+    function credit(address account, address token, uint256 sent) external nonReentrant returns (uint256 amount) {
         if (!isCollector[msg.sender]) revert NotCollector();
-        uint256 arrived = Tokens.balance(token, address(this)) - totalOwed[token];
-        uint256 amount = sent < arrived ? sent : arrived;
+        uint256 held = Tokens.balance(token, address(this));
+        uint256 arrived = held > totalOwed[token] ? held - totalOwed[token] : 0;
+        amount = sent < arrived ? sent : arrived;
         owed[account][token] += amount;
         totalOwed[token] += amount;
         emit Credited(account, token, amount);

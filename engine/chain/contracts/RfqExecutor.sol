@@ -38,6 +38,9 @@ contract RfqExecutor is Owned, NonReentrant {
     /// Most gas of one call of an agent's.
     uint256 public constant STEP_GAS_MAX = 5_000_000;
     uint256 private constant REASON_BYTES_MAX = 256;
+    /// The registry of ERC-1820, at the same address on every chain: there an account names who is called when tokens
+    /// come to it or leave it. An agent could name itself for this contract, for good.
+    address private constant HOOK_REGISTRY = 0x1820a4B7618BdE71Dce8cdc73aAB6C95905faD24;
 
     IRfq public immutable rfq;
     mapping(address caller => bool) public isCaller;
@@ -45,8 +48,8 @@ contract RfqExecutor is Owned, NonReentrant {
 
     constructor(IRfq rfq_, address permit2, address owner_) Owned(owner_) {
         rfq = rfq_;
-        deny(permit2, true);
-        deny(address(this), true);
+        address[3] memory denied = [permit2, address(this), HOOK_REGISTRY];
+        for (uint256 i = 0; i < denied.length; i++) deny(denied[i], true);
     }
 
     /// Whoever may call is no target either.

@@ -54,6 +54,7 @@ contract Router is Guardrails, NonReentrant {
     address public immutable permit2;
     /// Who gets the protocol's share of surplus, and the fees of swaps without a partner.
     address public immutable protocol;
+    address private immutable rfq;
 
     constructor(
         RfqExecutor executor_,
@@ -64,6 +65,7 @@ contract Router is Guardrails, NonReentrant {
         address owner_
     ) Owned(owner_) {
         executor = executor_;
+        rfq = address(executor_.rfq());
         feeVault = feeVault_;
         weth = weth_;
         permit2 = permit2_;
@@ -84,8 +86,8 @@ contract Router is Guardrails, NonReentrant {
         Proceeds.Cut memory cut =
             Proceeds.ofSale(gross, swap.expectedAmount, swap.destAmount, swap.partnerAndFee);
         received = gross - cut.fee - 2 * cut.share;
-        require(received > 0 && received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
-        finish(swap, dest, cut, swap.srcAmount, received);
+        checkOutput(swap, received);
+        received = finish(swap, dest, cut, swap.srcAmount, received);
     }
 
     /// Buy destAmount for at most srcAmount. Returns what the caller spent.
@@ -95,7 +97,7 @@ contract Router is Guardrails, NonReentrant {
         uint256 srcBefore = Tokens.balance(src, address(this));
         trade(swap, src, dest, address(this));
         uint256 received = Tokens.balance(dest, address(this)) - destBefore;
-        require(received > 0 && received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+        checkOutput(swap, received);
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
         Proceeds.Cut memory cut = Proceeds.ofPurchase(
             swap.srcAmount - unspent, swap.expectedAmount, swap.srcAmount, swap.partnerAndFee
@@ -144,7 +146,7 @@ contract Router is Guardrails, NonReentrant {
             Hop calldata hop = swap.hops[i];
             if (hop.orders.length == 0) revert RfqExecutor.NoOrders();
             sweep(hop.orders[0].order.takerAsset);
-            steps[i].target = address(executor.rfq());
+            steps[i].target = rfq;
             steps[i].data = abi.encode(hop.orders, 0, hop.makerAmount);
         }
         takeIn(swap, src, address(executor));
@@ -163,22 +165,28 @@ contract Router is Guardrails, NonReentrant {
         if (Tokens.balance(token, address(executor)) > 0) executor.collect(token, msg.sender);
     }
 
+    function checkOutput(Swap calldata swap, uint256 received) private pure {
+        require(received > 0 && received >= swap.destAmount, "INSUFFICIENT_OUTPUT");
+    }
+
+    /// Pays fees and the receiver. Returns what arrived there.
     function finish(
         Swap calldata swap,
         address feeToken,
         Proceeds.Cut memory cut,
         uint256 spent,
         uint256 received
-    ) private {
+    ) private returns (uint256 arrived) {
         address partner = Proceeds.partnerOf(swap.partnerAndFee);
         if (partner == address(0)) partner = protocol;
         bool directly = swap.partnerAndFee & Proceeds.PAYS_DIRECTLY != 0;
         payFee(feeToken, partner, cut.fee + cut.share, directly);
         payFee(feeToken, protocol, cut.share, directly);
         address receiver = swap.receiver == address(0) ? msg.sender : swap.receiver;
-        pay(swap.destToken, receiver, received);
+        arrived = pay(swap.destToken, receiver, received);
+        checkOutput(swap, arrived);
         emit Swapped(
-            msg.sender, receiver, swap.srcToken, swap.destToken, spent, received, cut.fee, cut.share
+            msg.sender, receiver, swap.srcToken, swap.destToken, spent, arrived, cut.fee, cut.share
         );
     }
 
@@ -188,14 +196,17 @@ contract Router is Guardrails, NonReentrant {
         if (!directly) feeVault.credit(receiver, token, amount);
     }
 
-    function pay(address token, address to, uint256 amount) private {
-        if (token != Tokens.NATIVE) {
-            require(Tokens.send(token, to, amount), "TRANSFER_FAILED");
-            return;
+    /// Returns what arrived, which is less than was sent where a token takes a fee on transfers.
+    function pay(address token, address to, uint256 amount) private returns (uint256) {
+        if (token == Tokens.NATIVE) {
+            weth.withdraw(amount);
+            (bool done,) = to.call{value: amount}("");
+            require(done, "NATIVE_TRANSFER_FAILED");
+            return amount;
         }
-        weth.withdraw(amount);
-        (bool done,) = to.call{value: amount}("");
-        require(done, "NATIVE_TRANSFER_FAILED");
+        uint256 before = Tokens.balance(token, to);
+        require(Tokens.send(token, to, amount), "TRANSFER_FAILED");
+        return Tokens.balance(token, to) - before;
     }
 
     function wrapped(address token) private view returns (address) {

@@ -54,9 +54,9 @@ def test_a_settlement_uses_its_nonce_once_it_is_closed() -> None:
 def test_pre_signatures_and_deposits_are_kept_and_a_fee_is_an_event_alone() -> None:
     signed = rows.PreSignature(*PLACE, 9, hash_of(1), ALICE, False, 1_000_000)
     assert kept(DELTA, events.OrderPreSigned(hash_of(1), ALICE, False)) == [(tables.PRE_SIGNATURE, signed)]
-    deposit = rows.Deposit(*PLACE, hash_of(1), amount32(7), 9)
+    deposit = rows.Deposit(*PLACE, 9, hash_of(1), ALICE, amount32(7))
     assert kept(DELTA, events.Deposited(hash_of(1), ALICE, 7)) == [(tables.DEPOSIT, deposit)]
-    withdrawn = rows.DepositWithdrawn(*PLACE, hash_of(1), amount32(7), 9)
+    withdrawn = rows.DepositWithdrawn(*PLACE, 9, hash_of(1), ALICE, amount32(7))
     assert kept(DELTA, events.DepositWithdrawn(hash_of(1), ALICE, 7)) == [
         (tables.DEPOSIT_WITHDRAWN, withdrawn)
     ]

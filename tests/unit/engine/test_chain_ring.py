@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import StoreError
-from cambist.engine.chain.ring import Mark, Ring, decode_ring, encode_ring, last_common
+from cambist.engine.chain.ring import UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
 
 
 def mark(number: int, chain: str = "a") -> Mark:
@@ -38,13 +38,11 @@ def test_blocks_out_of_reach_are_dropped_and_the_last_never_is() -> None:
     assert ring.top == mark(5)
 
 
-def test_a_ring_is_cut_at_a_height_but_not_below_its_first_mark() -> None:
+def test_a_ring_is_cut_at_a_mark_that_may_be_new_to_it() -> None:
     ring = Ring(marks(3, 7, 9))
-    assert ring.cut(8).marks == marks(3, 7)
-    assert ring.cut(7).marks == marks(3, 7)
-    assert ring.above(7) == marks(9)
-    with pytest.raises(ValueError, match="begins above 2"):
-        ring.cut(2)
+    assert ring.cut(mark(7)).marks == marks(3, 7)
+    assert ring.cut(Mark(8, UNKNOWN)).marks == (*marks(3, 7), Mark(8, UNKNOWN))
+    assert ring.cut(Mark(8, UNKNOWN)).pushed((), 1).marks[0] == mark(3), "what is common is not forgotten"
 
 
 def test_a_ring_comes_back_from_the_cursor_as_it_was() -> None:

@@ -47,7 +47,9 @@ def test_wrapping_moves_funds_without_a_transfer(topic: bytes) -> None:
     watch = Watch()
     watch.follow(WETH, ALICE)
     log = a_log(WETH, (topic, address_word(ALICE)))
-    assert any(wanted.matches(log) for wanted in watch.filters())
+    wanted = watch.filter()
+    assert wanted is not None
+    assert wanted.matches(log)
     assert watch.touched([log]) == {(WETH, ALICE)}
 
 
@@ -58,21 +60,27 @@ def test_a_log_of_any_other_form_does_no_harm() -> None:
     assert watch.touched(odd) == frozenset()
 
 
-def test_thousands_of_owners_are_few_questions() -> None:
-    watch = Watch(owners_max=500)
-    for number in range(3_001):
-        watch.follow(WETH, address(number))
-    filters = watch.filters()
-    assert len(filters) == 2 * 7
-    assert all(len(words) <= 500 for wanted in filters for words in wanted.topics)
-    assert watch.filters() is filters
+def test_thousands_of_owners_are_one_question() -> None:
+    watch = Watch()
+    for number in range(10_000):
+        watch.follow((WETH, USDC)[number % 2], address(number))
+    wanted = watch.filter()
+    assert wanted is not None
+    assert set(wanted.addresses) == {WETH, USDC}
+    assert [len(some) for some in wanted.topics] == [4]
+    for number in range(1, 10_000, 2):
+        watch.unfollow(USDC, address(number))
+    assert (wanted := watch.filter()) is not None
+    assert wanted.addresses == (WETH,), "what nobody is followed for is not asked for"
 
 
 def test_more_tokens_than_a_filter_takes_are_not_named() -> None:
-    watch = Watch(owners_max=2)
+    watch = Watch(tokens_max=2)
     for number in range(3):
         watch.follow(address(100 + number), ALICE)
-    assert {wanted.addresses for wanted in watch.filters()} == {()}
+    wanted = watch.filter()
+    assert wanted is not None
+    assert wanted.addresses == ()
     assert watch.touched([a_transfer(address(101), ALICE, BOB)]) == {(address(101), ALICE)}
     assert watch.touched([a_transfer(address(200), ALICE, BOB)]) == frozenset()
 
@@ -83,9 +91,11 @@ def test_who_follows_twice_stops_twice() -> None:
     watch.follow(WETH, ALICE)
     watch.unfollow(WETH, ALICE)
     assert len(watch) == 1
-    assert watch.filters()
+    assert watch.filter()
     watch.unfollow(WETH, ALICE)
-    assert (len(watch), watch.filters(), watch.fresh()) == (0, (), frozenset())
+    assert (len(watch), watch.filter(), watch.fresh()) == (0, None, frozenset())
+    watch.refresh({(WETH, ALICE)})
+    assert watch.fresh() == frozenset(), "it was touched before, and is not followed any more"
     with pytest.raises(KeyError):
         watch.unfollow(WETH, ALICE)
 
@@ -109,17 +119,18 @@ _LOGS = st.lists(st.tuples(_PARTY, _PARTY, _PARTY, st.booleans()), max_size=20)
 
 
 @given(_PAIRS, _LOGS, st.integers(1, 4))
-def test_the_filters_find_every_log_that_touches(
-    pairs: list[tuple[bytes, bytes]], told: list[tuple[bytes, bytes, bytes, bool]], owners_max: int
+def test_the_filter_finds_every_log_that_touches(
+    pairs: list[tuple[bytes, bytes]], told: list[tuple[bytes, bytes, bytes, bool]], tokens_max: int
 ) -> None:
-    watch = Watch(owners_max)
+    watch = Watch(tokens_max)
     for pair in pairs:
         watch.follow(*pair)
     logs = [
         a_log(token, *record(events.Transfer(one, other, 1) if moves else events.Approval(one, other, 1)))
         for token, one, other, moves in told
     ]
-    found = [log for log in logs if any(wanted.matches(log) for wanted in watch.filters())]
+    wanted = watch.filter()
+    found = [log for log in logs if wanted is not None and wanted.matches(log)]
     expected = {
         (log.address, word[12:])
         for log in logs

@@ -110,6 +110,7 @@ def test_what_is_no_quantity(value: object) -> None:
         (values.read_block, BLOCK, {"hash": None}),
         (values.read_block, BLOCK, {"parentHash": "0x" + "a" * 66}),
         (values.read_block, BLOCK, {"timestamp": 100}),
+        (values.read_block, BLOCK, {"timestamp": hex(CHAIN_COUNT_MAX // 1_000 + 1)}),
         (values.read_block, BLOCK, {"timestamp": "-0x1"}),
         (values.read_block, BLOCK, {"logsBloom": "0x"}),
         (values.read_block, BLOCK, {"gasLimit": "0x" + "f" * 64}),

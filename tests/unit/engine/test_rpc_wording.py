@@ -40,6 +40,8 @@ def fault(message: str, code: int = -32000, data: object = None) -> Fault:
         # erigon
         ("could not replace existing tx", RefusalKind.UNDERPRICED),
         ("fee too low", RefusalKind.FEE_TOO_LOW),
+        ("GasUintOverflow", RefusalKind.GAS),
+        ("initcode too large", RefusalKind.INVALID),
         # nethermind
         ("OldNonce, Current nonce: 5, nonce of rejected tx: 3", RefusalKind.NONCE_TOO_LOW),
         ("NonceGap, Future nonce. Expected nonce: 5", RefusalKind.NONCE_TOO_HIGH),
@@ -49,17 +51,25 @@ def fault(message: str, code: int = -32000, data: object = None) -> Fault:
         ("GasLimitExceeded, gas limit", RefusalKind.GAS),
         # besu
         ("Nonce too low", RefusalKind.NONCE_TOO_LOW),
-        ("Nonce too distant from current sender nonce", RefusalKind.NONCE_TOO_HIGH),
+        ("Transaction nonce is too distant from current sender nonce", RefusalKind.NONCE_TOO_HIGH),
+        ("Max priority fee per gas exceeds max fee per gas", RefusalKind.INVALID),
+        ("Transaction fee cap exceeded", RefusalKind.INVALID),
+        ("Wrong chainId", RefusalKind.INVALID),
+        ("Intrinsic gas exceeds gas limit", RefusalKind.GAS),
+        ("Gas price below current base fee", RefusalKind.FEE_TOO_LOW),
         ("Upfront cost exceeds account balance", RefusalKind.FUNDS),
         ("Gas price below configured minimum gas price", RefusalKind.FEE_TOO_LOW),
         ("Transaction gas limit exceeds block gas limit", RefusalKind.GAS),
-        ("Replacement fee too low", RefusalKind.UNDERPRICED),
+        ("Replacement transaction underpriced", RefusalKind.UNDERPRICED),
         # reth
         ("nonce too low: next nonce 6, tx nonce 3", RefusalKind.NONCE_TOO_LOW),
         ("insufficient funds for gas * price + value: have 0 want 1", RefusalKind.FUNDS),
         ("max fee per gas less than block base fee", RefusalKind.FEE_TOO_LOW),
         ("gas limit too high", RefusalKind.GAS),
         # anvil
+        ("Tx: [0x12] insufficient gas price to replace existing transaction", RefusalKind.UNDERPRICED),
+        ("Incompatible EIP-155 transaction, signed for another chain", RefusalKind.INVALID),
+        ("Transaction gas limit is greater than the block gas limit, gas_limit: 9, cap: 8", RefusalKind.GAS),
         ("Insufficient funds for gas * price + value", RefusalKind.FUNDS),
         ("intrinsic gas too high -- tx.gas_limit > env.block.gas_limit", RefusalKind.GAS),
         ("invalid chain id for signer", RefusalKind.INVALID),
@@ -78,7 +88,8 @@ def test_why_a_transaction_was_not_taken(message: str, kind: RefusalKind | None)
     "message",
     [
         "already known", "ALREADY_EXISTS: already known", "AlreadyKnown", "Known transaction",
-        "transaction already imported", "already have transaction in pool", "Transaction already exists",
+        "Transaction with the same hash was already imported.", "Tx: [0x12] already Imported",
+        "existing txn with same hash", "INTERNAL_ERROR: existing tx with same hash",
     ],
 )  # fmt: skip
 def test_what_is_known_is_known(message: str) -> None:
@@ -105,6 +116,8 @@ def test_what_only_sounds_like_it_is_not(message: str) -> None:
         (-32602, "query exceeds max results 20000, retry with the range 1-2"),
         (-32005, "Requested range exceeds maximum RPC range limit"),
         (-32000, "too many blocks requested"),
+        (-32602, "query exceeds max block range 100000"),
+        (35, "ranges over 10000 blocks are not supported on freetier"),
         (-32701, "Please specify an address in your request or, to reduce the number of logs"),
     ],
 )
@@ -130,7 +143,9 @@ def test_over_its_rate(code: int, message: str) -> None:
     assert not wording.is_logs_refusal(fault(message, code))
 
 
-@pytest.mark.parametrize("message", ["batch too large", "Batch size is too large"])
+@pytest.mark.parametrize(
+    "message", ["batch too large", "Batch size is too large", "Number of requests exceeds max batch size"]
+)
 def test_a_batch_that_is_too_large(message: str) -> None:
     assert wording.is_batch_refusal(fault(message))
     assert not wording.is_over_rate(fault(message, -32005))
@@ -141,7 +156,7 @@ def test_a_batch_that_is_too_large(message: str) -> None:
     [
         "unknown block", "header not found", "header for hash not found", "Resource not found",
         "hash 0x01 is not currently canonical", "block not found: hash 0x01", "Block not found",
-        "Header not found", "0x01 block is not canonical", "cannot find block hash",
+        "Header not found", "0x01 block is not canonical", "block range extends beyond current head block",
         "BlockOutOfRangeError: block height is 2 but requested was 153",
     ],
 )  # fmt: skip
@@ -198,6 +213,12 @@ def test_a_refusal_without_data(said: Fault, reason: str) -> None:
     refusal = wording.as_revert(said, revert_reason)
     assert refusal is not None
     assert (refusal.reason, refusal.data) == (reason, b"")
+
+
+def test_a_transaction_that_besu_refuses_is_no_matter_of_rate() -> None:
+    said = fault("Transaction gas limit exceeds block gas limit", -32005)
+    assert not wording.is_over_rate(said)
+    assert wording.refusal_kind(said) is RefusalKind.GAS
 
 
 def test_a_long_message_is_cut() -> None:

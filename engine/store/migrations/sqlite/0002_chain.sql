@@ -54,14 +54,60 @@ CREATE TABLE deposit_withdrawn (
     block_hash   BLOB NOT NULL,
     tx_hash      BLOB NOT NULL,
     log_index    INTEGER NOT NULL,
-    order_hash   BLOB NOT NULL,
-    amount       BLOB NOT NULL,
     block_number INTEGER NOT NULL,
+    order_hash   BLOB NOT NULL,
+    owner        BLOB NOT NULL,
+    amount       BLOB NOT NULL CHECK (length(amount) = 32),
     PRIMARY KEY (chain_id, block_hash, tx_hash, log_index)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX deposit_withdrawn_order ON deposit_withdrawn (order_hash);
 CREATE INDEX deposit_withdrawn_block ON deposit_withdrawn (chain_id, block_number);
 
-CREATE INDEX delta_fill_block ON delta_fill (chain_id, block_number);
+-- As it was, with the owner: anybody may deposit for any order's hash.
+DROP TABLE deposit;
+CREATE TABLE deposit (
+    chain_id     INTEGER NOT NULL,
+    block_hash   BLOB NOT NULL,
+    tx_hash      BLOB NOT NULL,
+    log_index    INTEGER NOT NULL,
+    block_number INTEGER NOT NULL,
+    order_hash   BLOB NOT NULL,
+    owner        BLOB NOT NULL,
+    amount       BLOB NOT NULL CHECK (length(amount) = 32),
+    PRIMARY KEY (chain_id, block_hash, tx_hash, log_index)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deposit_order ON deposit (order_hash);
 CREATE INDEX deposit_block ON deposit (chain_id, block_number);
+
+CREATE INDEX delta_fill_block ON delta_fill (chain_id, block_number);
 CREATE INDEX nonce_used_block ON nonce_used (chain_id, block_number);
+
+-- What relayers are to get mined, each once.
+
+CREATE TABLE chain_intent (
+    effect_key   TEXT NOT NULL PRIMARY KEY,
+    chain_id     INTEGER NOT NULL,
+    sender       BLOB NOT NULL,
+    target       BLOB NOT NULL,
+    data         BLOB NOT NULL,
+    value_wei    BLOB NOT NULL CHECK (length(value_wei) = 32),
+    gas          INTEGER NOT NULL,
+    deadline_s   INTEGER NOT NULL,
+    created_ms   INTEGER NOT NULL,
+    version      INTEGER NOT NULL,
+    state        TEXT NOT NULL,
+    reason       TEXT NOT NULL,
+    mined_hash   BLOB,
+    block_number INTEGER,
+    block_hash   BLOB,
+    updated_ms   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX chain_intent_open ON chain_intent (chain_id, sender, state, created_ms)
+    WHERE state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED');
+CREATE INDEX chain_intent_ended ON chain_intent (updated_ms) WHERE state IN ('FINAL', 'FAILED', 'CANCELLED');
+
+-- A relayer's transactions: one first transaction of each nonce; what has ended is deleted by age.
+CREATE INDEX chain_tx_open ON chain_tx (chain_id, sender) WHERE status IN ('SIGNED', 'MINED');
+CREATE INDEX chain_tx_ended ON chain_tx (updated_ms) WHERE status IN ('FINAL', 'FAILED', 'REPLACED');
+CREATE UNIQUE INDEX chain_tx_first ON chain_tx (chain_id, sender, nonce)
+    WHERE replaces IS NULL AND status <> 'REPLACED';

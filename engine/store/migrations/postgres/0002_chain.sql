@@ -54,14 +54,60 @@ CREATE TABLE deposit_withdrawn (
     block_hash   bytea NOT NULL,
     tx_hash      bytea NOT NULL,
     log_index    bigint NOT NULL,
-    order_hash   bytea NOT NULL,
-    amount       bytea NOT NULL,
     block_number bigint NOT NULL,
+    order_hash   bytea NOT NULL,
+    owner        bytea NOT NULL,
+    amount       bytea NOT NULL CHECK (length(amount) = 32),
     PRIMARY KEY (chain_id, block_hash, tx_hash, log_index)
 );
 CREATE INDEX deposit_withdrawn_order ON deposit_withdrawn (order_hash);
 CREATE INDEX deposit_withdrawn_block ON deposit_withdrawn (chain_id, block_number);
 
-CREATE INDEX delta_fill_block ON delta_fill (chain_id, block_number);
+-- As it was, with the owner: anybody may deposit for any order's hash.
+DROP TABLE deposit;
+CREATE TABLE deposit (
+    chain_id     bigint NOT NULL,
+    block_hash   bytea NOT NULL,
+    tx_hash      bytea NOT NULL,
+    log_index    bigint NOT NULL,
+    block_number bigint NOT NULL,
+    order_hash   bytea NOT NULL,
+    owner        bytea NOT NULL,
+    amount       bytea NOT NULL CHECK (length(amount) = 32),
+    PRIMARY KEY (chain_id, block_hash, tx_hash, log_index)
+);
+CREATE INDEX deposit_order ON deposit (order_hash);
 CREATE INDEX deposit_block ON deposit (chain_id, block_number);
+
+CREATE INDEX delta_fill_block ON delta_fill (chain_id, block_number);
 CREATE INDEX nonce_used_block ON nonce_used (chain_id, block_number);
+
+-- What relayers are to get mined, each once.
+
+CREATE TABLE chain_intent (
+    effect_key   text COLLATE "C" NOT NULL PRIMARY KEY,
+    chain_id     bigint NOT NULL,
+    sender       bytea NOT NULL,
+    target       bytea NOT NULL,
+    data         bytea NOT NULL,
+    value_wei    bytea NOT NULL CHECK (length(value_wei) = 32),
+    gas          bigint NOT NULL,
+    deadline_s   bigint NOT NULL,
+    created_ms   bigint NOT NULL,
+    version      bigint NOT NULL,
+    state        text NOT NULL,
+    reason       text NOT NULL,
+    mined_hash   bytea,
+    block_number bigint,
+    block_hash   bytea,
+    updated_ms   bigint NOT NULL
+);
+CREATE INDEX chain_intent_open ON chain_intent (chain_id, sender, state, created_ms)
+    WHERE state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED');
+CREATE INDEX chain_intent_ended ON chain_intent (updated_ms) WHERE state IN ('FINAL', 'FAILED', 'CANCELLED');
+
+-- A relayer's transactions: one first transaction of each nonce; what has ended is deleted by age.
+CREATE INDEX chain_tx_open ON chain_tx (chain_id, sender) WHERE status IN ('SIGNED', 'MINED');
+CREATE INDEX chain_tx_ended ON chain_tx (updated_ms) WHERE status IN ('FINAL', 'FAILED', 'REPLACED');
+CREATE UNIQUE INDEX chain_tx_first ON chain_tx (chain_id, sender, nonce)
+    WHERE replaces IS NULL AND status <> 'REPLACED';

@@ -1,0 +1,150 @@
+"""What a contract's owner may do, nobody else may; a closed deployment does nothing until it is opened."""
+
+import msgspec
+
+from cambist.codecs import owner_calldata
+from cambist.codecs.abi import address_word, decode_address, selector
+from cambist.engine.chain.artifacts import artifact
+from cambist.engine.chain.deploy import Plan, deploy
+from cambist.engine.chain.port import Call
+from support.swapping import a_venue, told
+from support.world import MOST, NOBODY, ONE, USDC, World
+
+OWNED = {"delta": "Delta", "router": "Router", "executor": "RfqExecutor", "fee_vault": "FeeVault"}
+PROPOSED_OWNER = selector("proposedOwner()")
+SETTERS = {
+    # function: (calldata, what asks for its effect)
+    "setPaused(bool)": (owner_calldata.set_paused(paused=True), owner_calldata.IS_PAUSED),
+    "setCap(address,uint256)": (
+        owner_calldata.set_cap(b"\x11" * 20, 1),
+        owner_calldata.cap_of(b"\x11" * 20),
+    ),
+    "setRelayer(address,bool)": (
+        owner_calldata.set_relayer(b"\x11" * 20, allowed=True),
+        owner_calldata.is_relayer(b"\x11" * 20),
+    ),
+    "setCaller(address,bool)": (
+        owner_calldata.set_caller(b"\x11" * 20, allowed=True),
+        owner_calldata.is_caller(b"\x11" * 20),
+    ),
+    "setDenied(address,bool)": (
+        owner_calldata.set_denied(b"\x22" * 20, denied=True),
+        selector("isDenied(address)") + address_word(b"\x22" * 20),
+    ),
+    "setCollector(address,bool)": (
+        owner_calldata.set_collector(b"\x11" * 20, allowed=True),
+        owner_calldata.is_collector(b"\x11" * 20),
+    ),
+}
+
+
+async def _owner_of(world: World, contract: bytes) -> bytes:
+    return decode_address(await world.chain.call(Call(contract, owner_calldata.OWNER)))
+
+
+async def test_every_setting_is_the_owners_alone(world: World) -> None:
+    tried = set()
+    for field, name in OWNED.items():
+        contract = getattr(world.at, field)
+        for signature in artifact(name).selectors():
+            if not signature.startswith("set") or signature.startswith("settle"):
+                continue
+            change, question = SETTERS[signature]
+            for key in (world.stranger, world.relayer, world.partner):
+                assert await world.refused(key, contract, change) == "NotOwner()"
+            assert await world.ask(contract, question) == 0
+            receipt = await world.send(world.owner, contract, change)
+            assert await world.ask(contract, question) == 1
+            assert len(receipt.logs) == (2 if signature == "setCaller(address,bool)" else 1)
+            tried.add(signature)
+    assert tried == set(SETTERS)
+
+
+def test_nobody_owns_the_rfq() -> None:
+    functions = artifact("Rfq").selectors()
+    assert not [name for name in functions if "wner" in name or name.startswith("set")]
+
+
+async def test_ownership_is_handed_over_in_two_steps(world: World) -> None:
+    for field in OWNED:
+        contract = getattr(world.at, field)
+        assert await _owner_of(world, contract) == world.owner.address
+        propose = owner_calldata.propose_owner(world.partner.address)
+        accept = owner_calldata.ACCEPT_OWNER
+        assert await world.refused(world.stranger, contract, propose) == "NotOwner()"
+        assert await world.refused(world.partner, contract, accept) == "NotOwner()"  # not proposed yet
+        receipt = await world.send(world.owner, contract, propose)
+        (log,) = receipt.logs
+        assert log.topics[1] == address_word(world.partner.address)
+        assert await _owner_of(world, contract) == world.owner.address
+        for key in (world.stranger, world.owner):
+            assert await world.refused(key, contract, accept) == "NotOwner()"
+        await world.send(world.partner, contract, accept)
+        assert await _owner_of(world, contract) == world.partner.address
+        assert await world.ask(contract, PROPOSED_OWNER) == 0
+        assert await world.refused(world.owner, contract, propose) == "NotOwner()"
+        assert await world.refused(world.partner, contract, accept) == "NotOwner()"  # once only
+        await world.send(world.partner, contract, owner_calldata.propose_owner(world.owner.address))
+
+
+async def test_a_proposal_can_be_taken_back(world: World) -> None:
+    vault = world.at.fee_vault
+    await world.send(world.owner, vault, owner_calldata.propose_owner(world.stranger.address))
+    await world.send(world.owner, vault, owner_calldata.propose_owner(NOBODY))
+    assert await world.refused(world.stranger, vault, owner_calldata.ACCEPT_OWNER) == "NotOwner()"
+    assert await _owner_of(world, vault) == world.owner.address
+
+
+async def test_a_closed_deployment_is_paused_and_without_caps(world: World) -> None:
+    plan = Plan(
+        owner=world.owner.address,
+        weth=world.weth,
+        permit2=world.permit2,
+        protocol=world.protocol,
+        rfq_name="Cambist RFQ",
+        delta_name="Cambist Delta",
+        delta_version="1",
+        salt32=b"\x02" * 32,
+    )
+    closed = await deploy(world.chain, world.owner, plan)
+    world = msgspec.structs.replace(world, at=closed)
+    for contract in (closed.delta, closed.router):
+        assert await world.ask(contract, owner_calldata.IS_PAUSED) == 1
+        for token in (world.weth, world.usdc, NOBODY):
+            assert await world.ask(contract, owner_calldata.cap_of(token)) == 0
+    venue = await a_venue(world)
+    swap = venue.swap(venue.hop(venue.quote()))
+    assert await venue.refused_sale(swap) == "Paused()"
+    await world.send(world.owner, closed.router, owner_calldata.set_paused(paused=False))
+    assert await venue.refused_sale(swap) == told("CapExceeded", token=world.weth, amount=ONE, cap=0)
+    await world.send(world.owner, closed.router, owner_calldata.set_cap(world.weth, ONE))
+    assert (await venue.sell(swap)).event.received == 2_500 * USDC
+
+
+async def test_a_pause_stops_swaps_and_lets_them_go_on(world: World) -> None:
+    venue = await a_venue(world)
+    sale = venue.swap(venue.hop(venue.quote()))
+    purchase = venue.purchase(venue.hop(venue.quote(), maker_amount=2_500 * USDC))
+    await world.send(world.owner, world.at.router, owner_calldata.set_paused(paused=True))
+    assert await venue.refused_sale(sale) == "Paused()"
+    assert await venue.refused_purchase(purchase) == "Paused()"
+    await world.send(world.owner, world.at.router, owner_calldata.set_paused(paused=False))
+    await venue.sell(sale)
+    await venue.buy(purchase)
+
+
+async def test_a_cap_bounds_what_one_swap_gives(world: World) -> None:
+    venue = await a_venue(world)
+    await world.send(world.owner, world.at.router, owner_calldata.set_cap(world.weth, ONE))
+    large = venue.quote(maker_amount=5_000 * USDC, taker_amount=2 * ONE)
+    beyond = venue.swap(venue.hop(large), src_amount=ONE + 1)
+    exceeded = told("CapExceeded", token=world.weth, amount=ONE + 1, cap=ONE)
+    assert await venue.refused_sale(beyond) == exceeded
+    buying = venue.purchase(venue.hop(large, maker_amount=1), src_amount=ONE + 1, dest_amount=1)
+    assert await venue.refused_purchase(buying) == exceeded  # the most that it may spend
+    await venue.sell(venue.swap(venue.hop(large)))
+    await world.send(world.owner, world.at.router, owner_calldata.set_cap(world.weth, 0))
+    assert await venue.refused_sale(venue.swap(venue.hop(large))) == (
+        told("CapExceeded", token=world.weth, amount=ONE, cap=0)
+    )
+    assert await world.ask(world.at.router, owner_calldata.cap_of(world.usdc)) == MOST

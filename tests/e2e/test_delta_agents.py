@@ -1,0 +1,241 @@
+"""Agents that refuse, lie, waste gas, re-enter or reach for what is not theirs: the owner loses nothing."""
+
+import msgspec
+import pytest
+
+from cambist.codecs import calldata
+from cambist.codecs.abi import (
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+)
+from cambist.codecs.delta_calldata import Step, deposit, withdraw
+from cambist.codecs.owner_calldata import set_denied, set_relayer
+from cambist.engine.chain.deploy import create
+from support.settling import REFUSE, STEP_GAS, WASTE, Market
+from support.world import ONE, USDC, World
+
+FAIR = 2_500 * USDC
+DENIED_FUNCTIONS = (
+    "approve(address,uint256)",
+    "increaseAllowance(address,uint256)",
+    "transferFrom(address,address,uint256)",
+    "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
+    "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)",
+    "permit(address,address,uint256,uint256,bytes)",
+    "setApprovalForAll(address,bool)",
+    "authorizeOperator(address)",
+    "approveAndCall(address,uint256)",
+    "approveAndCall(address,uint256,bytes)",
+    "cancelOrder(bytes32)",
+    "cancelOrders(bytes32[])",
+)
+EXECUTE = selector("execute(address,(address,uint256,bytes)[])")
+COLLECT = selector("collect(address,address)")
+SET_HOOK = selector("setHook(address,bytes)")
+
+
+async def test_an_agent_that_refuses(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    refused = await market.refused_settlement(
+        order, market.to_agent(ONE), Step(market.agent, STEP_GAS, REFUSE)
+    )
+    assert refused == "StepFailed(step 1, reason Refused())"
+
+
+async def test_an_agent_that_lies(world: World, market: Market) -> None:
+    """It keeps what it was sent and delivers less, nothing, something else, or to somebody else."""
+    order = await world.a_delta_order()
+    elsewhere = address_word(world.usdc) + address_word(world.stranger.address) + uint_word(FAIR)
+    lies: list[tuple[Step, ...]] = [
+        (market.from_agent(2_400 * USDC - 1),),
+        (),
+        (market.from_agent(2_400 * ONE, world.dai),),
+        (Step(market.agent, STEP_GAS, selector("deliver(address,address,uint256)") + elsewhere),),
+        (Step(world.stranger.address, STEP_GAS, REFUSE),),  # a call of nobody succeeds
+    ]
+    for lie in lies:
+        refused = await market.refused_settlement(order, market.to_agent(ONE), *lie)
+        received = 2_400 * USDC - 1 if lie is lies[0] else 0
+        assert refused == f"BelowMinimum(received {received}, minimum 2400000000)"
+
+
+async def test_an_agent_that_cannot_deliver(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    refused = await market.refused_settlement(order, *market.agent_steps(1_000_000 * USDC))
+    assert refused == "StepFailed(step 1, reason TransferFailed())"
+
+
+async def test_an_agent_that_wastes_gas_has_what_it_asked_for(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    waste = Step(market.agent, STEP_GAS, WASTE)
+    assert await market.refused_settlement(order, waste) == "StepFailed(step 0, reason none)"
+    receipt = await world.forced(world.relayer, world.at.delta, market.settlement(order, waste))
+    assert STEP_GAS < receipt.gas_used < STEP_GAS + 250_000
+    too_much = msgspec.structs.replace(waste, gas=5_000_001)
+    assert await market.refused_settlement(order, too_much) == "TooMuchGas(gas 5000001)"
+
+
+async def test_no_step_goes_to_what_holds_rights(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    for target in (world.permit2, world.at.executor, world.at.delta, world.at.router):
+        refused = await market.refused_settlement(order, Step(target, STEP_GAS, REFUSE))
+        assert refused == f"TargetDenied(target 0x{target.hex()})"
+
+
+async def test_the_owner_denies_more(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    data = set_denied(market.agent, denied=True)
+    assert await world.refused(world.relayer, world.at.executor, data) == "NotOwner()"
+    await world.send(world.owner, world.at.executor, data)
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    assert refused == f"TargetDenied(target 0x{market.agent.hex()})"
+    await world.send(world.owner, world.at.executor, set_denied(market.agent, denied=False))
+    assert (await market.settle(order, *market.agent_steps(FAIR))).event.is_closed
+
+
+async def test_no_step_leaves_an_allowance_or_uses_one(world: World, market: Market) -> None:
+    """Not even where a user has allowed the executor something by mistake."""
+    await world.approve(world.user, world.weth, world.at.executor)
+    order = await world.a_delta_order()
+    for function in DENIED_FUNCTIONS:
+        words = address_word(world.user.address) + address_word(market.agent) + uint_word(ONE)
+        step = Step(world.weth, STEP_GAS, selector(function) + words)
+        refused = await market.refused_settlement(order, step)
+        assert refused == f"FunctionDenied(selector 0x{selector(function).hex()})"
+
+
+async def test_no_step_cancels_a_makers_order(world: World, market: Market) -> None:
+    """What goes to the Rfq is read as a batch of fills, whatever it says."""
+    order = await world.a_delta_order()
+    quote = world.a_firm_quote()
+    cancel = Step(world.at.rfq, STEP_GAS, calldata.cancel_order(world.rfq_hash(quote)))
+    assert await market.refused_settlement(order, cancel) == ""
+    assert (await market.settle(order, market.fill_step(quote))).event.is_closed
+
+
+async def test_a_quote_made_for_another_user(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    theirs = world.a_firm_quote(world.stranger)
+    refused = await market.refused_settlement(order, market.fill_step(theirs))
+    assert refused == f"NotTheUsers(nonceAndMeta {theirs.nonce_and_meta})"
+    own = world.a_firm_quote(maker_amount=FAIR // 2, taker_amount=ONE // 2)
+    refused = await market.refused_settlement(order, market.fill_step(own, theirs))
+    assert refused == f"NotTheUsers(nonceAndMeta {theirs.nonce_and_meta})"
+    anybodys = world.an_rfq_order()
+    assert (await market.settle(order, market.fill_step(anybodys))).event.is_closed
+
+
+async def test_a_batch_of_nothing_or_of_two_pairs(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    assert await market.refused_settlement(order, market.fill_step()) == "NoOrders()"
+    quotes = world.a_firm_quote(), world.a_firm_quote(maker_asset=world.dai)
+    assert await market.refused_settlement(order, market.fill_step(*quotes)) == "MixedPair()"
+    reverse = world.a_firm_quote(maker_asset=world.weth, taker_asset=world.usdc)
+    assert await market.refused_settlement(order, market.fill_step(quotes[0], reverse)) == "MixedPair()"
+
+
+async def test_a_quote_that_cannot_be_filled(world: World, market: Market) -> None:
+    """In the Rfq's own words."""
+    order = await world.a_delta_order()
+    for quote in (
+        world.a_firm_quote(expiry=await world.now_s() - 1),
+        world.a_firm_quote(taker_amount=ONE // 2),
+        world.a_firm_quote(maker_amount=1_000_000 * USDC),
+    ):
+        for amounts in ({}, {"maker_amount": quote.maker_amount + 1}):
+            refused = await market.refused_settlement(order, market.fill_step(quote, **amounts))
+            assert refused == "StepFailed(step 0, reason Couldn't swap the requested fill amount)"
+
+
+async def test_a_maker_that_takes_its_signature_elsewhere(world: World, market: Market) -> None:
+    """The same quote cannot be filled twice, by two owners' orders or one."""
+    quote = world.a_firm_quote()
+    await market.settle(await world.a_delta_order(), market.fill_step(quote))
+    refused = await market.refused_settlement(await world.a_delta_order(), market.fill_step(quote))
+    assert refused.startswith("StepFailed(step 0, reason Couldn't swap")
+
+
+async def test_nobody_but_delta_and_the_router_calls_the_executor(world: World, market: Market) -> None:
+    await world.mint(world.usdc, world.at.executor, 1)
+    execute = EXECUTE + encode(address_word(world.user.address), tuples_tail([]))
+    collect = COLLECT + address_word(world.usdc) + address_word(world.stranger.address)
+    for key in (world.stranger, world.owner, world.relayer):
+        assert await world.refused(key, world.at.executor, execute) == "NotCaller()"
+        assert await world.refused(key, world.at.executor, collect) == "NotCaller()"
+
+
+async def test_what_somebody_left_with_the_executor_is_the_next_owners(world: World, market: Market) -> None:
+    await world.mint(world.usdc, world.at.executor, 7)
+    order = await world.a_delta_order()
+    assert (await market.settle(order, *market.agent_steps(FAIR))).event.received == FAIR + 7
+
+
+# --- Hostile tokens ---------------------------------------------------------------------------------------
+
+
+def hooked(target: bytes, data: bytes) -> bytes:
+    """Calldata: from now on a token calls this in the middle of each transfer."""
+    return SET_HOOK + encode(address_word(target), bytes_tail(data))
+
+
+@pytest.mark.parametrize("entered", ["settle", "withdraw", "execute", "collect"])
+async def test_a_token_that_enters_again_is_refused(world: World, market: Market, entered: str) -> None:
+    """It is even a relayer. Its failure is the transfer's."""
+    order, second = await world.a_delta_order(), await world.a_delta_order()
+    await world.send(world.owner, world.at.delta, set_relayer(world.usdc, allowed=True))
+    steps = market.agent_steps(FAIR)
+    target, data = {
+        "settle": (world.at.delta, market.settlement(second, *steps)),
+        "withdraw": (world.at.delta, withdraw(world.delta_hash(second))),
+        "execute": (world.at.executor, EXECUTE + encode(address_word(world.user.address), tuples_tail([]))),
+        "collect": (world.at.executor, COLLECT + address_word(world.weth) + address_word(world.usdc)),
+    }[entered]
+    await world.send(world.owner, world.usdc, hooked(target, data))
+    refused = await market.refused_settlement(order, *steps)
+    assert refused == "StepFailed(step 1, reason TransferFailed())"
+
+
+async def test_a_token_that_tries_again_and_again_gets_nothing(world: World, market: Market) -> None:
+    """Its failures are swallowed, so that the settlement goes on; what it tried had no effect."""
+    order, second = await world.a_delta_order(), await world.a_delta_order()
+    hash_of_second = world.delta_hash(second)
+    await world.send(world.user, world.at.delta, deposit(hash_of_second), value_wei=ONE)
+    many = await create(world.chain, world.owner, "DevMulticall")
+    await world.send(world.owner, world.at.delta, set_relayer(many, allowed=True))
+    steps = [msgspec.structs.replace(step, gas=1_000_000) for step in market.agent_steps(FAIR)]
+    collect = COLLECT + address_word(world.weth) + address_word(many)
+    tried = [
+        (world.at.delta, market.settlement(second, *steps)),
+        (world.at.delta, withdraw(hash_of_second)),
+        (world.at.executor, collect),
+        (world.at.executor, EXECUTE + encode(address_word(many), tuples_tail([]))),
+    ]
+    calls = [encode(address_word(target), uint_word(1), bytes_tail(data)) for target, data in tried]
+    data = selector("aggregate3((address,bool,bytes)[])") + encode(tuples_tail(calls))
+    await world.send(world.owner, world.usdc, hooked(many, data))
+    event = (await market.settle(order, *steps)).event
+    assert (event.spent, event.received) == (ONE, FAIR)
+    assert await market.filled(second) == 0
+    assert await market.deposited(second) == ONE
+    assert await world.balance(world.weth, world.user) == 9 * ONE
+    assert await world.balance(world.weth, many) == 0
+
+
+@pytest.mark.parametrize("blocked", ["the beneficiary", "Delta", "the executor"])
+async def test_a_token_that_blocks_somebody(world: World, market: Market, blocked: str) -> None:
+    order = await world.a_delta_order()
+    who = {
+        "the beneficiary": world.user.address,
+        "Delta": world.at.delta,
+        "the executor": world.at.executor,
+    }[blocked]
+    data = selector("setBlocked(address,bool)") + address_word(who) + uint_word(1)
+    await world.send(world.owner, world.usdc, data)
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+    token = f"TransferFailed(token 0x{world.usdc.hex()})"
+    agents = "StepFailed(step 1, reason TransferFailed())"
+    assert refused == (agents if blocked == "the executor" else token)

@@ -1,0 +1,90 @@
+"""An order is settled in parts: limits pro rata, rounded for the owner, to the last unit."""
+
+import pytest
+
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from support.settling import Market
+from support.world import ONE, USDC, World
+
+
+async def test_a_sales_minimum_is_the_ceiling(world: World, market: Market) -> None:
+    """7 wei for 10 units: parts of 3, 3 and 1 are worth 4.3, 4.3 and 1.4."""
+    order = await world.a_delta_order(src_amount=7, dest_amount=10, expected_amount=0)
+    filled = 0
+    for amount, minimum in ((3, 5), (3, 5), (1, 2)):
+        below = market.agent_steps(minimum - 1, given=amount)
+        assert (
+            await market.refused_settlement(order, *below, amount=amount)
+            == f"BelowMinimum(received {minimum - 1}, minimum {minimum})"
+        )
+        steps = market.agent_steps(minimum, given=amount)
+        event = (await market.settle(order, *steps, amount=amount)).event
+        filled += amount
+        assert (event.spent, event.received, event.filled) == (amount, minimum, filled)
+        assert event.is_closed is await market.is_nonce_used(order) is (filled == 7)
+        assert await market.filled(order) == filled
+    assert await world.balance(world.weth, world.user) == 10 * ONE - 7
+    assert await world.balance(world.usdc, world.user) == 12
+
+
+async def test_a_purchases_maximum_is_the_floor(world: World, market: Market) -> None:
+    """7 units for 10 wei: parts of 3, 3 and 1 may cost 4.3, 4.3 and 1.4."""
+    order = await market.a_purchase(src_amount=10, dest_amount=7, expected_amount=0)
+    filled = 0
+    for amount, maximum in ((3, 4), (3, 4), (1, 1)):
+        steps = market.agent_steps(amount, given=maximum)
+        assert (
+            await market.refused_settlement(order, *steps, amount=amount, src_given=maximum + 1)
+            == f"AboveMaximum(spent {maximum + 1}, maximum {maximum})"
+        )
+        event = (await market.settle(order, *steps, amount=amount, src_given=maximum)).event
+        filled += amount
+        assert (event.spent, event.received, event.filled) == (maximum, amount, filled)
+        assert event.is_closed is (filled == 7)
+    assert await world.balance(world.weth, world.user) == 10 * ONE - 9
+
+
+async def test_the_last_wei_of_a_large_order_is_sold(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    await market.settle(order, *market.agent_steps(2_400 * USDC, given=ONE - 1), amount=ONE - 1)
+    nothing = (market.to_agent(1),)
+    assert await market.refused_settlement(order, *nothing, amount=1) == "BelowMinimum(received 0, minimum 1)"
+    event = (await market.settle(order, *market.agent_steps(1, given=1), amount=1)).event
+    assert (event.filled, event.is_closed) == (ONE, True)
+
+
+@pytest.mark.parametrize(
+    ("received", "share"),
+    [(1_400 * USDC, 0), (1_250 * USDC, 0), (1_250 * USDC + 1, 0), (1_250 * USDC + 7, 3)],
+)
+async def test_a_part_expects_its_part(world: World, market: Market, received: int, share: int) -> None:
+    """Half of 2,500 USDC is expected of half the order; what a part brings above it is shared."""
+    takes = received != 1_400 * USDC
+    terms = PartnerAndFee(world.partner.address, 0, takes, cap_surplus=True)
+    order = await world.a_delta_order(partner_and_fee=pack_partner_and_fee(terms))
+    steps = market.agent_steps(received, given=ONE // 2)
+    event = (await market.settle(order, *steps, amount=ONE // 2)).event
+    assert event.received == received - 2 * share
+    assert await market.owed(world.partner.address, world.usdc) == share
+
+
+async def test_no_part_is_empty_or_more_than_is_left(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    steps = market.agent_steps(2_500 * USDC)
+    assert await market.refused_settlement(order, *steps, amount=0) == "InvalidAmount()"
+    assert await market.refused_settlement(order, *steps, amount=ONE + 1) == f"Overfilled(left {ONE})"
+    await market.settle(order, *market.agent_steps(2_500 * USDC, given=ONE // 4), amount=ONE // 4)
+    assert (
+        await market.refused_settlement(order, *steps, amount=ONE * 3 // 4 + 1)
+        == f"Overfilled(left {ONE * 3 // 4})"
+    )
+
+
+@pytest.mark.parametrize("nothing", ["sold", "bought"])
+async def test_an_order_of_nothing_has_no_part(world: World, market: Market, nothing: str) -> None:
+    if nothing == "sold":
+        order = await world.a_delta_order(src_amount=0)
+    else:
+        order = await market.a_purchase(dest_amount=0)
+    assert await market.refused_settlement(order, amount=1) == "Overfilled(left 0)"
+    assert await market.refused_settlement(order, amount=0) == "InvalidAmount()"

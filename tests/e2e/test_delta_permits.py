@@ -1,0 +1,222 @@
+"""What an order carries instead of an allowance, told by its length."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from cambist.codecs import calldata
+from cambist.codecs.delta_calldata import Step
+from cambist.codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from support import permit2
+from support.permits import dai_permit, eip2612_permit, shown, token_domain
+from support.settling import AnyOrder, Market
+from support.world import MOST, ONE, USDC, World
+
+SRC = 1_000 * USDC
+
+
+async def seller(world: World) -> DeltaOrder:
+    """The user sells 1,000 USDC, of which Delta may take nothing."""
+    await world.mint(world.usdc, world.user, 10 * SRC)
+    return await world.a_delta_order(
+        src_token=world.usdc, dest_token=world.dai, src_amount=SRC, dest_amount=990 * ONE, expected_amount=0
+    )
+
+
+async def allowed_at_permit2(world: World, order: DeltaOrder) -> bytes:
+    await world.approve(world.user, world.usdc, world.permit2)
+    allow = permit2.allow(world.usdc, world.at.delta, SRC, order.deadline)
+    await world.send(world.user, world.permit2, allow)
+    return permit2.ALLOWED
+
+
+async def permit2_transfer(world: World, order: AnyOrder) -> bytes:
+    await world.approve(world.user, world.usdc, world.permit2)
+    domain = permit2.permit2_domain(world.chain.chain_id, world.permit2)
+    return permit2.transfer_permit(
+        domain, world.user, world.at.delta, order.src_token, SRC, nonce=1 << 200 | 7, deadline=order.deadline
+    )
+
+
+async def permit2_allowance(world: World, order: DeltaOrder) -> bytes:
+    await world.approve(world.user, world.usdc, world.permit2)
+    domain = permit2.permit2_domain(world.chain.chain_id, world.permit2)
+    return permit2.allowance_permit(
+        domain,
+        world.user,
+        world.at.delta,
+        order.src_token,
+        SRC,
+        expiration=order.deadline,
+        nonce=0,
+        deadline=order.deadline,
+    )
+
+
+async def eip2612(world: World, order: DeltaOrder) -> bytes:
+    domain = token_domain("USDC", world.chain.chain_id, world.usdc)
+    return eip2612_permit(domain, world.user, world.at.delta, SRC, nonce=0, deadline=order.deadline)
+
+
+async def dai(world: World, order: DeltaOrder) -> bytes:
+    domain = token_domain("USDC", world.chain.chain_id, world.usdc)
+    return dai_permit(domain, world.user, world.at.delta, nonce=0, expiry=order.deadline)
+
+
+KINDS: list[tuple[int, Callable[[World, DeltaOrder], Awaitable[bytes]]]] = [
+    (1, allowed_at_permit2),
+    (96, permit2_transfer),
+    (192, permit2_allowance),
+    (224, eip2612),
+    (256, dai),
+]
+BY_LENGTH = dict(KINDS)
+each_kind = pytest.mark.parametrize(("length", "permit_of"), KINDS)
+
+
+def deliver(market: Market, part: int = 1) -> tuple[Step, Step]:
+    """The agent takes a part of the source and gives a part of the destination."""
+    world = market.world
+    return market.to_agent(SRC // part, world.usdc), market.from_agent(1_000 * ONE // part, world.dai)
+
+
+def pull_failed(world: World) -> str:
+    return f"PullFailed(token 0x{world.usdc.hex()})"
+
+
+@each_kind
+async def test_each_form_lets_an_order_be_settled_once(
+    world: World,
+    market: Market,
+    length: int,
+    permit_of: Callable[[World, DeltaOrder], Awaitable[bytes]],
+) -> None:
+    order = await seller(world)
+    permit = await permit_of(world, order)
+    assert len(permit) == length
+    order = msgspec.structs.replace(order, permit=permit)
+    event = (await market.settle(order, *deliver(market))).event
+    assert (event.spent, event.received) == (SRC, 1_000 * ONE)
+    assert await world.balance(world.usdc, world.user) == 9 * SRC
+    replayed = msgspec.structs.replace(order, nonce=order.nonce + 1)
+    if length == 256:  # DAI's way is all or nothing
+        assert (await market.settle(replayed, *deliver(market))).event.spent == SRC
+    else:
+        assert await market.refused_settlement(replayed, *deliver(market)) == pull_failed(world)
+
+
+@each_kind
+async def test_parts_share_a_permit_unless_it_is_for_one_transfer(
+    world: World,
+    market: Market,
+    length: int,
+    permit_of: Callable[[World, DeltaOrder], Awaitable[bytes]],
+) -> None:
+    order = await seller(world)
+    order = msgspec.structs.replace(order, permit=await permit_of(world, order))
+    await market.settle(order, *deliver(market, 2), amount=SRC // 2)
+    if length == 96:
+        refused = await market.refused_settlement(order, *deliver(market, 2), amount=SRC // 2)
+        assert refused == pull_failed(world)
+    else:
+        await market.settle(order, *deliver(market, 2), amount=SRC // 2)
+        assert await world.balance(world.usdc, world.user) == 9 * SRC
+
+
+@pytest.mark.parametrize("length", [192, 224, 256])
+async def test_a_permit_that_somebody_showed_first_still_counts(
+    world: World, market: Market, length: int
+) -> None:
+    order = await seller(world)
+    permit = await BY_LENGTH[length](world, order)
+    order = msgspec.structs.replace(order, permit=permit)
+    if length == 192:
+        data = permit2.shown_allowance(permit, world.user.address, world.at.delta, world.usdc)
+        await world.send(world.stranger, world.permit2, data)
+    else:
+        await world.send(world.stranger, world.usdc, shown(permit))
+    assert (await market.settle(order, *deliver(market))).event.spent == SRC
+
+
+@pytest.mark.parametrize("length", [96, 192, 224, 256])
+async def test_a_permit_that_was_not_signed_so_does_not_count(
+    world: World, market: Market, length: int
+) -> None:
+    """A bit of the signature, or of what it is of, is another."""
+    order = await seller(world)
+    permit = await BY_LENGTH[length](world, order)
+    for at in (length - 1, 31):
+        forged = permit[:at] + bytes([permit[at] ^ 1]) + permit[at + 1 :]
+        changed = msgspec.structs.replace(order, permit=forged)
+        assert await market.refused_settlement(changed, *deliver(market)) == pull_failed(world)
+
+
+async def test_a_permit_for_less_or_for_another_does_not_cover_an_order(world: World, market: Market) -> None:
+    order = await seller(world)
+    domain = token_domain("USDC", world.chain.chain_id, world.usdc)
+    for spender, value in ((world.at.delta, SRC - 1), (world.stranger.address, SRC)):
+        permit = eip2612_permit(domain, world.user, spender, value, nonce=0, deadline=order.deadline)
+        changed = msgspec.structs.replace(order, permit=permit)
+        assert await market.refused_settlement(changed, *deliver(market)) == pull_failed(world)
+
+
+async def test_an_allowance_at_permit2_that_has_ended(world: World, market: Market) -> None:
+    order = await seller(world)
+    order = msgspec.structs.replace(order, permit=await allowed_at_permit2(world, order))
+    ended = permit2.allow(world.usdc, world.at.delta, SRC, await world.now_s() + 10)
+    await world.send(world.user, world.permit2, ended)
+    await world.pass_time(11)
+    assert await market.refused_settlement(order, *deliver(market)) == pull_failed(world)
+
+
+async def test_a_permit2_transfer_is_the_orders_alone(world: World, market: Market) -> None:
+    """Its signature names Delta, the whole amount and the deadline: another deadline is another permit."""
+    order = await seller(world)
+    order = msgspec.structs.replace(order, permit=await permit2_transfer(world, order))
+    other = msgspec.structs.replace(order, deadline=order.deadline + 1)
+    assert await market.refused_settlement(other, *deliver(market)) == pull_failed(world)
+    smaller = msgspec.structs.replace(order, src_amount=SRC // 2, dest_amount=1)
+    assert await market.refused_settlement(smaller, *deliver(market, 2)) == pull_failed(world)
+
+
+@pytest.mark.parametrize("side", ["sale", "purchase"])
+async def test_a_permit2_transfer_is_for_a_twaps_total_and_its_first_slice(
+    world: World, market: Market, side: str
+) -> None:
+    await world.mint(world.usdc, world.user, 10 * SRC)
+    pair = {"src_token": world.usdc, "dest_token": world.dai, "interval": 0, "num_slices": 2}
+    order: TwapOrder | TwapBuyOrder
+    if side == "sale":
+        order = await market.a_twap(**pair, total_src_amount=SRC, dest_amount_per_slice=490 * ONE)
+    else:
+        order = await market.a_twap_purchase(**pair, max_src_amount=SRC, total_dest_amount=1_000 * ONE)
+    order = msgspec.structs.replace(order, permit=await permit2_transfer(world, order))
+    steps = deliver(market, 2)
+    settled = await market.settle(order, *steps, src_given=SRC // 2)
+    assert (settled.event.spent, settled.event.received) == (SRC // 2, 500 * ONE)
+    assert await market.refused_settlement(order, *steps, src_given=SRC // 2) == pull_failed(world)
+
+
+async def test_without_a_permit_the_allowance_counts(world: World, market: Market) -> None:
+    order = await seller(world)
+    assert await market.refused_settlement(order, *deliver(market)) == pull_failed(world)
+    await world.approve(world.user, world.usdc, world.at.delta, SRC - 1)
+    assert await market.refused_settlement(order, *deliver(market)) == pull_failed(world)
+    await world.approve(world.user, world.usdc, world.at.delta, SRC)
+    assert (await market.settle(order, *deliver(market))).event.spent == SRC
+    assert await world.ask(world.usdc, calldata.allowance(world.user.address, world.at.delta)) == 0
+
+
+async def test_no_other_length_counts_not_even_with_an_allowance(world: World, market: Market) -> None:
+    order = await seller(world)
+    await world.approve(world.user, world.usdc, world.at.delta, MOST)
+    for length in (2, 32, 64, 95, 97, 191, 193, 223, 225, 255, 257, 1_024):
+        odd = msgspec.structs.replace(order, permit=bytes(length))
+        assert await market.refused_settlement(odd, *deliver(market)) == pull_failed(world), length
+
+
+async def test_an_owner_with_too_little(world: World, market: Market) -> None:
+    order = await world.a_delta_order(src_amount=10 * ONE + 1)
+    steps = market.agent_steps(2_500 * USDC)
+    assert await market.refused_settlement(order, *steps) == f"PullFailed(token 0x{world.weth.hex()})"

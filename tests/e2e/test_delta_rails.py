@@ -1,0 +1,207 @@
+"""What is refused whoever signed it, who may do what, and the bounds that the owner sets."""
+
+from typing import Any
+
+import pytest
+
+from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.contract_events import topic
+from cambist.codecs.delta_calldata import deposit, withdraw
+from cambist.codecs.eip712_orders.delta import Bridge
+from cambist.codecs.owner_calldata import (
+    ACCEPT_OWNER,
+    OWNER,
+    propose_owner,
+    set_caller,
+    set_cap,
+    set_collector,
+    set_denied,
+    set_paused,
+    set_relayer,
+)
+from support.settling import Market
+from support.world import MOST, NATIVE, ONE, USDC, World
+
+FAIR = 2_500 * USDC
+
+
+async def test_only_relayers_settle(world: World, market: Market) -> None:
+    steps = market.agent_steps(FAIR)
+    for order in (await world.a_delta_order(), await market.a_twap(), await market.a_twap_purchase()):
+        for key in (world.stranger, world.user, world.owner):
+            assert await market.refused_settlement(order, *steps, key=key) == "NotRelayer()"
+
+
+async def test_the_owner_names_and_dismisses_relayers(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    dismissed = set_relayer(world.relayer.address, allowed=False)
+    assert await world.refused(world.relayer, world.at.delta, dismissed) == "NotOwner()"
+    await world.send(world.owner, world.at.delta, dismissed)
+    assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "NotRelayer()"
+
+
+async def test_an_order_ends_with_the_second_of_its_deadline(world: World, market: Market) -> None:
+    deadline_s = await world.now_s() + 100
+    orders = [await world.a_delta_order(deadline=deadline_s) for _ in range(2)]
+    steps = market.agent_steps(FAIR)
+    await market.settle(orders[0], *steps, at_s=deadline_s)
+    assert await market.refused_at(deadline_s + 1, orders[1], *steps) == "OrderExpired()"
+
+
+async def test_kinds_that_are_none(world: World, market: Market) -> None:
+    for kind in (2, 255):
+        order = await world.a_delta_order(kind=kind)
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
+        assert refused == f"InvalidKind(kind {kind})"
+
+
+async def test_a_token_for_itself(world: World, market: Market) -> None:
+    for src, dest in ((world.weth, world.weth), (NATIVE, world.weth), (world.weth, NATIVE), (NATIVE, NATIVE)):
+        order = await world.a_delta_order(src_token=src, dest_token=dest, dest_amount=1)
+        assert await market.refused_settlement(order) == "SameToken()"
+    purchase = await market.a_purchase(dest_token=world.weth)
+    assert await market.refused_settlement(purchase) == "SameToken()"
+    twap = await market.a_twap(dest_token=NATIVE)
+    assert await market.refused_settlement(twap) == "SameToken()"
+
+
+@pytest.mark.parametrize(
+    "bridge",
+    [
+        Bridge(b"\1\2\3\4", 0, bytes(20), 0, b""),
+        Bridge(bytes(4), 1, bytes(20), 0, b""),
+        Bridge(bytes(4), 0, b"\1" * 20, 0, b""),
+        Bridge(bytes(4), 0, bytes(20), -1, b""),
+        Bridge(bytes(4), 0, bytes(20), 0, b"\0"),
+    ],
+    ids=["selector", "chain", "token", "scaling", "data"],
+)
+async def test_bridges_are_not_enabled(world: World, market: Market, bridge: Bridge) -> None:
+    for order in (
+        await world.a_delta_order(bridge=bridge),
+        await market.a_twap(bridge=bridge),
+        await market.a_twap_purchase(bridge=bridge),
+    ):
+        assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "BridgeNotEnabled()"
+
+
+async def test_nothing_is_settled_while_it_is_paused(world: World, market: Market) -> None:
+    """Deposits and nonces stay their owners' to take back."""
+    order = await world.a_delta_order()
+    steps = market.agent_steps(FAIR)
+    assert await world.refused(world.relayer, world.at.delta, set_paused(paused=True)) == "NotOwner()"
+    await world.send(world.owner, world.at.delta, set_paused(paused=True))
+    for paused in (order, await market.a_twap(), await market.a_twap_purchase()):
+        assert await market.refused_settlement(paused, *steps) == "Paused()"
+    order_hash = world.delta_hash(order)
+    await world.send(world.user, world.at.delta, deposit(order_hash), value_wei=1)
+    await world.send(world.user, world.at.delta, withdraw(order_hash))
+    await world.send(world.owner, world.at.delta, set_paused(paused=False))
+    assert (await market.settle(order, *steps)).event.is_closed
+
+
+async def test_a_settlement_gives_no_more_than_the_cap(world: World, market: Market) -> None:
+    """Each part for itself; native tokens count as wrapped ones; a token without a cap cannot be given."""
+    await world.send(world.owner, world.at.delta, set_cap(world.weth, ONE // 2))
+    order = await world.a_delta_order()
+    half = market.agent_steps(FAIR // 2, given=ONE // 2)
+    exceeded = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 2 + 1}, cap {ONE // 2})"
+    assert await market.refused_settlement(order, *half, amount=ONE // 2 + 1) == exceeded
+    native = await world.a_delta_order(src_token=NATIVE)
+    assert await market.refused_settlement(native, *half, amount=ONE // 2 + 1) == exceeded
+    for _ in range(2):
+        await market.settle(order, *half, amount=ONE // 2)
+    await world.send(world.owner, world.at.delta, set_cap(world.weth, 0))
+    smallest = await world.a_delta_order(src_amount=1)
+    refused = await market.refused_settlement(smallest, *half)
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount 1, cap 0)"
+
+
+async def test_a_purchases_maximum_is_what_the_cap_counts(world: World, market: Market) -> None:
+    await world.send(world.owner, world.at.delta, set_cap(world.weth, ONE))
+    order = await market.a_purchase()
+    steps = market.agent_steps(FAIR)
+    refused = await market.refused_settlement(order, *steps, src_given=ONE)
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {order.src_amount}, cap {ONE})"
+
+
+OWNERS_CALLS: tuple[tuple[str, bytes], ...] = (
+    ("delta", set_paused(paused=True)),
+    ("delta", set_cap(bytes(20), 1)),
+    ("delta", set_relayer(bytes(20), allowed=True)),
+    ("executor", set_caller(b"\1" * 20, allowed=True)),
+    ("executor", set_denied(b"\1" * 20, denied=False)),
+    ("fee_vault", set_collector(b"\1" * 20, allowed=True)),
+)
+
+
+async def test_what_is_the_owners_is_nobody_elses(world: World) -> None:
+    for name, data in OWNERS_CALLS:
+        contract = getattr(world.at, name)
+        for key in (world.stranger, world.relayer):
+            assert await world.refused(key, contract, data) == "NotOwner()"
+            assert await world.refused(key, contract, propose_owner(key.address)) == "NotOwner()"
+
+
+async def test_what_the_owner_changes_is_told(world: World) -> None:
+    someone = b"\1" * 20
+    word, yes, no = address_word(someone), uint_word(1), uint_word(0)
+    told = (
+        ("delta", set_paused(paused=True), "PauseChanged(bool)", (), yes),
+        ("delta", set_paused(paused=False), "PauseChanged(bool)", (), no),
+        ("delta", set_cap(someone, 7), "CapChanged(address,uint256)", (word,), uint_word(7)),
+        ("delta", set_relayer(someone, allowed=True), "RelayerChanged(address,bool)", (word,), yes),
+        ("executor", set_denied(someone, denied=True), "DenialChanged(address,bool)", (word,), yes),
+        ("executor", set_caller(someone, allowed=False), "CallerChanged(address,bool)", (word,), no),
+        ("fee_vault", set_collector(someone, allowed=True), "CollectorChanged(address,bool)", (word,), yes),
+    )
+    for name, data, event, indexed, rest in told:
+        contract = getattr(world.at, name)
+        (log,) = (await world.send(world.owner, contract, data)).logs
+        assert (log.address, log.topics, log.data) == (contract, (topic(event), *indexed), rest)
+
+
+async def test_without_its_place_at_the_vault_no_fee_is_settled(world: World, market: Market) -> None:
+    await world.send(world.owner, world.at.fee_vault, set_collector(world.at.delta, allowed=False))
+    with_fee = await world.a_delta_order(partner_and_fee=100)
+    assert await market.refused_settlement(with_fee, *market.agent_steps(FAIR)) == "NotCollector()"
+    without = await world.a_delta_order()
+    assert (await market.settle(without, *market.agent_steps(FAIR))).event.is_closed
+
+
+@pytest.mark.parametrize("name", ["delta", "executor", "fee_vault", "router"])
+async def test_the_owner_hands_over_in_two_steps(world: World, name: str) -> None:
+    contract: bytes = getattr(world.at, name)
+    assert await world.refused(world.stranger, contract, ACCEPT_OWNER) == "NotOwner()"
+    proposed = await world.send(world.owner, contract, propose_owner(world.stranger.address))
+    stranger = address_word(world.stranger.address)
+    assert proposed.logs[0].topics == (topic("OwnerProposed(address)"), stranger)
+    assert await world.ask(contract, OWNER) == int.from_bytes(world.owner.address, "big")
+    assert await world.refused(world.owner, contract, ACCEPT_OWNER) == "NotOwner()"
+    accepted = await world.send(world.stranger, contract, ACCEPT_OWNER)
+    assert accepted.logs[0].topics == (topic("OwnerChanged(address)"), stranger)
+    assert await world.ask(contract, OWNER) == int.from_bytes(world.stranger.address, "big")
+    assert await world.refused(world.owner, contract, propose_owner(bytes(20))) == "NotOwner()"
+
+
+async def test_a_caller_that_is_dismissed_stays_no_target(world: World, market: Market) -> None:
+    await world.send(world.owner, world.at.executor, set_caller(world.at.delta, allowed=False))
+    order = await world.a_delta_order()
+    assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "NotCaller()"
+    question = selector("isDenied(address)") + address_word(world.at.delta)
+    assert await world.ask(world.at.executor, question) == 1
+
+
+async def test_amounts_beyond_all_bounds_are_refused(world: World, market: Market) -> None:
+    """They overflow, and nothing is pulled."""
+    wide: tuple[dict[str, Any], ...] = (
+        {"src_amount": MOST, "dest_amount": MOST},
+        {"dest_amount": MOST, "expected_amount": MOST},
+    )
+    for changed in wide:
+        order = await world.a_delta_order(**changed)
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR), amount=2)
+        assert refused == "Panic(17): overflow"
+    order = await world.a_delta_order(dest_amount=MOST)
+    refused = await market.refused_settlement(order, *market.agent_steps(FAIR, given=1), amount=1)
+    assert refused.startswith("BelowMinimum(received 2500000000, minimum 1157920")

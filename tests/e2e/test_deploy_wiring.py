@@ -1,0 +1,50 @@
+"""What each contract says of itself and of the others, once all are deployed."""
+
+from cambist.codecs import delta_calldata
+from cambist.codecs.abi import address_word, decode_address, selector, uint_word
+from cambist.codecs.eip712_orders.delta import delta_domain_separator
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
+from cambist.engine.chain.port import Call
+from support.world import DELTA_NAME, DELTA_VERSION, RFQ_NAME, World
+
+
+async def test_contracts_know_each_other(world: World) -> None:
+    at = world.at
+    wanted = {
+        (at.executor, "rfq()"): at.rfq,
+        **{
+            (contract, f"{name}()"): address
+            for contract in (at.delta, at.router)
+            for name, address in (
+                ("executor", at.executor),
+                ("feeVault", at.fee_vault),
+                ("weth", world.weth),
+                ("permit2", world.permit2),
+                ("protocol", world.protocol),
+                ("owner", world.owner.address),
+            )
+        },
+    }
+    for (contract, question), address in wanted.items():
+        answer = await world.chain.call(Call(contract, selector(question)))
+        assert decode_address(answer) == address, question
+
+
+async def test_domains_and_types_are_those_that_wallets_sign(world: World) -> None:
+    chain, at = world.chain, world.at
+    separator = selector("DOMAIN_SEPARATOR()")
+    assert await chain.call(Call(at.rfq, separator)) == rfq_domain_separator(RFQ_NAME, chain.chain_id, at.rfq)
+    assert await chain.call(Call(at.delta, separator)) == delta_domain_separator(
+        DELTA_NAME, DELTA_VERSION, chain.chain_id, at.delta
+    )
+    type_hash = await chain.call(Call(at.rfq, selector("RFQ_ORDER_TYPEHASH()")))
+    assert type_hash == RFQ_ORDER.compiled.type_hash
+    assert await world.ask(at.executor, selector("STEP_GAS_MAX()")) == 5_000_000
+
+
+async def test_a_word_of_nonces_is_read_at_once(world: World) -> None:
+    await world.send(world.user, world.at.delta, delta_calldata.invalidate_nonces([256, 257, 511, 512]))
+    word = selector("nonceBitmap(address,uint256)") + address_word(world.user.address)
+    assert await world.ask(world.at.delta, word + uint_word(1)) == 1 | 1 << 1 | 1 << 255
+    assert await world.ask(world.at.delta, word + uint_word(2)) == 1
+    assert await world.ask(world.at.delta, word + uint_word(0)) == 0

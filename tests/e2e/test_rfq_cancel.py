@@ -1,0 +1,87 @@
+"""A maker takes orders back."""
+
+from cambist.codecs import calldata
+from cambist.codecs.contract_events import OrderCancelled
+from support.rfq_stories import (
+    ALREADY_FILLED,
+    FILLED_OR_CANCELLED,
+    filled,
+    funded,
+    refusal,
+    remaining,
+    remaining_of,
+    rfq_events,
+)
+from support.world import ONE, USDC, World
+
+
+async def test_a_cancelled_order_is_not_filled(world: World) -> None:
+    await funded(world)
+    order = world.an_rfq_order()
+    order_hash, signature = world.rfq_hash(order), world.signed(order)
+    receipt = await world.send(world.maker, world.at.rfq, calldata.cancel_order(order_hash))
+    assert rfq_events(world, receipt) == [OrderCancelled(order_hash, world.maker.address)]
+    assert await remaining(world, order) == FILLED_OR_CANCELLED
+    for data in (
+        calldata.fill_order(order, signature),
+        calldata.partial_fill_order(order, signature, 1),
+        calldata.batch_fill_order_with_target([world.info(order)], world.taker.address),
+    ):
+        assert await refusal(world, world.taker, data, order) == ALREADY_FILLED
+
+
+async def test_a_strangers_cancel_leaves_the_order_alone(world: World) -> None:
+    await funded(world)
+    order = world.an_rfq_order()
+    order_hash = world.rfq_hash(order)
+    receipt = await world.send(world.stranger, world.at.rfq, calldata.cancel_order(order_hash))
+    assert rfq_events(world, receipt) == [OrderCancelled(order_hash, world.stranger.address)]
+    assert await remaining_of(world, world.stranger.address, [order_hash]) == [FILLED_OR_CANCELLED]
+    assert await remaining(world, order) == 0
+    receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(order, world.signed(order)))
+    assert rfq_events(world, receipt) == [filled(world, order)]
+
+
+async def test_the_rest_of_a_begun_order_is_cancelled(world: World) -> None:
+    await funded(world)
+    order = world.an_rfq_order()
+    part = calldata.partial_fill_order(order, world.signed(order), ONE // 2)
+    await world.send(world.taker, world.at.rfq, part)
+    assert await remaining(world, order) == 1_250 * USDC + 1
+    receipt = await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(order)))
+    assert rfq_events(world, receipt) == [OrderCancelled(world.rfq_hash(order), world.maker.address)]
+    assert await remaining(world, order) == FILLED_OR_CANCELLED
+    assert await refusal(world, world.taker, part, order) == ALREADY_FILLED
+
+
+async def test_a_closed_order_is_not_cancelled_again(world: World) -> None:
+    await funded(world)
+    cancelled, whole = world.an_rfq_order(), world.an_rfq_order()
+    await world.send(world.taker, world.at.rfq, calldata.fill_order(whole, world.signed(whole)))
+    cancel = calldata.cancel_order(world.rfq_hash(cancelled))
+    await world.send(world.maker, world.at.rfq, cancel)
+    for again in (
+        cancel,
+        calldata.cancel_order(world.rfq_hash(whole)),
+        calldata.cancel_orders([world.rfq_hash(cancelled), world.rfq_hash(whole)]),
+    ):
+        receipt = await world.send(world.maker, world.at.rfq, again)
+        assert receipt.logs == ()
+        assert await remaining(world, cancelled) == FILLED_OR_CANCELLED
+        assert await remaining(world, whole) == FILLED_OR_CANCELLED
+
+
+async def test_many_orders_are_cancelled_at_once(world: World) -> None:
+    await funded(world)
+    unseen, begun, closed, other = (world.an_rfq_order() for _ in range(4))
+    hashes = [world.rfq_hash(order) for order in (unseen, begun, closed)]
+    part = calldata.partial_fill_order(begun, world.signed(begun), ONE // 2)
+    await world.send(world.taker, world.at.rfq, part)
+    await world.send(world.maker, world.at.rfq, calldata.cancel_order(hashes[2]))
+    cancel = calldata.cancel_orders([*hashes, hashes[0]])
+    receipt = await world.send(world.maker, world.at.rfq, cancel)
+    maker = world.maker.address
+    assert rfq_events(world, receipt) == [OrderCancelled(hashes[0], maker), OrderCancelled(hashes[1], maker)]
+    assert await remaining_of(world, maker, hashes) == [FILLED_OR_CANCELLED] * 3
+    assert await remaining(world, other) == 0
+    assert (await world.send(world.maker, world.at.rfq, calldata.cancel_orders([]))).logs == ()

@@ -1,0 +1,96 @@
+"""A maker is a contract, which says itself what it signed (EIP-1271)."""
+
+from cambist.codecs import calldata
+from cambist.codecs.abi import address_word, selector
+from cambist.codecs.contract_events import OrderCancelled
+from cambist.crypto.signatures import to_compact64
+from support.rfq_stories import (
+    FILLED_OR_CANCELLED,
+    a_wallet,
+    execute,
+    filled,
+    funded,
+    refusal,
+    remaining,
+    rfq_events,
+)
+from support.world import ONE, USDC, World
+
+INVALID = "Invalid Signature"
+
+
+async def test_a_wallets_order_is_filled(world: World) -> None:
+    await funded(world)
+    wallet = await a_wallet(world, world.partner)
+    for compact in (False, True):
+        order = world.an_rfq_order(maker=wallet)
+        signature = world.signed(order, world.partner)
+        if compact:
+            signature = to_compact64(*world.partner.sign(world.rfq_hash(order)))
+        receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(order, signature))
+        assert rfq_events(world, receipt) == [filled(world, order)]
+    assert await world.balance(world.weth, wallet) == 2 * ONE
+    assert await world.balance(world.usdc, wallet) == 5_000 * USDC
+    assert await world.balance(world.usdc, world.taker) == 5_000 * USDC
+
+
+async def test_another_key_does_not_sign_for_a_wallet(world: World) -> None:
+    await funded(world)
+    wallet = await a_wallet(world, world.partner)
+    order = world.an_rfq_order(maker=wallet)
+    good = world.signed(order, world.partner)
+    for signature in (world.signed(order, world.stranger), b"", good[:63], good + b"\0", bytes(1_000)):
+        data = calldata.fill_order(order, signature)
+        assert await refusal(world, world.taker, data, order) == INVALID
+
+
+async def test_a_wallet_that_changed_its_key_gives_the_rest_of_a_begun_order(world: World) -> None:
+    await funded(world)
+    wallet = await a_wallet(world, world.partner)
+    begun, unseen = world.an_rfq_order(maker=wallet), world.an_rfq_order(maker=wallet)
+    part = calldata.partial_fill_order(begun, world.signed(begun, world.partner), ONE // 2)
+    await world.send(world.taker, world.at.rfq, part)
+    change = selector("setKey(address)") + address_word(world.user.address)
+    await world.send(world.partner, wallet, change)
+    stale = calldata.fill_order(unseen, world.signed(unseen, world.partner))
+    assert await refusal(world, world.taker, stale, unseen, begun) == INVALID
+    receipt = await world.send(world.taker, world.at.rfq, part)
+    assert rfq_events(world, receipt) == [filled(world, begun, 1_250 * USDC, ONE // 2)]
+    assert await remaining(world, begun) == FILLED_OR_CANCELLED
+    fresh = calldata.fill_order(unseen, world.signed(unseen, world.user))
+    assert rfq_events(world, await world.send(world.taker, world.at.rfq, fresh)) == [filled(world, unseen)]
+
+
+async def test_a_wallet_cancels_by_a_call_of_its_own(world: World) -> None:
+    await funded(world)
+    wallet = await a_wallet(world, world.partner)
+    order = world.an_rfq_order(maker=wallet)
+    cancel = calldata.cancel_order(world.rfq_hash(order))
+    receipt = await world.send(world.partner, world.at.rfq, cancel)
+    assert rfq_events(world, receipt) == [OrderCancelled(world.rfq_hash(order), world.partner.address)]
+    assert await remaining(world, order) == 0  # the key's account is not the wallet
+    receipt = await world.send(world.partner, wallet, execute(world.at.rfq, cancel))
+    assert rfq_events(world, receipt) == [OrderCancelled(world.rfq_hash(order), wallet)]
+    assert await remaining(world, order) == FILLED_OR_CANCELLED
+
+
+async def test_a_contract_that_signs_nothing_is_no_maker(world: World) -> None:
+    await funded(world)
+    for contract in (world.usdc, world.weth, world.at.rfq, world.at.executor):
+        order = world.an_rfq_order(maker=contract)
+        data = calldata.fill_order(order, world.signed(order))
+        assert await refusal(world, world.taker, data, order) == INVALID
+
+
+async def test_a_wallet_takes_orders(world: World) -> None:
+    await funded(world)
+    wallet = await a_wallet(world, world.partner)
+    await world.send(world.taker, world.weth, calldata.transfer(wallet, ONE))
+    approve = execute(world.weth, calldata.approve(world.at.rfq, ONE))
+    await world.send(world.partner, wallet, approve)
+    order = world.an_rfq_order(taker=wallet)
+    fill = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.partner, fill, order) == "Access denied"
+    receipt = await world.send(world.partner, wallet, execute(world.at.rfq, fill))
+    assert rfq_events(world, receipt) == [filled(world, order, target=wallet)]
+    assert await world.balance(world.usdc, wallet) == 12_500 * USDC

@@ -1,0 +1,132 @@
+"""Tokens that are not as the standard has them are exchanged to the unit, or not at all."""
+
+import pytest
+
+from cambist.codecs import calldata
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from support.rfq_stories import (
+    TRANSFER_FAILED,
+    UNFILLED,
+    filled,
+    funded,
+    refusal,
+    remaining,
+    rfq_events,
+)
+from support.world import ONE, USDC, World
+
+TAKES_A_FEE = "Token takes a fee on transfers"
+SIDES = ("maker_asset", "taker_asset")
+
+
+def amount_of(side: str, token: bytes, amount: int) -> dict[str, object]:
+    """What makes an order give, or take, so much of a token."""
+    return {side: token, side.replace("asset", "amount"): amount}
+
+
+async def held(world: World, side: str, token: bytes, amount: int) -> None:
+    """By the one who gives it, who lets the Rfq take it."""
+    owner = world.maker if side == "maker_asset" else world.taker
+    await world.give(owner, token, amount, world.at.rfq)
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_a_token_that_returns_nothing_is_exchanged(world: World, side: str) -> None:
+    await funded(world)
+    token = await world.new_token("DevTokenWithoutReturn", decimals=6)
+    await held(world, side, token, 100 * USDC)
+    order = world.an_rfq_order(**amount_of(side, token, 60 * USDC))
+    data = calldata.fill_order(order, world.signed(order))
+    assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+    giver, getter = (world.maker, world.taker) if side == "maker_asset" else (world.taker, world.maker)
+    assert await world.balance(token, giver) == 40 * USDC
+    assert await world.balance(token, getter) == 60 * USDC
+    short = world.an_rfq_order(**amount_of(side, token, 40 * USDC + 1))
+    data = calldata.fill_order(short, world.signed(short))
+    assert await refusal(world, world.taker, data, short) == TRANSFER_FAILED
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_a_token_that_takes_a_fee_is_refused(world: World, side: str) -> None:
+    await funded(world)
+    token = await world.new_token()
+    await held(world, side, token, 100 * ONE)
+    order = world.an_rfq_order(**amount_of(side, token, 10 * ONE))
+    data = calldata.partial_fill_order(order, world.signed(order), order.taker_amount // 2)
+    await world.send(world.stranger, token, selector("setTransferFee(uint256)") + uint_word(1))
+    assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+    tries = calldata.try_batch_fill_taker_amount([world.info(order)], order.taker_amount, world.user.address)
+    assert await refusal(world, world.taker, tries, order) == UNFILLED
+    await world.send(world.stranger, token, selector("setTransferFee(uint256)") + uint_word(0))
+    receipt = await world.send(world.taker, world.at.rfq, data)
+    assert rfq_events(world, receipt) == [
+        filled(world, order, order.maker_amount // 2, order.taker_amount // 2)
+    ]
+    await world.send(world.stranger, token, selector("setTransferFee(uint256)") + uint_word(10_000))
+    assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_a_token_that_gives_more_than_is_sent_is_refused(world: World, side: str) -> None:
+    await funded(world)
+    token = await world.new_token()
+    await held(world, side, token, 100 * ONE)
+    order = world.an_rfq_order(**amount_of(side, token, 10 * ONE))
+    getter = world.taker if side == "maker_asset" else world.maker
+    mint = selector("mint(address,uint256)") + address_word(getter.address) + uint_word(1)
+    hook = selector("setHook(address,bytes)") + encode(address_word(token), bytes_tail(mint))
+    await world.send(world.stranger, token, hook)
+    data = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+
+
+async def test_a_blocked_account_neither_gives_nor_gets(world: World) -> None:
+    await funded(world)
+    coin = await world.new_token(decimals=6)
+    await world.give(world.maker, coin, 100 * USDC, world.at.rfq)
+    order = world.an_rfq_order(maker_asset=coin, maker_amount=50 * USDC)
+    signature = world.signed(order)
+    own = calldata.fill_order(order, signature)
+    for blocked, target in (
+        (world.maker, world.taker), (world.taker, world.taker), (world.user, world.user),
+    ):  # fmt: skip
+        data = calldata.fill_order_with_target(order, signature, target.address)
+        await world.send(world.stranger, coin, set_blocked(blocked.address, blocked=True))
+        assert await refusal(world, world.taker, data, order) == TRANSFER_FAILED
+        await world.send(world.stranger, coin, set_blocked(blocked.address, blocked=False))
+    await world.send(world.stranger, coin, set_blocked(world.taker.address, blocked=True))
+    assert await refusal(world, world.taker, own, order) == TRANSFER_FAILED
+    data = calldata.fill_order_with_target(order, signature, world.user.address)
+    receipt = await world.send(world.taker, world.at.rfq, data)
+    assert rfq_events(world, receipt) == [filled(world, order, target=world.user.address)]
+
+
+async def test_tokens_of_six_and_eight_decimals_are_exchanged_in_raw_units(world: World) -> None:
+    await funded(world)
+    bitcoin = await world.new_token(symbol="WBTC", decimals=8)
+    await world.give(world.taker, bitcoin, 3, world.at.rfq)
+    order = world.an_rfq_order(taker_asset=bitcoin, maker_amount=6_543_211_237, taker_amount=10_000_007)
+    signature = world.signed(order)
+    left = order.maker_amount
+    for taker_amount in (1, 2):
+        maker_amount = taker_amount * order.maker_amount // order.taker_amount
+        data = calldata.partial_fill_order(order, signature, taker_amount)
+        receipt = await world.send(world.taker, world.at.rfq, data)
+        assert rfq_events(world, receipt) == [filled(world, order, maker_amount, taker_amount)]
+        left -= maker_amount
+        assert await remaining(world, order) == left + 1
+    assert await world.balance(bitcoin, world.maker) == 3
+    assert await world.balance(world.usdc, world.taker) == 654 + 1_308
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_what_is_no_token_is_refused(world: World, side: str) -> None:
+    await funded(world)
+    for nothing in (world.stranger.address, bytes(20), world.at.rfq):
+        order = world.an_rfq_order(**amount_of(side, nothing, 1))
+        data = calldata.fill_order(order, world.signed(order))
+        assert await refusal(world, world.taker, data, order) == ""
+
+
+def set_blocked(account: bytes, *, blocked: bool) -> bytes:
+    return selector("setBlocked(address,bool)") + address_word(account) + uint_word(blocked)

@@ -1,0 +1,123 @@
+"""Native tokens on the Router: they come with the call and leave unwrapped; only WETH may send it any."""
+
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
+from cambist.codecs.router_calldata import swap_exact_out
+from cambist.engine.chain.deploy import create
+from support.swapping import Venue, a_venue
+from support.world import NATIVE, ONE, USDC, World
+
+EXECUTE = selector("execute(address,uint256,bytes)")
+
+
+async def _stocked_with_weth(venue: Venue) -> None:
+    await venue.world.give(venue.world.maker, venue.world.weth, 5 * ONE, venue.world.at.rfq)
+    await venue.world.give(venue.world.user, venue.world.usdc, 5_000 * USDC, venue.world.at.router)
+
+
+async def test_native_tokens_are_sold(world: World) -> None:
+    venue = await a_venue(world)
+    before = await world.chain.balance(world.user.address)
+    done = await venue.sell(venue.swap(venue.hop(venue.quote()), src_token=NATIVE), value_wei=ONE)
+    gas_wei = done.receipt.gas_used * done.receipt.gas_price_wei
+    assert await world.chain.balance(world.user.address) == before - ONE - gas_wei
+    assert await world.balance(world.usdc, world.user) == 2_500 * USDC
+    assert await world.balance(world.weth, world.user) == 10 * ONE
+    assert done.event.src_token == NATIVE
+
+
+async def test_the_value_must_be_what_is_sold(world: World) -> None:
+    venue = await a_venue(world)
+    native = venue.swap(venue.hop(venue.quote()), src_token=NATIVE)
+    wrapped = venue.swap(venue.hop(venue.quote()))
+    for value_wei in (0, ONE - 1, ONE + 1):
+        assert await venue.refused_sale(native, value_wei=value_wei) == "WRONG_VALUE"
+        assert await venue.refused_purchase(native, value_wei=value_wei) == "WRONG_VALUE"
+    assert await venue.refused_sale(wrapped, value_wei=1) == "WRONG_VALUE"
+    assert await venue.refused_purchase(wrapped, value_wei=1) == "WRONG_VALUE"
+
+
+async def test_native_tokens_are_received(world: World) -> None:
+    venue = await a_venue(world)
+    await _stocked_with_weth(venue)
+    quote = venue.quote(
+        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
+    )
+    swap = venue.swap(
+        venue.hop(quote),
+        src_token=world.usdc,
+        dest_token=NATIVE,
+        src_amount=2_500 * USDC,
+        dest_amount=ONE,
+    )
+    before = await world.chain.balance(world.user.address)
+    done = await venue.sell(swap)
+    gas_wei = done.receipt.gas_used * done.receipt.gas_price_wei
+    assert await world.chain.balance(world.user.address) == before + ONE - gas_wei
+    assert (done.event.dest_token, done.event.received) == (NATIVE, ONE)
+
+
+async def test_a_receiver_that_takes_no_native_tokens_stops_the_swap(world: World) -> None:
+    venue = await a_venue(world)
+    await _stocked_with_weth(venue)
+    quote = venue.quote(
+        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
+    )
+    swap = venue.swap(
+        venue.hop(quote),
+        src_token=world.usdc,
+        dest_token=NATIVE,
+        src_amount=2_500 * USDC,
+        dest_amount=ONE,
+        receiver=world.at.fee_vault,
+    )
+    assert await venue.refused_sale(swap) == "NATIVE_TRANSFER_FAILED"
+
+
+async def test_a_smart_wallet_buys_and_the_rest_is_the_wallets(world: World) -> None:
+    venue = await a_venue(world)
+    wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.stranger.address))
+    await world.chain.set_balance(wallet, 2 * ONE)
+    quote = world.an_rfq_order(nonce_and_meta=pack_firm(wallet, 1), taker=world.at.executor)
+    swap = venue.purchase(
+        venue.hop(quote, maker_amount=2_500 * USDC), src_token=NATIVE, receiver=world.partner.address
+    )
+    call = encode(address_word(world.at.router), uint_word(swap.src_amount), bytes_tail(swap_exact_out(swap)))
+    await world.send(world.stranger, wallet, EXECUTE + call)
+    assert await world.balance(world.usdc, world.partner) == 2_500 * USDC
+    assert await world.chain.balance(wallet) == ONE
+
+
+async def test_fees_of_native_tokens_stay_wrapped(world: World) -> None:
+    venue = await a_venue(world)
+    await _stocked_with_weth(venue)
+    terms = int.from_bytes(world.partner.address, "big") << 96 | 100
+    quote = venue.quote(
+        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
+    )
+    swap = venue.swap(
+        venue.hop(quote),
+        src_token=world.usdc,
+        dest_token=NATIVE,
+        src_amount=2_500 * USDC,
+        dest_amount=9 * ONE // 10,
+        partner_and_fee=terms,
+        receiver=b"\x77" * 20,
+    )
+    await venue.sell(swap)
+    assert await world.chain.balance(b"\x77" * 20) == 99 * ONE // 100
+    assert await venue.claim(world.weth) == ONE // 100
+
+
+async def test_wrapped_and_native_are_one_token(world: World) -> None:
+    venue = await a_venue(world)
+    for src, dest, value_wei in ((NATIVE, world.weth, ONE), (world.weth, NATIVE, 0), (NATIVE, NATIVE, ONE)):
+        swap = venue.swap(venue.hop(venue.quote()), src_token=src, dest_token=dest)
+        assert await venue.refused_sale(swap, value_wei=value_wei) == "SAME_TOKEN"
+
+
+async def test_nobody_but_the_wrapped_token_sends_native_tokens(world: World) -> None:
+    assert await world.refused(world.stranger, world.at.router, b"", value_wei=1) == "NOT_WETH"
+    for contract in (world.at.executor, world.at.fee_vault, world.at.rfq):
+        assert await world.refused(world.stranger, contract, b"", value_wei=1) == ""
+        assert await world.refused(world.stranger, contract, selector("deposit()"), value_wei=1) == ""
