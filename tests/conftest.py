@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
@@ -17,6 +18,19 @@ from support.stores import ENGINES, Engine, engine_for
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
+
+# Where the embedded chain cannot be installed, an anvil stands in for it; these are about it alone.
+if not IS_INSTALLED:
+    collect_ignore = [
+        "unit/engine/chain/test_evm.py",
+        "property/test_embedded_undo.py",
+        "integration/test_embedded_chain.py",
+        "integration/test_devnet_node.py",
+        "integration/test_devnet_rpc.py",
+        "e2e/test_contracts_like_model.py",
+        "e2e/test_delta_fees_for_all_terms.py",
+        "e2e/test_embedded_like_anvil.py",
+    ]
 
 # No deadline and no judgement of speed: a busy machine is not a failing test.
 _PATIENT: dict[str, Any] = {

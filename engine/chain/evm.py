@@ -24,12 +24,13 @@ Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (S
 Choice: Cancun, the newest rules that this EVM has.
 """
 
+import importlib
+import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import pyrevm as typed_pyrevm
 from msgspec import Struct
 
 from ...codecs.transactions import AccessList, contract_address
@@ -39,7 +40,10 @@ from ...crypto.addresses import ZERO_ADDRESS
 from ...crypto.keccak import KECCAK_EMPTY, keccak256
 from .journal import EMPTY, Account, code_text, read_journal
 
-pyrevm: Any = typed_pyrevm  # its stubs lack half of what it takes
+IS_INSTALLED = importlib.util.find_spec("pyrevm") is not None
+"""Whether there is a machine; the library has no wheel for every interpreter and platform."""
+
+pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
 
 COINBASE = ZERO_ADDRESS
 """Who gets the tips, as on anvil."""
@@ -112,10 +116,13 @@ class Evm:
         chain_id: what CHAINID reads.
 
     Raises:
-        ChainError: the library does not do on a known program what it did when this was written.
+        ChainError: the library is not installed, or does not do on a known program what it did when this
+            was written.
     """
 
     def __init__(self, chain_id: int) -> None:
+        if not IS_INSTALLED:
+            raise ChainError("the embedded chain needs pyrevm: install cambist[devnet], or run an anvil")
         self._vm = _machine(chain_id)
         self._accounts: dict[bytes, Account] = {}
         self._storage: dict[bytes, dict[int, int]] = {}

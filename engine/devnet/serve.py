@@ -6,7 +6,6 @@
 Where the embedded EVM has no wheel, or on demand, each chain is an anvil at the same address.
 """
 
-import importlib.util
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -25,8 +24,11 @@ from ...feeds.net.streams import listen
 from ..chain.address_book import ChainEntry, write_entries
 from ..chain.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from ..chain.artifacts import known_errors
+from ..chain.embedded import EmbeddedChain
+from ..chain.evm import IS_INSTALLED
 from ..chain.port import DevChain
 from .furnish import furnish
+from .node import Node
 
 EMBEDDED, ANVIL = "embedded", "anvil"
 
@@ -76,11 +78,6 @@ class _Opened(Struct):
     url: str
     serve: Callable[[], Awaitable[None]]
     drain: Callable[[], None]
-
-
-def has_embedded_evm() -> bool:
-    """Whether the EVM in this process is installed."""
-    return importlib.util.find_spec("pyrevm") is not None
 
 
 async def serve_devnet(
@@ -141,15 +138,12 @@ async def running_chain(
 async def _open(
     owned: AsyncExitStack, wanted: Wanted, environ: Mapping[str, str], chain_id: int, port: int
 ) -> _Opened:
-    if wanted.anvil or not has_embedded_evm():
+    if wanted.anvil or not IS_INSTALLED:
         return await _open_anvil(owned, wanted, _anvil(environ), chain_id, port)
     return await _open_embedded(owned, wanted, chain_id, port)
 
 
 async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, port: int) -> _Opened:
-    from ..chain.embedded import EmbeddedChain  # needs what may not be installed
-    from .node import Node
-
     listener = _listening(wanted.host, port)
     owned.callback(listener.close)
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())

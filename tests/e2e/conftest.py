@@ -15,6 +15,7 @@ import pytest
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import DevChain
 from support.anvil import CHAIN_ID, Anvil, opened
 from support.mirrored_chain import MirroredChain
@@ -23,7 +24,7 @@ from support.world import World, a_world
 
 CHAINS = [
     kind if kind == "embedded" else pytest.param(kind, marks=pytest.mark.anvil)
-    for kind in os.environ.get("E2E_CHAINS", "embedded anvil").split()
+    for kind in os.environ.get("E2E_CHAINS", "embedded anvil" if IS_INSTALLED else "anvil").split()
 ]
 
 

@@ -16,6 +16,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.applied import Contracts
 from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.indexer import Indexer
 from cambist.engine.chain.port import DevChain
 from cambist.engine.chain.watch import Watch
@@ -129,6 +130,7 @@ async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvi
             await follow_every_depth(scene, store)
 
 
+@pytest.mark.skipif(not IS_INSTALLED, reason="needs pyrevm")
 async def test_re_organisations_of_the_embedded_chain_are_followed(tmp_path: Path) -> None:
     funded = {key.address: 10**21 for key in SENDERS}
     chain = EmbeddedChain(CHAIN_ID, lambda: NOW_MS // 1_000, funded)
