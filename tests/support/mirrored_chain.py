@@ -173,7 +173,7 @@ class MirroredChain:
 
     async def _same(self, ask: Callable[[DevChain], Awaitable[T]]) -> T:
         found = [await _answer(chain, ask) for chain in self._chains]
-        assert _comparable(found[0]) == _comparable(found[1])
+        assert _comparable(found[0]) == _comparable(found[1]), found
         if isinstance(found[0], ChainError):
             raise found[0]
         return found[0]

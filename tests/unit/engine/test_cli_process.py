@@ -42,12 +42,14 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     done = cambist("--help")
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
-    commands = ["demo", "maker", "db", "typed-data", "hmac", "keys", "config"]
+    commands = ["demo", "devnet", "maker", "contracts", "db", "typed-data", "hmac", "keys", "config"]
     assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
     for command in (
         "cambist demo",
         "cambist maker serve",
         "cambist maker check",
+        "cambist devnet",
+        "cambist contracts deploy",
         "cambist typed-data hash FILE",
         "cambist keys new",
         "cambist config check",

@@ -19,7 +19,7 @@ def shown(width: int = 160) -> str:
 
 def test_every_step_is_shown() -> None:
     text = shown()
-    for title in ("5. The service signs", "6. The market maker signs", "7. A user signs", "8. How fast"):
+    for title in ("7. The service signs", "8. The market maker signs", "9. A user signs", "10. How fast"):
         assert title in text
 
 
