@@ -153,7 +153,10 @@ async def test_a_link_to_the_file_is_the_same_file(url: str, path: Path, tmp_pat
     [
         (lambda path: path.write_bytes(b"this is no database at all, not at all" * 99), "not a database"),
         (lambda path: path.mkdir(), "unable to open"),
-        (lambda path: _execute(path, "UPDATE schema_migration SET number = number + 9998"), "newer than this program"),
+        (
+            lambda path: _execute(path, "UPDATE schema_migration SET number = number + 9998"),
+            "newer than this program",
+        ),
         (lambda path: _execute(path, "UPDATE schema_migration SET checksum = 'x'"), "another text"),
     ],
     ids=["no database", "a folder", "newer", "changed"],
