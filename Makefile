@@ -46,7 +46,7 @@ test: setup setup-peers setup-node ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
-	$(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

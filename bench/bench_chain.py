@@ -1,7 +1,7 @@
-"""The embedded chain beside an anvil that is reached over HTTP: a fill from hand-in to receipt, and eth_call.
+"""The embedded chain beside an anvil that is reached over HTTP: from hand-in to receipt, and eth_call.
 
-Both get the same transactions: parts of one order of a maker's, signed before the clock starts, and every one
-has to succeed.
+Both get the same transactions, signed before the clock starts: parts of one order of a maker's, or transfers
+of one unit of a token. Every one has to succeed.
 """
 
 import itertools
@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -26,16 +26,21 @@ from cambist.engine.chain.port import Call, DevChain
 from cambist.engine.chain.transact import mined
 from support.world import ONE, USDC, World, a_world
 
-FILLS = 20  # in one lap
+SENT = 20  # transactions in one lap
 CALLS = 200
 GAS = 300_000
 
 
 class Trade(msgspec.Struct):
-    """A world with an order of which parts can be filled, again and again."""
+    """A world with an order of which parts can be filled, again and again.
+
+    Attributes:
+        fill, transfer: (contract, calldata) of the taker's.
+    """
 
     world: World
-    fill_one: bytes
+    fill: tuple[bytes, bytes]
+    transfer: tuple[bytes, bytes]
     nonce: Iterator[int]
     fee_max_wei: int
 
@@ -49,21 +54,24 @@ async def a_trade(chain: DevChain) -> Trade:
     await world.send(world.taker, world.at.rfq, fill_one)
     fees = await chain.fees()
     nonce = await chain.nonce(world.taker.address)
-    return Trade(world, fill_one, itertools.count(nonce), 100 * fees.base_fee_wei)
+    transfer_one = calldata.transfer(world.maker.address, 1)
+    return Trade(
+        world,
+        (world.at.rfq, fill_one),
+        (world.weth, transfer_one),
+        itertools.count(nonce),
+        100 * fees.base_fee_wei,
+    )
 
 
-def signed_fills(trade: Trade) -> list[bytes]:
-    world = trade.world
+def signed(trade: Trade, to: bytes, data: bytes) -> list[bytes]:
+    chain_id, fee_max_wei = trade.world.chain.chain_id, trade.fee_max_wei
     return [
         sign_transaction(
-            Transaction(
-                world.chain.chain_id, next(trade.nonce), 10**9, trade.fee_max_wei, GAS, world.at.rfq, 0,
-                trade.fill_one,
-            ),
-            world.taker,
+            Transaction(chain_id, next(trade.nonce), 10**9, fee_max_wei, GAS, to, 0, data), trade.world.taker
         ).raw
-        for _ in range(FILLS)
-    ]  # fmt: skip
+        for _ in range(SENT)
+    ]
 
 
 @asynccontextmanager
@@ -95,20 +103,20 @@ def anvil_over_http() -> Iterator[Visited[Trade]]:
         yield trade
 
 
-def fills(benchmark: Any, visited: Visited[Trade]) -> None:
+def sends(benchmark: Any, visited: Visited[Trade], what: Literal["fill", "transfer"]) -> None:
     async def sign(trade: Trade) -> list[bytes]:
-        return signed_fills(trade)
+        return signed(trade, *getattr(trade, what))
 
-    async def fill(trade: Trade, raws: list[bytes]) -> int:
+    async def send(trade: Trade, raws: list[bytes]) -> int:
         chain, succeeded = trade.world.chain, 0
         for raw in raws:
             succeeded += (await mined(chain, await chain.send_raw(raw))).succeeded
         return succeeded
 
     def lap(raws: list[bytes]) -> None:
-        assert visited.visit(lambda trade: fill(trade, raws)) == FILLS
+        assert visited.visit(lambda trade: send(trade, raws)) == SENT
 
-    benchmark.extra_info["operations_per_call"] = FILLS
+    benchmark.extra_info["operations_per_call"] = SENT
     benchmark.pedantic(lap, setup=lambda: ((visited.visit(sign),), {}), rounds=20, warmup_rounds=2)
 
 
@@ -126,11 +134,19 @@ def calls(benchmark: Any, visited: Visited[Trade]) -> None:
 
 
 def bench_chain_fill_to_receipt(benchmark: Any, embedded: Visited[Trade]) -> None:
-    fills(benchmark, embedded)
+    sends(benchmark, embedded, "fill")
 
 
 def bench_chain_fill_to_receipt_anvil(benchmark: Any, anvil_over_http: Visited[Trade]) -> None:
-    fills(benchmark, anvil_over_http)
+    sends(benchmark, anvil_over_http, "fill")
+
+
+def bench_chain_transfer_to_receipt(benchmark: Any, embedded: Visited[Trade]) -> None:
+    sends(benchmark, embedded, "transfer")
+
+
+def bench_chain_transfer_to_receipt_anvil(benchmark: Any, anvil_over_http: Visited[Trade]) -> None:
+    sends(benchmark, anvil_over_http, "transfer")
 
 
 def bench_chain_eth_call(benchmark: Any, embedded: Visited[Trade]) -> None:

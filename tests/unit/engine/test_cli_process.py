@@ -1,6 +1,7 @@
 """The command as a process: help, exit statuses, standard input, and how errors look."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from cambist import __version__
 from cambist.config.limits import JSON_BYTES_MAX, TYPED_DATA_BYTES_MAX
+from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.cli import cli
 
 SECRET = "correct horse battery staple"
@@ -121,6 +123,9 @@ def test_version() -> None:
     assert (result.exit_code, result.stdout) == (0, f"cambist, version {__version__}\n")
 
 
+@pytest.mark.skipif(
+    not IS_INSTALLED and shutil.which("anvil") is None, reason="the demo needs pyrevm or an anvil"
+)
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b"")
