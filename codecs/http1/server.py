@@ -21,7 +21,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from ...config.errors import BodyTooLarge, HttpFault, ServiceUnavailable, TargetTooLong, TransitionError
 from .chunked import ChunkedBody
 from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
-from .fields import FieldSink, check_count, check_unfinished
+from .fields import FieldSink, bare_line_feed, check_count, check_unfinished
 from .framing import CHUNKED, joined
 from .limits import Bodies, Http1Limits
 from .request_head import (
@@ -205,7 +205,10 @@ class ServerConnection:
 
         http_minor = 1 if minor == b"1" else 0
         if end - after_line > self._few_fields_bytes:  # counted ahead of llhttp, which makes a call for each
-            check_count(buffer.count(b"\r\n", after_line, end) - 1, limits.header_count_max)
+            count = buffer.count(b"\r\n", after_line, end) - 1
+            if count > limits.header_count_max and bare_line_feed(buffer, after_line, end):
+                raise HttpFault("a line ends in LF without CR")  # as it is told before the section is whole
+            check_count(count, limits.header_count_max)
         headers = self._parse_fields(buffer[start:end], http_minor)
         fields = joined(headers)
         request = Request(method, target, path, query, http_minor, headers, False, fields)  # noqa: FBT003

@@ -156,6 +156,7 @@ def client_outcome(pieces: Sequence[bytes]) -> list[object]:
 @settings(max_examples=600, deadline=None)
 @given(wires, cuts)
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\nX: y\n\r\n\r\n", [])
+@example(2 * FRAGMENTS[2] + b"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [])
 def test_requests_do_not_depend_on_the_split(data: bytes, where: list[int]) -> None:
     whole = server_outcome([data])
     assert server_outcome(split(data, where)) == whole
