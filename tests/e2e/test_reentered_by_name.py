@@ -1,0 +1,84 @@
+"""Each guarded contract refuses to be entered again, by name.
+
+Tokens' own calls only say whether they succeeded, so that no refusal within one is seen from outside. Here a
+token calls a contract that tries the entry, and logs in which words it was refused.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+
+from cambist.codecs import calldata, delta_calldata, router_calldata
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in
+from cambist.codecs.transactions import create2_address
+from cambist.engine.chain.create2_factory import FACTORY
+from cambist.engine.chain.port import Receipt
+from support.evm_programs import assembled, deploys
+from support.settling import Market
+from support.world import HOUR_S, NOBODY, ONE, USDC, World
+
+REENTERED = selector("Reentered()")
+SET_HOOK = selector("setHook(address,bytes)")
+EXECUTE = selector("execute(address,(address,uint256,bytes)[])")
+TRIES_AND_TELLS = (
+    "32 CALLDATASIZE SUB 32 0 CALLDATACOPY "  # what follows the word of the target
+    "0 0 32 CALLDATASIZE SUB 0 0 0 CALLDATALOAD GAS CALL POP "
+    "RETURNDATASIZE 0 0 RETURNDATACOPY RETURNDATASIZE 0 LOG0 STOP"
+)
+
+
+async def a_swap(world: World) -> Swap:
+    order = world.info(world.a_firm_quote(user=world.taker))
+    return Swap(
+        world.weth, world.usdc, ONE, 2_500 * USDC, 0, NOBODY, await world.now_s() + HOUR_S, 0, b"",
+        (Hop(0, (order,)),),
+    )  # fmt: skip
+
+
+async def swap(world: World, market: Market) -> Receipt:
+    """The Router, its executor and Rfq are all entered while USDC moves."""
+    await world.give(world.taker, world.weth, ONE, world.at.router)
+    return await world.send(world.taker, world.at.router, swap_exact_in(await a_swap(world)))
+
+
+async def settle(world: World, market: Market) -> Receipt:
+    order = await world.a_delta_order()
+    steps = [msgspec.structs.replace(step, gas=1_000_000) for step in market.agent_steps(2_500 * USDC)]
+    return await world.send(world.relayer, world.at.delta, market.settlement(order, *steps))
+
+
+async def claim(world: World, market: Market) -> Receipt:
+    terms = PartnerAndFee(world.partner.address, 100, partner_takes_surplus=False, cap_surplus=True)
+    order = await world.a_delta_order(partner_and_fee=pack_partner_and_fee(terms))
+    await market.settle(order, *market.agent_steps(2_500 * USDC))
+    mine = router_calldata.claim([world.usdc], world.partner.address)
+    return await world.send(world.partner, world.at.fee_vault, mine)
+
+
+Act = Callable[[World, Market], Awaitable[Receipt]]
+
+
+@pytest.mark.parametrize(
+    ("contract", "act"),
+    [("rfq", swap), ("executor", swap), ("router", swap), ("delta", settle), ("fee_vault", claim)],
+)
+async def test_a_contract_is_not_entered_twice(world: World, market: Market, contract: str, act: Act) -> None:
+    order = world.an_rfq_order()
+    entries = {
+        "rfq": calldata.fill_order(order, world.signed(order)),
+        "executor": EXECUTE + encode(address_word(world.user.address), tuples_tail([])),
+        "router": swap_exact_in(await a_swap(world)),
+        "delta": delta_calldata.withdraw(bytes(32)),
+        "fee_vault": router_calldata.claim([world.usdc], world.partner.address),
+    }
+    init_code = deploys(assembled(TRIES_AND_TELLS))
+    await world.send(world.stranger, FACTORY, bytes(32) + init_code)
+    probe = create2_address(FACTORY, bytes(32), init_code)
+    tried = address_word(getattr(world.at, contract)) + entries[contract]
+    await world.send(world.stranger, world.usdc, SET_HOOK + encode(address_word(probe), bytes_tail(tried)))
+    receipt = await act(world, market)
+    told = [log.data for log in receipt.logs if log.address == probe]
+    assert REENTERED in told
