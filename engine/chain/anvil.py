@@ -146,11 +146,12 @@ async def running_anvil(command: Sequence[str]) -> AsyncGenerator[NodeSettings]:
             deliver_cancel=_end,
         )
         try:
-            process = await nursery.start(run)
+            try:
+                process = await nursery.start(run)
+            except OSError as error:
+                raise ConfigError("anvil", f"cannot be started: {error.strerror}") from None
             place = f"127.0.0.1:{await _started(process, nursery)}"
             yield NodeSettings(urls=(f"http://{place}",), ws_urls=(f"ws://{place}",))
-        except OSError as error:
-            failure = ConfigError("anvil", f"cannot be started: {error.strerror}")
         except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
             failure = error
         finally:
