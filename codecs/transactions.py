@@ -153,7 +153,7 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
         rlp.decode(raw[1:] if kind else raw), "transaction", _MEMBERS[kind] + _SIGNATURE_ITEMS
     )
     members, (v_item, r_item, s_item) = items[: _MEMBERS[kind]], items[_MEMBERS[kind] :]
-    v = rlp.as_uint(v_item, "yParity", 1) if kind else rlp.as_uint(v_item, "v", _CHAIN_ID_BITS + 1)
+    v = rlp.as_uint(v_item, "yParity", 1) if kind else rlp.as_uint(v_item, "v", _CHAIN_ID_BITS + 2)
     r, s = rlp.as_uint(r_item, "r"), rlp.as_uint(s_item, "s")
     if kind == LEGACY:
         tx, y_parity = _legacy(members, v)
@@ -192,8 +192,9 @@ def _check(tx: Transaction) -> None:
 
 def _legacy(members: list[rlp.Item], v: int) -> tuple[Transaction, int]:
     chain_id, y_parity = divmod(v - _EIP155_V, 2)
-    if chain_id < 1:
-        raise InvalidInput(field="v", expected="a chain id in it (EIP-155)", got=v)
+    if chain_id < 1 or chain_id >> _CHAIN_ID_BITS:
+        expected = f"a chain id in it (EIP-155), below 2^{_CHAIN_ID_BITS}"
+        raise InvalidInput(field="v", expected=expected, got=v)
     nonce, price, gas, to, value, data = members
     price_wei = rlp.as_uint(price, "gasPrice")
     return _transaction(chain_id, nonce, price_wei, price_wei, gas, to, value, data), y_parity
