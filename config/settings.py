@@ -35,6 +35,7 @@ from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
 from .store import StoreSettings
 from .tokens import Token
+from .venue import VenueSettings
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
 SETTINGS_BYTES_MAX = 1 << 20
@@ -115,6 +116,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         store: what orders and events are kept in.
         relayers: chain id -> what sends its transactions.
         maker: the market maker's role.
+        venue: the venue's role.
     """
 
     state_dir: str = "~/.local/state/cambist"
@@ -130,6 +132,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     store: StoreSettings = StoreSettings()
     relayers: dict[int, RelayerSettings] = {}
     maker: MakerSettings | None = None
+    venue: VenueSettings | None = None
 
 
 def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool = True) -> Settings:

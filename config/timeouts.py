@@ -80,3 +80,25 @@ RELAY_NODE_S = 20.0  # for each part of what one look asks of the chain
 RELAY_REASON_S = 5.0  # for a node to say why a transaction was reverted
 RELAY_PAUSE_S = 0.5  # before looking again when the chain or the store is away; doubles
 RELAY_PAUSE_S_MAX = 30.0
+
+# --- Venue -----------------------------------------------------------------------------------------
+FEED_TOKENS_EVERY_S = 60.0  # between two polls of a maker's /tokens
+FEED_PAIRS_EVERY_S = 30.0
+FEED_PRICES_EVERY_S = 1.0
+FEED_BLACKLIST_EVERY_S = 60.0
+FEED_REQUEST_S = 5.0  # for a maker to answer one poll
+FEED_PAUSE_S = 0.5  # before a maker's WebSocket is connected again; doubles, with jitter
+FEED_PAUSE_S_MAX = 30.0
+FEED_REST_AFTER = 5  # failures of /prices in a row after which polls come FEED_REST_S apart
+FEED_REST_S = 60.0
+SOCKET_GRACE_S = 1.0  # choices 16: a disconnect longer than this takes the maker's books out
+FIRST_MESSAGE_S = 10.0  # for a maker's complete first message
+BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
+BOOK_LOOK_S = 0.25  # between two looks at the age of books
+FIRM_SOFT_S = 0.5  # design, "Firm quotes": nobody else is asked after it
+FIRM_HARD_S = 0.75  # nothing is waited for after it
+GAS_LOOK_S = 3.0  # between two looks at the price of gas and the head
+GAS_STALE_S = 60.0  # a price of gas that old is none
+SIMULATION_S = 5.0  # for a node to simulate a swap, balances included
+QUOTE_STREAM_LOOK_S = 0.1  # at most so often a streamed quote changes
+QUOTE_STREAM_BEAT_S = 15.0  # between two comments of a stream on which nothing changes

@@ -1,0 +1,162 @@
+"""Settings of a venue: the makers it routes to, what it asks of them, and who may ask it for what.
+
+    [venue.makers.alpha]
+    credentials = { domain = "venue", access_key = "key-1", secret = "env:ALPHA_SECRET" }
+    [venue.makers.alpha.chains.1]
+    url = "https://alpha.example/1"
+
+Which chains are served, and as what, is said in `[chains]`: one with `market` or `delta` needs its node, its
+contracts and its listed tokens.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from . import limits, timeouts
+from .secret import Secret
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+SecretEncoding = Literal["utf8", "base64", "hex"]
+
+
+class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was exchanged with a maker at onboarding (document 3, "Authentication")."""
+
+    domain: str
+    access_key: str
+    secret: Secret
+    secret_encoding: SecretEncoding = "utf8"  # noqa: S105
+
+
+class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One maker on one chain.
+
+    Attributes:
+        url: base of its five endpoints, http or https, prefix included.
+        ws_url: of its WebSocket, ws or wss; empty where it has none.
+        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls.
+        stale_s: books that were not confirmed for so long leave routing.
+    """
+
+    url: str
+    ws_url: str = ""
+    tokens_every_s: Seconds = timeouts.FEED_TOKENS_EVERY_S
+    pairs_every_s: Seconds = timeouts.FEED_PAIRS_EVERY_S
+    prices_every_s: Seconds = timeouts.FEED_PRICES_EVERY_S
+    blacklist_every_s: Seconds = timeouts.FEED_BLACKLIST_EVERY_S
+    stale_s: Seconds = timeouts.BOOK_STALE_S
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError("url is http://... or https://...")
+        if self.ws_url and not self.ws_url.startswith(("ws://", "wss://")):
+            raise ValueError("ws_url is ws://... or wss://...")
+
+
+class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One market maker.
+
+    Attributes:
+        credentials: absent, requests are not signed.
+        chains: chain id -> where it is.
+    """
+
+    chains: dict[int, VenueMakerChain]
+    credentials: MakerCredentials | None = None
+
+
+class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How firm quotes are asked for (design, "Firm quotes").
+
+    Attributes:
+        soft_s: after it nobody else is asked; hard_s: after it nothing is waited for.
+        connections_max: to one maker, at a time.
+        over_ask_bps: what a hop after the first asks beyond what it is expected to need (SELL).
+        over_ask_buy_bps: what a hop before the last asks beyond that (BUY).
+        rest_s: of a pair after the first failure; doubles with each further one.
+        rest_late_s, rest_refused_s: see `feeds.maker_health`.
+    """
+
+    soft_s: Seconds = timeouts.FIRM_SOFT_S
+    hard_s: Seconds = timeouts.FIRM_HARD_S
+    connections_max: int = 64
+    over_ask_bps: int = 100
+    over_ask_buy_bps: int = 1
+    rest_s: Seconds = 5.0
+    rest_s_max: Seconds = 900.0
+
+    def __post_init__(self) -> None:
+        if self.soft_s > self.hard_s:
+            raise ValueError("soft_s is above hard_s")
+        if not 1 <= self.connections_max <= 1_024:
+            raise ValueError(f"connections_max is 1 to 1024, got {self.connections_max}")
+        for name in ("over_ask_bps", "over_ask_buy_bps"):
+            if not 0 <= getattr(self, name) <= 1_000:
+                raise ValueError(f"{name} is 0 to 1000, got {getattr(self, name)}")
+
+
+class RateTier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one caller may ask: a bucket that holds `burst` and fills by `per_s`; a route takes its cost."""
+
+    per_s: float
+    burst: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.per_s <= 1_000_000 or not 1 <= self.burst <= 1_000_000:
+            raise ValueError("per_s is above 0 and burst at least 1, both at most 1000000")
+
+
+class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A caller that is known: sends the secret in X-API-KEY.
+
+    Attributes:
+        tier: name of its rate tier.
+        partner: its default partner; empty for none.
+    """
+
+    secret: Secret
+    tier: str = "keyed"
+    partner: str = ""
+
+
+class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A venue.
+
+    Attributes:
+        makers: by name; the name is the `exchange` of quotes.
+        firm: firm quotes.
+        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
+        rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one.
+        api_keys: by name.
+        trusted_proxies: addresses whose X-Forwarded-For is believed.
+        metrics_open: /metrics is served to everybody, not to loopback alone.
+        quote_streams_max: quote streams at a time.
+        delta_gas: gas that a Delta settlement is expected to need beside its fills.
+    """
+
+    makers: dict[str, VenueMaker] = {}
+    firm: FirmSettings = FirmSettings()
+    blacklist_s: Seconds = 3_600.0
+    rate_tiers: dict[str, RateTier] = {
+        "public": RateTier(per_s=20, burst=100),
+        "keyed": RateTier(per_s=200, burst=1_000),
+    }
+    api_keys: dict[str, ApiKey] = {}
+    trusted_proxies: tuple[str, ...] = ()
+    metrics_open: bool = False
+    quote_streams_max: int = 1_024
+    delta_gas: int = 150_000
+
+    def __post_init__(self) -> None:
+        for name in self.makers:
+            if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
+                raise ValueError("a maker's name is 1 to 128 characters without a comma")
+        for name in ("public", "keyed"):
+            if name not in self.rate_tiers:
+                raise ValueError(f"rate_tiers lacks {name}")
+        for name, key in self.api_keys.items():
+            if key.tier not in self.rate_tiers:
+                raise ValueError(f"api_keys.{name}: there is no tier {key.tier}")
+        if self.quote_streams_max < 1 or self.delta_gas < 0:
+            raise ValueError("quote_streams_max is at least 1, delta_gas at least 0")

@@ -1,0 +1,1 @@
+"""The venue's HTTP surface, a file per group of endpoints."""

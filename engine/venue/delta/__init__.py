@@ -1,0 +1,1 @@
+"""Delta: prices of intents."""

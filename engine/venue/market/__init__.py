@@ -1,0 +1,1 @@
+"""Market swaps: from a price route to a transaction."""

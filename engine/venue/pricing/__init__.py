@@ -1,0 +1,1 @@
+"""Routes and prices over live books."""

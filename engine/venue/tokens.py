@@ -1,0 +1,93 @@
+"""The listed tokens of one chain: what may be traded, by address or by symbol. Pure.
+
+Source: document 1, GET /prices (`srcToken`: "address, or a token symbol"), "Token not supported";
+    choices.md 1.
+Choice: a token is supported when the operator lists it; what only a maker names is not routed.
+Choice: symbols are compared letter by letter; the native token's own symbol is one, of the placeholder.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from ...codecs.trading_token import NATIVE_TOKEN, parse_trading_token
+from ...config import limits
+from ...config.errors import NoRoute, TokenNotSupported
+from ...config.tokens import Token
+from ...crypto.addresses import parse_address, to_checksum
+
+NATIVE_DECIMALS = 18
+
+
+class ListedToken(Struct, frozen=True):
+    """One token.
+
+    Attributes:
+        address: 20 bytes; the placeholder's for the native token.
+        routed: the ERC-20 contract that books are of: the wrapped form for the native token.
+        text: address as it is written in answers.
+        listed: the operator's entry; None for the native token.
+    """
+
+    address: bytes
+    routed: bytes
+    symbol: str
+    decimals: int
+    text: str
+    listed: Token | None
+
+
+class TokenTable:
+    """Tokens of a chain.
+
+    Args:
+        tokens: those of the settings that are of this chain.
+        wrapped_native: 20 bytes; empty where the chain has none configured: then it has no native token here.
+    """
+
+    def __init__(self, tokens: Iterable[Token], wrapped_native: bytes, native_symbol: str) -> None:
+        self.by_address: dict[bytes, ListedToken] = {}
+        self._by_symbol: dict[str, ListedToken] = {}
+        self.wrapped_native = wrapped_native
+        for token in tokens:
+            address = parse_address(token.address, "address")
+            self._add(
+                ListedToken(address, address, token.symbol, token.decimals, to_checksum(address), token)
+            )
+        if wrapped_native:
+            native = ListedToken(
+                NATIVE_TOKEN,
+                wrapped_native,
+                native_symbol,
+                NATIVE_DECIMALS,
+                limits.NATIVE_PLACEHOLDER,
+                None,
+            )
+            self._add(native)
+
+    def find(self, text: str, field: Literal["srcToken", "destToken"], decimals: int | None) -> ListedToken:
+        """The token that a request names, by address or symbol.
+
+        Args:
+            decimals: what the request says of it; None for nothing.
+
+        Raises:
+            InvalidToken: no address, zero, or the placeholder in another spelling.
+            TokenNotSupported: not listed.
+            NoRoute: its decimals are others (choices.md 3).
+        """
+        found = self._by_symbol.get(text)
+        if found is None:
+            found = self.by_address.get(parse_trading_token(text, field))
+        if found is None:
+            raise TokenNotSupported(field=field, expected="a token of GET /tokens", got=text)
+        if decimals is not None and decimals != found.decimals:
+            raise NoRoute(
+                field=field.replace("Token", "Decimals"), expected=str(found.decimals), got=decimals
+            )
+        return found
+
+    def _add(self, token: ListedToken) -> None:
+        self.by_address[token.address] = token
+        self._by_symbol.setdefault(token.symbol, token)

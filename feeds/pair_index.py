@@ -1,0 +1,106 @@
+"""The books of one chain that may be routed: what lies between two tokens, and which tokens meet. Pure.
+
+A book is here exactly while it may be used: whoever keeps a maker's books puts one in when it is fresh, and
+takes it out when it is stale, disabled, resting or gone. Readers see whole books only, and may keep what they
+derive for as long as the version of its two tokens stays the same.
+
+Source: design, "Routing".
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+
+from msgspec import Struct
+
+from .book import Book
+
+
+class LiveBook(Struct, frozen=True, gc=False):
+    """One maker's book of one pair.
+
+    Attributes:
+        maker: its name.
+        base, quote: the tokens, 20 bytes each.
+        liquidity_usd: the maker's estimate; orders route search and nothing else.
+    """
+
+    maker: str
+    base: bytes
+    quote: bytes
+    book: Book
+    liquidity_usd: Decimal
+
+
+Key = tuple[str, bytes]  # maker, base
+
+
+class PairIndex:
+    """Live books of one chain, by their two tokens in either order."""
+
+    def __init__(self) -> None:
+        self._between: dict[tuple[bytes, bytes], dict[Key, LiveBook]] = {}
+        self._neighbours: dict[bytes, dict[bytes, Decimal]] = {}
+        self._versions: dict[tuple[bytes, bytes], int] = {}
+        self._watchers: set[Callable[[bytes, bytes], None]] = set()
+        self.version = 0
+
+    def put(self, live: LiveBook) -> None:
+        """Show a book, in place of that maker's of the same base and quote."""
+        books = self._between.setdefault(_ends(live.base, live.quote), {})
+        key = live.maker, live.base
+        before = books.get(key)
+        if before == live:
+            return
+        books[key] = live
+        if before is None or before.liquidity_usd != live.liquidity_usd:
+            self._weigh(live.base, live.quote, books)
+        self._touch(live.base, live.quote)
+
+    def drop(self, maker: str, base: bytes, quote: bytes) -> None:
+        """Hide a book; nothing happens where there is none."""
+        books = self._between.get(_ends(base, quote))
+        if books is None or books.pop((maker, base), None) is None:
+            return
+        self._weigh(base, quote, books)
+        self._touch(base, quote)
+
+    def between(self, one: bytes, other: bytes) -> Mapping[Key, LiveBook]:
+        """The books of two tokens, whichever is the base."""
+        return self._between.get(_ends(one, other), {})
+
+    def pair_version(self, one: bytes, other: bytes) -> int:
+        """Rises with every change between two tokens."""
+        return self._versions.get(_ends(one, other), 0)
+
+    def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
+        """Tokens with a live book against this one -> liquidity of all of them together, in US dollars."""
+        return self._neighbours.get(token, {})
+
+    def books(self) -> Iterator[LiveBook]:
+        """Every live book."""
+        for books in self._between.values():
+            yield from books.values()
+
+    def watch(self, changed: Callable[[bytes, bytes], None]) -> Callable[[], None]:
+        """Have `changed(base, quote)` called at each change; it does little. Returns what ends that."""
+        self._watchers.add(changed)
+        return lambda: self._watchers.discard(changed)
+
+    def _weigh(self, base: bytes, quote: bytes, books: Mapping[Key, LiveBook]) -> None:
+        for here, there in ((base, quote), (quote, base)):
+            around = self._neighbours.setdefault(here, {})
+            if books:
+                around[there] = sum((live.liquidity_usd for live in books.values()), Decimal())
+            else:
+                around.pop(there, None)
+
+    def _touch(self, base: bytes, quote: bytes) -> None:
+        ends = _ends(base, quote)
+        self.version += 1
+        self._versions[ends] = self.version
+        for changed in tuple(self._watchers):
+            changed(base, quote)
+
+
+def _ends(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+    return (one, other) if one < other else (other, one)
