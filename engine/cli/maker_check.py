@@ -287,9 +287,4 @@ def _run(options: CheckOptions) -> RunReport:
         def on_progress(stage: str, judged: int, selected: int) -> None:
             bar.update(task, description=stage, completed=judged, total=selected)
 
-        try:
-            return check_maker(options, now_ms=_now_ms, on_progress=on_progress)
-        except BaseExceptionGroup as group:  # as an interrupt comes out of tasks
-            if group.split(KeyboardInterrupt)[1] is None:
-                raise KeyboardInterrupt from None
-            raise
+        return check_maker(options, now_ms=_now_ms, on_progress=on_progress)
