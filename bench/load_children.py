@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
+from bench.load_answers import AnswerFault, take_answer
 from bench.maker_work import signed_request, wall_ms
 from bench.measured import Measured, Wrk
 from cambist.feeds.net.streams import listen
@@ -26,7 +28,12 @@ READY_S = 60.0
 END_S = 10.0
 LOAD_S = 180.0
 ERRORS_SHOWN = 3_000
-MAKE_TARGET = {".venv-load": "make setup-load", ".venv-peers": "make setup-peers"}
+_PAUSE_S = 0.05
+MAKE_TARGET = {
+    ".venv": "make setup",
+    ".venv-load": "make setup-load",
+    ".venv-peers": "make setup-peers",
+}
 _READY_FROM = 1 << 40  # numbers of the first requests, which no load uses
 _PINNED = (
     "import os, sys\n"
@@ -73,15 +80,27 @@ class ServerProcess:
         module: its script.
         more: further options.
         core: where it is pinned.
+        request: the first one; a signed one for a firm quote unless given.
+        shows: what is in an answer to it that is right.
 
     Attributes:
         port, pid: of the process that listens.
     """
 
     def __init__(
-        self, name: str, environment: str, module: str, more: Sequence[str], core: int | None
+        self,
+        name: str,
+        environment: str,
+        module: str,
+        more: Sequence[str],
+        core: int | None,
+        *,
+        request: bytes = b"",
+        shows: bytes = b'"signature"',
     ) -> None:
         self.name = name
+        self._request = request
+        self._shows = shows
         self._environment = environment
         self._errors = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed by __exit__
         with listen(HOST, 0) as listener:
@@ -114,20 +133,29 @@ class ServerProcess:
         self._errors.close()
 
     def _await_first_answer(self) -> None:
+        """Ask until it is no longer 503: a server may listen before it knows all that it needs."""
+        ends = time.perf_counter() + READY_S
+        answer = self._first_answer()
+        while answer.startswith(b"HTTP/1.1 503") and time.perf_counter() < ends:
+            time.sleep(_PAUSE_S)
+            answer = self._first_answer()
+        if not answer.startswith(b"HTTP/1.1 200") or self._shows not in answer:
+            raise LoadError(self._said(f"{self.name} gave no quote: {answer[:300]!r}"))
+
+    def _first_answer(self) -> bytes:
         """Our copy of the socket is closed, so the end of the process ends the connection too."""
         answer = b""
         try:
             with socket.create_connection((HOST, self.port), READY_S) as connection:
-                connection.sendall(signed_request(_READY_FROM, wall_ms()))
-                while b'"signature"' not in answer:
+                connection.sendall(self._request or signed_request(_READY_FROM, wall_ms()))
+                while (taken := take_answer(answer, 0)) is None:
                     piece = connection.recv(65_536)
                     if not piece:
-                        break
+                        return answer
                     answer += piece
-        except OSError as error:
-            answer += f" ({error})".encode()
-        if not answer.startswith(b"HTTP/1.1 200") or b'"signature"' not in answer:
-            raise LoadError(self._said(f"{self.name} gave no quote: {answer[:300]!r}"))
+        except (OSError, AnswerFault) as error:
+            return answer + f" ({error})".encode()
+        return answer[: taken[2]]
 
     def _said(self, text: str) -> str:
         """The failure, with what the process said and what to do about it."""
@@ -138,13 +166,15 @@ class ServerProcess:
         return f"{text}\n{said}" if said else text
 
 
-def run_generator(server: ServerProcess, core: int | None, *arguments: str) -> Measured:
-    """One measurement by the load generator.
+def run_generator(
+    server: ServerProcess, core: int | None, *arguments: str, module: str = "bench.load_generator"
+) -> Measured:
+    """One measurement by a load generator.
 
     Raises:
         LoadError: it failed, or an answer was wrong.
     """
-    command = [python_of(".venv-load"), "-m", "bench.load_generator", *arguments]
+    command = [python_of(".venv-load"), "-m", module, *arguments]
     command += ["--host", HOST, "--port", str(server.port), "--server-pid", str(server.pid)]
     done = subprocess.run(pinned(core, command), cwd=ROOT, capture_output=True, check=False, timeout=LOAD_S)
     if done.returncode:

@@ -20,7 +20,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 
@@ -41,6 +41,24 @@ class CorpusSpent(Exception):
     """More was asked for than was signed."""
 
 
+class Requests(Protocol):
+    """What a load takes its requests from, each once.
+
+    Attributes:
+        used: how many were taken.
+    """
+
+    used: int
+
+    def take(self) -> tuple[int, bytes]:
+        """(number, request).
+
+        Raises:
+            CorpusSpent: there are no more.
+        """
+        ...
+
+
 class Corpus:
     """Signed requests, used in order, each once.
 
@@ -57,11 +75,7 @@ class Corpus:
         self._requests = [signed_request(first + number, now_ms, pairs) for number in range(count)]
 
     def take(self) -> tuple[int, bytes]:
-        """(number, request).
-
-        Raises:
-            CorpusSpent: there are no more.
-        """
+        """As `Requests`."""
         at = self.used
         if at == len(self._requests):
             raise CorpusSpent(f"all {at} requests are used: sign more")
@@ -87,7 +101,7 @@ class Load:
         stopping: nothing more is sent.
     """
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Requests) -> None:
         self.take = corpus.take
         self.window = (0.0, 0.0)
         self.answers: list[tuple[int, bytes]] = []
@@ -238,11 +252,12 @@ async def _until(load: Load, until: float) -> None:
         left = until - time.perf_counter()
 
 
-async def measure(chosen: argparse.Namespace) -> Measured:
-    seconds = chosen.warm_s + chosen.seconds
-    corpus = Corpus(chosen.first, int(chosen.requests), chosen.pairs)
-    load = Load(corpus)
-    started_s = int(time.time())
+async def drive(load: Load, chosen: argparse.Namespace) -> CpuUse:
+    """Warm up, measure, and wait for what is still on the way.
+
+    Returns:
+        What used the cores while it counted.
+    """
     is_open = chosen.mode == "open"
     clients = await open_clients(load, chosen.host, chosen.port, chosen.clients, rest if is_open else again)
     gc.collect()
@@ -266,14 +281,22 @@ async def measure(chosen: argparse.Namespace) -> Measured:
             load.fail(f"{load.outstanding} requests have no answer after {PATIENCE_S} s")
     for client in clients:
         client.close()
+    if not load.latencies and not load.failures:
+        load.failures.append(f"no answer within {chosen.warm_s + chosen.seconds} s")
+    return use
+
+
+async def measure(chosen: argparse.Namespace) -> Measured:
+    corpus = Corpus(chosen.first, int(chosen.requests), chosen.pairs)
+    load = Load(corpus)
+    started_s = int(time.time())
+    use = await drive(load, chosen)
     corpus.check_fresh()
     load.failures += verify(load.answers, started_s, chosen)
-    if not load.latencies and not load.failures:
-        load.failures.append(f"no answer within {seconds} s")
     return measured(load, corpus, use, chosen)
 
 
-def measured(load: Load, corpus: Corpus, use: CpuUse, chosen: argparse.Namespace) -> Measured:
+def measured(load: Load, corpus: Requests, use: CpuUse, chosen: argparse.Namespace) -> Measured:
     latencies = sorted(load.latencies)
     last = len(latencies) - 1
     return Measured(
@@ -310,9 +333,10 @@ def verify(answers: list[tuple[int, bytes]], started_s: int, chosen: argparse.Na
     return faults
 
 
-def options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=("closed", "open", "flood"))
+def options(description: str | None, *modes: str) -> argparse.ArgumentParser:
+    """A parser of the options that every load has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("mode", choices=modes)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--server-pid", type=int, required=True)
@@ -320,16 +344,17 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--warm-s", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=5.0, help="after the warm-up")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second of an open loop")
-    parser.add_argument("--requests", type=float, required=True, help="how many to sign beforehand")
+    parser.add_argument("--requests", type=float, required=True, help="how many to make beforehand")
     parser.add_argument("--first", type=int, default=0, help="number of the first request")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--versions", type=int, default=1, help="of the prices that may be in force")
-    parser.add_argument("--nonces", default="", help="a file that the nonces of all answers are added to")
     return parser
 
 
 if __name__ == "__main__":
     import uvloop
 
-    chosen = options().parse_args()
+    parser = options(__doc__, "closed", "open", "flood")
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--versions", type=int, default=1, help="of the prices that may be in force")
+    parser.add_argument("--nonces", default="", help="a file that the nonces of all answers are added to")
+    chosen = parser.parse_args()
     sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(measure(chosen))))

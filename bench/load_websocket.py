@@ -52,14 +52,6 @@ class Row(Struct, frozen=True, kw_only=True):
     foreign_core: float | None
 
 
-class _Process(Peer):
-    """A peer whose use of the cores is known."""
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-
 def run(rounds: int) -> list[Row]:
     """Measure both clients, `rounds` times.
 
@@ -68,9 +60,9 @@ def run(rounds: int) -> list[Row]:
     """
     python = ROOT / ENVIRONMENT / "bin" / "python"
     with (
-        _Process(python, "-m", "bench.websocket_corpus") as sender,
-        _Process(python, "-m", _MODULES[OURS]) as ours,
-        _Process(python, "-m", _MODULES[PICOWS]) as picows,
+        Peer(python, "-m", "bench.websocket_corpus") as sender,
+        Peer(python, "-m", _MODULES[OURS]) as ours,
+        Peer(python, "-m", _MODULES[PICOWS]) as picows,
     ):
         port = int(sender.ask(""))
         clients = {OURS: ours, PICOWS: picows}

@@ -15,7 +15,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench import load_store, load_websocket
+from bench import load_book, load_firm_client, load_quote, load_store, load_websocket
 from bench.compare import (
     Budget,
     LoadVerdict,
@@ -53,7 +53,10 @@ def main() -> int:
     if "operations" in parts:
         operations = run_operations(console, quick=chosen.quick, laps=chosen.laps)
     if "loads" in parts:
-        rows, loads = run_loads(console, Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds))
+        try:
+            rows, loads = run_loads(console, Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds))
+        except LoadError as error:
+            sys.exit(str(error))
         console.print(f"written: {write_report(RESULTS.parent, rows, loads, operations).relative_to(ROOT)}")
     over = [f"{one.budget.what}: {one.ratio:.3f} > {one.budget.must}" for one in operations if not one.kept]
     over += [
@@ -85,17 +88,25 @@ def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]
 
 
 def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict]]:
-    """Measure whole paths and judge them; ends the run where one cannot be measured."""
-    try:
-        rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
-    except LoadError as error:
-        sys.exit(str(error))
-    sockets = load_websocket.run(plan.rounds)
-    console.print(load_websocket.table(sockets))
-    stores = load_store.run(plan.rounds)
-    console.print(load_store.table(stores))
-    found = metrics(rows) | load_websocket.metrics(sockets) | load_store.metrics(stores)
+    """Measure whole paths and judge them.
+
+    Raises:
+        LoadError: one cannot be measured.
+    """
+    rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
+    found = metrics(rows)
     budgets = read_load_budgets()
+    for part in (load_firm_client, load_quote, load_websocket, load_store):
+        measured = part.run(plan.rounds)
+        console.print(part.table(measured))
+        found |= part.metrics(measured)
+    if load_book.has_nautilus():
+        books = load_book.run(plan.rounds)
+        console.print(load_book.table(books))
+        found |= load_book.metrics(books)
+    else:
+        console.print("NautilusTrader is not installed (make setup-nautilus): its rows are left out")
+        budgets = [budget for budget in budgets if budget.metric not in load_book.METRICS]
     if not postgres_programs():
         console.print("PostgreSQL is not installed: its rows are left out")
         budgets = [budget for budget in budgets if budget.metric not in load_store.OF_POSTGRES]

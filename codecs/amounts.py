@@ -7,14 +7,14 @@
   exponent, no NaN.
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
 
-A column of decimals (the prices of a book's side, or its amounts) is read as a whole: a pass of C over the
-joined texts instead of a call for each. What that does not take is read one by one, so that nothing is taken
-or refused differently, and a refusal has a name.
+A column of decimals (the prices of a book's side, or its amounts) is read as a whole: passes of C over the
+joined texts instead of a call for each. What they refuse is read one by one, so that a refusal has a name.
 
 Source: document 1, "Resources" (raw units); document 3, price grid; design, "Amounts".
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from operator import mul
 
 import msgspec
@@ -27,7 +27,12 @@ POWERS_OF_TEN: tuple[int, ...] = tuple(
 )
 
 _DECIMAL_CHARS_MAX = limits.DECIMAL_WHOLE_DIGITS_MAX + 1 + limits.DECIMAL_FRACTION_DIGITS_MAX
-_SHORT_CHARS_MAX = min(limits.DECIMAL_WHOLE_DIGITS_MAX, limits.DECIMAL_FRACTION_DIGITS_MAX)
+_MASK_DIGITS = bytes.maketrans(b"0123456789", b"0" * 10)
+_SCALE_OF_SHAPE = {  # every decimal there is, its digits masked as 0
+    b"0" * whole + (b"." + b"0" * scale if scale else b""): scale
+    for whole in range(1, limits.DECIMAL_WHOLE_DIGITS_MAX + 1)
+    for scale in range(limits.DECIMAL_FRACTION_DIGITS_MAX + 1)
+}
 _decode_integers = msgspec.json.Decoder(list[int]).decode
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
 _DECIMAL_EXPECTED = (
@@ -81,69 +86,50 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
     raise InvalidInput(field=field, expected=_DECIMAL_EXPECTED, got=text)
 
 
-def parse_decimals(texts: Sequence[str], field: Callable[[int], str]) -> tuple[list[int], int]:
+def parse_decimals(
+    texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
+) -> tuple[list[int], int]:
     """(mantissas, scale) of a column: exactly `parse_decimal` of each, all at the scale of the finest.
 
     Args:
         texts: decimal strings, at least one.
         field: the name in errors of the text at an index.
+        scale_min: the scale where all are coarser.
 
     Raises:
         InvalidInput: one of them is not such a string.
     """
     try:
-        return _parse_column(texts)
-    except (ValueError, TypeError):  # malformed, or too long to be sure of in one pass
+        mantissas, scales = _parse_column(texts)
+    except (LookupError, TypeError, ValueError):  # one of them is refused: which, and why?
         parsed = [parse_decimal(text, field(at)) for at, text in enumerate(texts)]
-    return _at_finest([mantissa for mantissa, _ in parsed], [scale for _, scale in parsed])
+        raise AssertionError(f"read one by one, but not as a column: {parsed}") from None
+    finest = max(scales)
+    scale = max(finest, scale_min)
+    if scales.count(finest) < len(scales):
+        factors = POWERS_OF_TEN[scale::-1]
+        return [*map(mul, mantissas, map(factors.__getitem__, scales))], scale
+    if finest < scale:
+        factor = POWERS_OF_TEN[scale - finest]
+        return [mantissa * factor for mantissa in mantissas], scale
+    return mantissas, scale  # as many decimals in each: the usual feed
 
 
-def _parse_column(texts: Sequence[str]) -> tuple[list[int], int]:
-    """As `parse_decimals`, in passes of C over the joined texts.
+def _parse_column(texts: Sequence[str]) -> tuple[list[int], list[int]]:
+    """(mantissas, scales), in passes of C.
 
     Raises:
-        ValueError, TypeError: they have to be read one by one.
+        LookupError, TypeError, ValueError: a text is no decimal.
     """
     joined = ",".join(texts)
-    shape = joined.encode().translate(None, b"0123456789")
-    commas, points = shape.count(b","), shape.count(b".")
-    if (
-        commas != len(texts) - 1  # one inside a text
-        or commas + points != len(shape)  # something that is no digit
-        or not joined
-        or ",." in joined
-        or joined.startswith(".")
-        or max(map(len, texts)) > _SHORT_CHARS_MAX
-    ):
-        raise ValueError
+    shapes = joined.encode().translate(_MASK_DIGITS).split(b",")
+    scales = [*map(_SCALE_OF_SHAPE.__getitem__, shapes)]
+    if len(scales) != len(texts):
+        raise ValueError("a comma inside a text")
     digits = joined.replace(".", "")
     if digits.startswith("0") or ",0" in digits:  # JSON has no leading zeros
-        mantissas = [*map(int, digits.split(","))]
-    else:
-        mantissas = _decode_integers(f"[{digits}]")
-    if points == len(texts):
-        first = texts[0]
-        point = first.find(".") - len(first)  # counted from the end
-        if point < -1 and _all_have(".", point, texts):  # as many decimals in each: the usual feed
-            return mantissas, -1 - point
-    scales = [len(text.partition(".")[2]) for text in texts]
-    if points != len(texts) - scales.count(0):  # two points in one text, or nothing after one
-        raise ValueError
-    return _at_finest(mantissas, scales)
-
-
-def _all_have(char: str, place: int, texts: Sequence[str]) -> bool:
-    try:
-        return [text[place] for text in texts].count(char) == len(texts)
-    except IndexError:  # a shorter text
-        return False
-
-
-def _at_finest(mantissas: list[int], scales: list[int]) -> tuple[list[int], int]:
-    """All at the largest of their scales, and that scale."""
-    finest = max(scales)
-    factors = POWERS_OF_TEN[finest::-1]
-    return [*map(mul, mantissas, map(factors.__getitem__, scales))], finest
+        return [*map(int, digits.split(","))], scales
+    return _decode_integers(f"[{digits}]"), scales
 
 
 def rescale_down(mantissa: int, scale: int, to_scale: int) -> int:
@@ -181,3 +167,8 @@ def format_units(amount: int, decimals: int) -> str:
     whole, fraction = divmod(amount, 10**decimals)
     digits = f"{fraction:0{decimals}d}".rstrip("0")
     return f"{whole}.{digits}" if digits else str(whole)
+
+
+def format_usd(value: Decimal | None) -> str:
+    """A value in US dollars with ten decimals; "0" where it is not known."""
+    return "0" if value is None else f"{value:.10f}"

@@ -3,7 +3,8 @@
 Two tiers of decoding. A body is decoded whole by its type; when that fails and the fault may lie in single
 entries, it is decoded again entry by entry, and the bad entries are named with their reasons, so that
 a bad pair costs only itself (interop.md 4). A body that is not the documented object at all, or one with
-more than REFUSED_ENTRIES_MAX bad entries, is refused.
+more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decoded in steps, entry by entry
+from the start, so that whoever drives it can let others run.
 
 What our own maker sends is these same structs encoded: no key beside the documented ones, `message` only
 when set, and as long as a side is given, `[]` for an empty one: strict consumers take it as it is.
@@ -14,7 +15,7 @@ Choice: `null` for `message` is no message. `null` for anything else is refused,
 Choice: symbol, name and description of a token may be missing, for they are informational.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -34,6 +35,8 @@ from .vocabulary import TokenDecimals, TokenType, UnixSeconds
 from .wire import check_number, decoder
 
 B = TypeVar("B")
+
+_AT_ONCE_BYTES_MAX = 65_536  # a body up to this size takes half a millisecond
 
 Level = tuple[str, str]  # price, amount; decimal strings
 Levels = Annotated[tuple[Level, ...], Meta(max_length=MAKER_LEVELS_MAX)]
@@ -204,25 +207,44 @@ _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
 }
 
 
-def _two_tier(kind: type[B]) -> Callable[[bytes], Decoded[B]]:
-    """Makes `decode(raw) -> Decoded`, which raises InvalidInput only when the body as a whole is not one."""
-    decode_whole = decoder(kind, bytes_max=MAKER_JSON_BYTES_MAX)
-    decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
+class BodyDecoder(Generic[B]):
+    """Decodes one kind of body: called, at once; or in steps."""
 
-    def decode(raw: bytes) -> Decoded[B]:
+    def __init__(self, kind: type[B]) -> None:
+        self._kind = kind
+        self._decode_whole = decoder(kind, bytes_max=MAKER_JSON_BYTES_MAX)
+        self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
+
+    def __call__(self, raw: bytes) -> Decoded[B]:
+        """The body. Raises InvalidInput only when it is not one as a whole."""
         try:
-            return Decoded(decode_whole(raw), {})
+            return Decoded(self._decode_whole(raw), {})
         except InvalidInput:
-            members = msgspec.structs.asdict(decode_loose(raw))
+            steps = self._entry_by_entry(raw)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                decoded: Decoded[B] = end.value
+                return decoded
+
+    def in_steps(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
+        """As a call, for `yield from`: a large body is decoded with a step for each of its entries."""
+        if len(raw) <= _AT_ONCE_BYTES_MAX:
+            return self(raw)
+        yield
+        return (yield from self._entry_by_entry(raw))
+
+    def _entry_by_entry(self, raw: bytes) -> Generator[None, None, Decoded[B]]:
+        members = msgspec.structs.asdict(self._decode_loose(raw))
         refused: dict[str, str] = {}
         for key, entries in members.items():
             if isinstance(entries, dict):
-                members[key] = dict(_good_entries(key, entries.items(), refused))
+                members[key] = dict((yield from _good_entries(key, entries.items(), refused)))
             elif isinstance(entries, tuple):
-                members[key] = tuple(entry for _, entry in _good_entries(key, enumerate(entries), refused))
-        return Decoded(kind(**members), refused)
-
-    return decode
+                good = yield from _good_entries(key, enumerate(entries), refused)
+                members[key] = tuple(entry for _, entry in good)
+        return Decoded(self._kind(**members), refused)
 
 
 def _loose(kind: Any) -> type[Struct]:
@@ -239,7 +261,7 @@ def _loose(kind: Any) -> type[Struct]:
 
 def _good_entries(
     key: str, entries: Iterable[tuple[str | int, Raw]], refused: dict[str, str]
-) -> list[tuple[str | int, Any]]:
+) -> Generator[None, None, list[tuple[str | int, Any]]]:
     """The entries that decode; the others go into `refused`.
 
     Raises:
@@ -254,14 +276,15 @@ def _good_entries(
             refused[f"{key}.{name}"] = fault.detail
             if len(refused) > REFUSED_ENTRIES_MAX:
                 raise InvalidInput(f"more than {REFUSED_ENTRIES_MAX} bad entries", field=key) from None
+        yield
     return good
 
 
-decode_tokens = _two_tier(TokensBody)
-decode_pairs = _two_tier(PairsBody)
-decode_prices = _two_tier(PricesBody)
-decode_blacklist = _two_tier(BlacklistBody)
-decode_stream_message = _two_tier(StreamMessage)
+decode_tokens = BodyDecoder(TokensBody)
+decode_pairs = BodyDecoder(PairsBody)
+decode_prices = BodyDecoder(PricesBody)
+decode_blacklist = BodyDecoder(BlacklistBody)
+decode_stream_message = BodyDecoder(StreamMessage)
 decode_firm_request = decoder(FirmRequest, bytes_max=JSON_BYTES_MAX)
 decode_firm_response = decoder(FirmResponse, bytes_max=JSON_BYTES_MAX)
 decode_error_body = decoder(ErrorBody, bytes_max=JSON_BYTES_MAX)

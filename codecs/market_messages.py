@@ -89,10 +89,30 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
     swaps: tuple[Swap, ...]
 
 
+class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """What a route was priced with, so that a transaction is built from the sealed route alone.
+
+    Attributes:
+        src_amount, dest_amount: what the user gives and gets before the partner's fee.
+        gas_price_wei: of a unit of gas.
+        include, exclude: names of makers.
+        route: tokens of the one path that was allowed.
+        taxes: src, dest, src_dex, dest_dex, basis points.
+    """
+
+    src_amount: str
+    dest_amount: str
+    gas_price_wei: str
+    include: Names | None = None
+    exclude: Names = ()
+    route: tuple[str, ...] = ()
+    taxes: tuple[TaxBps, TaxBps, TaxBps, TaxBps] = (0, 0, 0, 0)
+
+
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
     """Document 1, Market route (`priceRoute` and `market`), then `side` and `others` of interop.md 3.
 
-    `hmac` is UNSET only before the route is sealed.
+    `hmac` is UNSET only before the route is sealed; `terms` is ours.
     """
 
     block_number: Count
@@ -118,6 +138,7 @@ class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
     hmac: str | UnsetType = UNSET
     side: Side
     others: dict[str, OtherRoute] | UnsetType = UNSET
+    terms: RouteTerms | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         check_number("partnerFee", self.partner_fee)
@@ -251,9 +272,13 @@ class ContractParams(Struct, frozen=True):
 
 
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
-    """interop.md 3, GET /swap: as GET /prices, and what POST /transactions asks for; userAddress required."""
+    """interop.md 3, GET /swap: as GET /prices, and what POST /transactions asks for; userAddress required.
+
+    Choice: `version` is 6.2 when absent: what is built here is built for that router.
+    """
 
     user_address: str = ""
+    version: MarketVersion = MarketVersion.V6_2
     slippage: SlippageBps | None = None
     tx_origin: str | None = None
     partner_address: str | None = None

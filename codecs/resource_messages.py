@@ -111,6 +111,36 @@ class AdaptersContracts(Struct, frozen=True):
 ContractTakers = tuple[str, ...]  # GET /adapters/contract-takers
 
 
+class PairScore(Struct, frozen=True, rename="camel"):
+    """A pair of a maker's with a fault among its last quotes, or at rest. See MakerScore."""
+
+    tokens: tuple[str, str]
+    score: int
+    quotes: int
+    reasons: dict[str, int]
+    block_until: int | None
+
+
+class MakerScore(Struct, frozen=True, rename="camel"):
+    """GET /makers/scores, item: how a maker's last firm quotes went.
+
+    Attributes:
+        score: part of them that was clean, percent.
+        reasons: kind of fault -> how many.
+        block_until: Unix milliseconds until which it is not asked; null where it is.
+    """
+
+    maker: str
+    score: int
+    quotes: int
+    reasons: dict[str, int]
+    block_until: int | None
+    pairs: tuple[PairScore, ...]
+
+
+MakerScores = tuple[MakerScore, ...]  # GET /makers/scores
+
+
 class DocumentMeta(Struct, frozen=True):
     """`_meta` of the documents under /resources."""
 

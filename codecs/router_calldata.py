@@ -11,22 +11,28 @@ from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tai
 from .calldata import OrderInfo, order_infos_tail
 
 _ORDER_INFO = "((uint256,uint128,address,address,address,address,uint256,uint256),bytes,uint256,bytes,bytes)"
-_SWAP = f"(address,address,uint256,uint256,uint256,address,uint256,uint256,bytes,(uint256,{_ORDER_INFO}[])[])"
+_HOP = f"(uint256,uint256,{_ORDER_INFO}[])"
+_SWAP = f"(address,address,uint256,uint256,uint256,address,uint256,uint256,bytes,{_HOP}[])"
 
 SWAP_EXACT_IN = selector(f"swapExactIn({_SWAP})")
 SWAP_EXACT_OUT = selector(f"swapExactOut({_SWAP})")
+PAYS_DIRECTLY = 1 << 10
+"""Of a swap's `partnerAndFee`: the fee is sent at once, not kept in the vault."""
+
 CLAIM = selector("claim(address[],address)")
 OWED = selector("owed(address,address)")
 
 
-class Hop(msgspec.Struct, frozen=True):
-    """Orders of one pair, tried in turn.
+class Hop(msgspec.Struct, frozen=True, kw_only=True):
+    """Orders of one pair, tried in turn. At most one amount is above 0; both 0 sells all that is there.
 
     Attributes:
-        maker_amount: raw units that are bought by it; 0 sells all that the hop before brought.
+        taker_amount: raw units that it sells of the token it gives.
+        maker_amount: raw units that it buys.
     """
 
-    maker_amount: int
+    taker_amount: int = 0
+    maker_amount: int = 0
     orders: tuple[OrderInfo, ...]
 
 
@@ -76,7 +82,10 @@ def owed(account: bytes, token: bytes) -> bytes:
 
 
 def _swap(swap: Swap) -> Dynamic:
-    hops = [encode(uint_word(hop.maker_amount), order_infos_tail(hop.orders)) for hop in swap.hops]
+    hops = [
+        encode(uint_word(hop.taker_amount), uint_word(hop.maker_amount), order_infos_tail(hop.orders))
+        for hop in swap.hops
+    ]
     return Dynamic(
         encode(
             address_word(swap.src_token),

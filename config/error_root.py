@@ -10,7 +10,10 @@ class CambistError(Exception):
 
     Attributes:
         detail: the whole text, one line, safe to show to the other side; names that came from there too.
+        headers: of the answer that tells of it, beside what every answer has.
     """
+
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
     def __init__(self, detail: str) -> None:
         self.detail = one_line(detail)
@@ -25,6 +28,7 @@ class RequestError(CambistError):
         error_type: tag in the body; the class name unless set.
         messages: what the error text starts with, word for word; the first is the default.
         endpoint, cause, fix: the row's other columns.
+        retry_after_s: when to try again; an error may know better than its row.
 
     Args:
         detail: what is said after the message; may be empty.
@@ -40,7 +44,7 @@ class RequestError(CambistError):
     endpoint: ClassVar[str] = "any"
     cause: ClassVar[str] = ""
     fix: ClassVar[str] = ""
-    retry_after_s: ClassVar[int | None] = None
+    retry_after_s: int | None = None
 
     def __init__(
         self,

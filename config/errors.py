@@ -7,6 +7,8 @@
     │   └── HttpFault         the request never became one: framing, size, method, path
     ├── AuthError             a request is not authenticated: which header, and why; never the secret
     ├── MakerError            a remote market maker's fault
+    ├── VenueError            a remote venue's fault, or its refusal: status, errorType, details, requestId
+    │   └── UnsafeTransaction  what it wants to be signed is not what was asked for: which member
     ├── ChainError            a node or a transaction failed
     │   ├── Reverted          a contract refused: its reason, decoded, and its data
     │   ├── TransactionRefused  a node did not take a transaction: which kind of reason
@@ -35,6 +37,7 @@ from typing import ClassVar
 
 from .error_root import CambistError as CambistError  # noqa: PLC0414 - handed on
 from .error_root import RequestError as RequestError  # noqa: PLC0414
+from .error_text import shown
 from .request_errors import *  # noqa: F403 - one tree, one name space
 
 
@@ -65,6 +68,38 @@ class AuthError(CambistError):
 
 class MakerError(CambistError):
     """A remote market maker's fault: no answer, a late one, or one that breaks document 3."""
+
+
+class VenueError(CambistError):
+    """A remote venue refused, gave no answer, or one that makes no sense.
+
+    Attributes:
+        status: of its answer; 0 where there is none.
+        error_type, details, request_id: of the answer's body; empty where it has none.
+    """
+
+    def __init__(
+        self, detail: str, *, status: int = 0, error_type: str = "", details: str = "", request_id: str = ""
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.error_type = error_type
+        self.details = details
+        self.request_id = request_id
+
+
+class UnsafeTransaction(VenueError):
+    """What a venue wants to be signed is not what was asked for. Nothing was signed.
+
+    Attributes:
+        member: of the answer, or of the calldata: which one it is.
+    """
+
+    def __init__(self, member: str, expected: object, got: object) -> None:
+        super().__init__(f"not signed: {member}: expected {expected}, got {shown(got)}")
+        self.member = member
+        self.expected = expected
+        self.got = got
 
 
 class WebSocketClosed(CambistError):

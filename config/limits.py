@@ -56,6 +56,7 @@ TOKEN_DECIMALS_MAX = 36  # finer tokens exist only as jokes; keeps every scale w
 JSON_BYTES_MAX = 1 << 20  # a request body of the trading surface
 MAKER_ENTRIES_MAX = 10_000  # tokens, pairs or prices in one message of a maker
 MAKER_BLACKLIST_MAX = 100_000  # addresses in one message of a maker
+MAKER_REMARK_CHARS_MAX = 500  # of one `message` of a maker, in the log
 MAKER_LEVELS_MAX = 1_000  # levels of one side of a price grid
 MAKER_REQUEST_BYTES_MAX = 64 << 10  # a request to a maker: POST /firm is below 2 KiB
 STORE_QUEUE_MAX = 8_192  # writes that may wait for the store
@@ -79,6 +80,11 @@ NAME_CHARS_MAX = 128  # partner, agent, bridge and token names
 QUERY_BYTES_MAX = 8_192
 QUERY_PARAMETERS_MAX = 100
 ROUTE_BYTES_MAX = 256 << 10
+
+# --- Admission -------------------------------------------------------------------------------------
+ADMISSION_CALLERS_MAX = 100_000  # buckets that are kept, of each tier: about 20 MB
+ADMISSION_KEY_BYTES_MAX = 256  # of what is sent in X-API-KEY
+ADMISSION_STREAMS_PER_CALLER_MAX = 32  # quote streams of one address or key
 
 # --- HMAC credentials ------------------------------------------------------------------------------
 AUTH_KEYS_PER_DOMAIN_MAX = 2  # two live keys, so that a secret can be rotated without a gap
@@ -134,3 +140,15 @@ DEVNET_MOVES_MAX = 8_192  # blocks that came or went and that filters and socket
 DEVNET_FEE_BLOCKS_MAX = 1_024  # of one fee history
 DEVNET_PERCENTILES_MAX = 100  # of it
 DEVNET_ACCOUNTS = 10  # that have funds from the start
+
+# --- Venue -----------------------------------------------------------------------------------------
+VENUE_ISSUED_MAX = 1_000_000  # digests of Delta routes in memory, about 150 bytes each
+VENUE_ISSUED_WAITING_MAX = 100_000  # of them, that may wait for the store
+VENUE_ISSUED_BATCH_MAX = 500  # of them, in one write
+MAKER_FIRM_ANSWER_BYTES_MAX = 64 << 10  # of an answer to POST /firm, which is below 1 KiB
+MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short of FIRM_EXPIRY_MIN_S
+MAKER_FIRM_EXPIRY_MAX_S = 86_400  # ahead: a later expiry is a mistake
+MAKER_SIGNATURE_BYTES_MAX = 4_096  # of a firm quote: a contract's (EIP-1271) has no fixed length
+MAKER_HEALTH_QUOTES_MAX = 100  # design, "Firm quotes": the last quotes that the score is of
+MAKER_HEALTH_MEMORY_S = 3_600  # older ones are forgotten
+MAKER_REASONS_MAX = 8  # makers whose failure is told in one error

@@ -32,6 +32,24 @@ class NoRoute(RequestError):
     fix = "check decimals; retry with `mode=ALL`; reduce size"
 
 
+class PricingError(RequestError):
+    """interop.md 3; the reason of a quote that falls back."""
+
+    messages = ("Price not available",)
+    endpoint = "GET /v2/quote, GET /v2/delta/prices"
+    cause = "the cost of gas cannot be valued in a token of the trade"
+    fix = "retry with `mode=ALL` or `mode=MARKET`"
+
+
+class GasCostExceedsTradeAmount(RequestError):
+    """interop.md 3; the reason of a quote that falls back."""
+
+    messages = ("Gas cost exceeds trade amount",)
+    endpoint = "GET /v2/quote, GET /v2/delta/prices"
+    cause = "the gas of the settlement costs as much as the trade brings"
+    fix = "trade a larger amount, or retry with `mode=ALL` or `mode=MARKET`"
+
+
 class TokenNotSupported(RequestError):
     """Document 1."""
 
@@ -249,6 +267,15 @@ class StalePriceRoute(RequestError):
     fix = "requote and pass verbatim"
 
 
+class SimulationFailed(RequestError):
+    """Document 1, `ignoreChecks`: "failure checks"; "On-chain outcomes of a Market transaction"."""
+
+    messages = ("Simulation failed",)
+    endpoint = "POST /transactions/{chainId}"
+    cause = "the transaction would revert at the latest block; the details carry the revert word"
+    fix = "requote; check receiver, permit and deadline; `ignoreChecks=true` builds without checks"
+
+
 class PartnerNotAllowed(RequestError):
     """Document 1; choices.md 13."""
 
@@ -266,6 +293,16 @@ class RateLimited(RequestError):
     cause = "rate limit exceeded"
     fix = "back off and retry"
     retry_after_s = 1
+
+
+class UnknownApiKey(RequestError):
+    """interop.md 3: integrators' keys arrive in X-API-KEY. What was sent is never repeated."""
+
+    status = 401
+    error_type = "Unauthorized"
+    messages = ("X-API-KEY",)
+    cause = "the key is not one of this service's"
+    fix = "send the key that was issued to you, or no such header"
 
 
 class NonceUsed(RequestError):

@@ -19,6 +19,7 @@ PROCESS_KILL_S = 5.0  # beyond the drain, for a process to end before it is kill
 PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
 PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long has not crashed in a row
+LOOP_LAG_EVERY_S = 0.1  # between two looks at how late a task gets its turn
 
 # --- WebSocket -------------------------------------------------------------------------------------
 WEBSOCKET_OPEN_S = 10.0
@@ -81,6 +82,15 @@ RELAY_REASON_S = 5.0  # for a node to say why a transaction was reverted
 RELAY_PAUSE_S = 0.5  # before looking again when the chain or the store is away; doubles
 RELAY_PAUSE_S_MAX = 30.0
 
+# --- Trader ----------------------------------------------------------------------------------------
+TRADER_REQUEST_S = 15.0  # for a venue to answer one request, firm quotes of makers included
+TRADER_PAUSE_S = 0.5  # before a request that may be repeated is; doubles
+TRADER_RETRY_AFTER_S_MAX = 10.0  # a venue that asks to wait longer is not waited for
+TRADER_DEADLINE_S = 600  # from the answer's time to the deadline of a swap
+TRADER_FOLLOW_S = 180.0  # for a transaction to be mined
+TRADER_LOOK_S = 1.0  # between two looks for its receipt
+TRADER_AGAIN_S = 10.0  # before the same bytes are handed in again
+
 # --- Venue -----------------------------------------------------------------------------------------
 FEED_TOKENS_EVERY_S = 60.0  # between two polls of a maker's /tokens
 FEED_PAIRS_EVERY_S = 30.0
@@ -93,12 +103,18 @@ FEED_REST_AFTER = 5  # failures of /prices in a row after which polls come FEED_
 FEED_REST_S = 60.0
 SOCKET_GRACE_S = 1.0  # choices 16: a disconnect longer than this takes the maker's books out
 FIRST_MESSAGE_S = 10.0  # for a maker's complete first message
+FEED_REMARK_EVERY_S = 1.0  # between two messages of a maker that are logged
 BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
 BOOK_LOOK_S = 0.25  # between two looks at the age of books
 FIRM_SOFT_S = 0.5  # design, "Firm quotes": nobody else is asked after it
 FIRM_HARD_S = 0.75  # nothing is waited for after it
+FIRM_CHAIN_S = 2.0  # for a node to say what makers have and what their contracts signed
 GAS_LOOK_S = 3.0  # between two looks at the price of gas and the head
 GAS_STALE_S = 60.0  # a price of gas that old is none
 SIMULATION_S = 5.0  # for a node to simulate a swap, balances included
 QUOTE_STREAM_LOOK_S = 0.1  # at most so often a streamed quote changes
-QUOTE_STREAM_BEAT_S = 15.0  # between two comments of a stream on which nothing changes
+QUOTE_STREAM_BEAT_S = 15.0  # a stream on which nothing changes is sent its quote anew, so far apart
+ISSUED_ROUTES_EVERY_S = 0.05  # issued routes are written together, so far apart
+ISSUED_ROUTES_PAUSE_S = 1.0  # before they are written again when the store is away
+ISSUED_ROUTES_SWEEP_EVERY_S = 60.0  # between two looks for those that have expired
+ISSUED_ROUTES_END_S = 3.0  # for the last of them to be written when the venue ends

@@ -9,6 +9,7 @@ Which chains are served, and as what, is said in `[chains]`: one with `market` o
 contracts and its listed tokens.
 """
 
+from ipaddress import ip_address
 from typing import Annotated, Literal
 
 import msgspec
@@ -52,6 +53,8 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
             raise ValueError("url is http://... or https://...")
         if self.ws_url and not self.ws_url.startswith(("ws://", "wss://")):
             raise ValueError("ws_url is ws://... or wss://...")
+        if not self.ws_url and self.stale_s <= self.prices_every_s:
+            raise ValueError("stale_s is above prices_every_s, or books are stale between two polls")
 
 
 class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,8 +77,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         connections_max: to one maker, at a time.
         over_ask_bps: what a hop after the first asks beyond what it is expected to need (SELL).
         over_ask_buy_bps: what a hop before the last asks beyond that (BUY).
-        rest_s: of a pair after the first failure; doubles with each further one.
-        rest_late_s, rest_refused_s: see `feeds.maker_health`.
+        drift_bps: a quote that is worse than its maker's own book by more is its fault.
+        rest_s: of a pair, or of a maker, after the first fault beyond what is tolerated; doubles with each
+            further one, up to rest_s_max (`feeds.maker_health`).
     """
 
     soft_s: Seconds = timeouts.FIRM_SOFT_S
@@ -83,6 +87,7 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     connections_max: int = 64
     over_ask_bps: int = 100
     over_ask_buy_bps: int = 1
+    drift_bps: int = 50
     rest_s: Seconds = 5.0
     rest_s_max: Seconds = 900.0
 
@@ -91,7 +96,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             raise ValueError("soft_s is above hard_s")
         if not 1 <= self.connections_max <= 1_024:
             raise ValueError(f"connections_max is 1 to 1024, got {self.connections_max}")
-        for name in ("over_ask_bps", "over_ask_buy_bps"):
+        if self.rest_s > self.rest_s_max:
+            raise ValueError("rest_s is above rest_s_max")
+        for name in ("over_ask_bps", "over_ask_buy_bps", "drift_bps"):
             if not 0 <= getattr(self, name) <= 1_000:
                 raise ValueError(f"{name} is 0 to 1000, got {getattr(self, name)}")
 
@@ -133,22 +140,28 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         metrics_open: /metrics is served to everybody, not to loopback alone.
         quote_streams_max: quote streams at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
+        route_life_s: for which an order may be built from a Delta route, at least (choices.md 11).
     """
 
     makers: dict[str, VenueMaker] = {}
     firm: FirmSettings = FirmSettings()
     blacklist_s: Seconds = 3_600.0
-    rate_tiers: dict[str, RateTier] = {
-        "public": RateTier(per_s=20, burst=100),
-        "keyed": RateTier(per_s=200, burst=1_000),
-    }
+    rate_tiers: dict[str, RateTier] = msgspec.field(
+        default_factory=lambda: {
+            "public": RateTier(per_s=20, burst=100),
+            "keyed": RateTier(per_s=200, burst=1_000),
+        }
+    )
     api_keys: dict[str, ApiKey] = {}
     trusted_proxies: tuple[str, ...] = ()
     metrics_open: bool = False
     quote_streams_max: int = 1_024
     delta_gas: int = 150_000
+    route_life_s: Seconds = 600.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
+            raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
         for name in self.makers:
             if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
                 raise ValueError("a maker's name is 1 to 128 characters without a comma")
@@ -158,5 +171,10 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for name, key in self.api_keys.items():
             if key.tier not in self.rate_tiers:
                 raise ValueError(f"api_keys.{name}: there is no tier {key.tier}")
-        if self.quote_streams_max < 1 or self.delta_gas < 0:
-            raise ValueError("quote_streams_max is at least 1, delta_gas at least 0")
+        for address in self.trusted_proxies:
+            try:
+                ip_address(address)
+            except ValueError:
+                raise ValueError(f"trusted_proxies are IP addresses, got {address}") from None
+        if self.quote_streams_max < 1:
+            raise ValueError(f"quote_streams_max is at least 1, got {self.quote_streams_max}")

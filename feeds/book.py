@@ -15,8 +15,10 @@ A `Book` is two ladders that do not cross. It is built aside and never changed: 
 the next in one assignment, and a side that did not change is taken over. `build_book` of one pair is the unit
 of work between two checkpoints of a driver that applies a large snapshot.
 
-The columns of a side, its prices and its amounts, are read one by one, and the last ones seen are remembered:
-where prices move and sizes stay, or a fill changes sizes under the same prices, half of a side is a lookup.
+The columns of a side, its prices and its amounts, are read one by one, and one that equals the column before
+it is taken over too: where prices move and sizes stay, or a fill changes sizes under the same prices, half of
+a side is not read again. Nothing else is remembered: to look up a column that is new costs as much as to read
+it.
 
 Source: document 3, Price grid and "GET /prices semantics"; design, "Book".
 Choice: an amount of zero is taken, written so or floored to it: the level is there for nobody to fill. It
@@ -24,10 +26,9 @@ Choice: an amount of zero is taken, written so or floored to it: the level is th
 Choice: equal prices may follow one another in a side; only a better price after a worse one is refused.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
-from operator import mul
+from operator import mul, sub
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -35,11 +36,8 @@ from ..codecs.amounts import POWERS_OF_TEN, parse_decimals
 from ..codecs.maker_messages import Level, PriceGrid
 from ..config.errors import InvalidInput
 
-COLUMNS_REMEMBERED = 2_048  # of prices, and as many of amounts: 12 MB at 20 levels
-COLUMN_REMEMBERED_MAX = 64  # levels; longer columns are not remembered
 
-
-class Ladder(Struct, frozen=True):
+class Ladder(Struct, frozen=True, gc=False):
     """One side, best level first.
 
     Attributes:
@@ -55,7 +53,7 @@ class Ladder(Struct, frozen=True):
     quote_scale: int
 
 
-class Book(Struct, frozen=True):
+class Book(Struct, frozen=True, gc=False):
     """Both sides of a pair. A side that is cleared is a ladder without levels."""
 
     bids: Ladder
@@ -75,24 +73,25 @@ def build_book(
     Args:
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
         field: names the pair in errors, e.g. `prices.WETH/USDC`.
-        previous: the grid before and its book, of the same decimals: a side equal to that grid's is taken
-            over, not built again.
+        previous: the grid before and its book, of the same decimals: a side or column equal to that grid's
+            is taken over, not read again.
 
     Raises:
         InvalidInput: names the side and level. A string is no decimal, a price is zero, a level is better
             than the one before, or the highest bid is not below the lowest ask (compared exactly).
     """
-    same_bids = same_asks = None
+    before_bids = before_asks = None
     if previous is not None:
         before, book = previous
-        same_bids = book.bids if grid.bids == before.bids else None
-        same_asks = book.asks if grid.asks == before.asks else None
-    bids = same_bids or _build_side(
-        grid.bids, base_decimals, quote_decimals, rising=False, field=f"{field}.bids"
-    )
-    asks = same_asks or _build_side(
-        grid.asks, base_decimals, quote_decimals, rising=True, field=f"{field}.asks"
-    )
+        before_bids, before_asks = (_present(before.bids), book.bids), (_present(before.asks), book.asks)
+    bids = build_ladder(
+        _present(grid.bids), base_decimals, quote_decimals,
+        rising=False, field=f"{field}.bids", previous=before_bids,
+    )  # fmt: skip
+    asks = build_ladder(
+        _present(grid.asks), base_decimals, quote_decimals,
+        rising=True, field=f"{field}.asks", previous=before_asks,
+    )  # fmt: skip
     _refuse_crossed(grid, bids, asks, field)
     return Book(bids, asks)
 
@@ -104,6 +103,7 @@ def build_ladder(
     *,
     rising: bool,
     field: str = "levels",
+    previous: tuple[Sequence[Level], Ladder] | None = None,
 ) -> Ladder:
     """Scale one side.
 
@@ -112,42 +112,44 @@ def build_ladder(
         base_decimals, quote_decimals: of the two tokens, 0 to 36.
         rising: True for asks, whose prices worsen upwards; False for bids.
         field: named in errors, e.g. `prices.WETH/USDC.bids`.
+        previous: the same side before and its ladder, of the same decimals; see `build_book`.
 
     Raises:
         InvalidInput: a string is no decimal, a price is zero, or a level is better than the one before.
     """
-    price_scale_min = max(quote_decimals - base_decimals, 0)
+    before, ladder = previous or ((), None)
+    if ladder is not None and levels == before:
+        return ladder
+    finer = quote_decimals - base_decimals  # a price scale to its quote scale
+    price_scale_min = max(finer, 0)
     if not levels:
-        return Ladder((), (0,), (0,), price_scale_min + base_decimals - quote_decimals)
+        return Ladder((), (0,), (0,), price_scale_min - finer)
     price_texts, amount_texts = zip(*levels, strict=True)
+    prices_before, amounts_before = zip(*before, strict=True) if before else ((), ())
     try:
-        if len(levels) <= COLUMN_REMEMBERED_MAX:
-            prices, price_scale = _remembered_prices(price_texts, price_scale_min, rising)
-            bases, base_before = _remembered_amounts(amount_texts, base_decimals)
+        if ladder is not None and price_texts == prices_before:
+            prices, price_scale = ladder.prices, ladder.quote_scale + finer
         else:
-            prices, price_scale = _read_prices(price_texts, price_scale_min, rising)
-            bases, base_before = _read_amounts(amount_texts, base_decimals)
+            prices, price_scale = _read_prices(price_texts, price_scale_min, rising=rising)
+        if ladder is not None and amount_texts == amounts_before:
+            base_before = ladder.base_before
+            bases: Iterable[int] = map(sub, base_before[1:], base_before)
+        else:
+            bases = _read_amounts(amount_texts, base_decimals)
+            base_before = tuple(accumulate(bases, initial=0))
     except InvalidInput as fault:
         raise InvalidInput(field=f"{field}{fault.field}", expected=fault.expected, got=fault.got) from None
     quote_before = tuple(accumulate(map(mul, prices, bases), initial=0))
-    return Ladder(prices, base_before, quote_before, price_scale + base_decimals - quote_decimals)
+    return Ladder(prices, base_before, quote_before, price_scale - finer)
 
 
-def _build_side(
-    levels: Sequence[Level] | UnsetType,
-    base_decimals: int,
-    quote_decimals: int,
-    *,
-    rising: bool,
-    field: str,
-) -> Ladder:
-    present: Sequence[Level] = () if levels is UNSET else levels
-    return build_ladder(present, base_decimals, quote_decimals, rising=rising, field=field)
+def _present(levels: Sequence[Level] | UnsetType) -> Sequence[Level]:
+    return () if levels is UNSET else levels
 
 
-def _read_prices(texts: tuple[str, ...], scale_min: int, rising: bool) -> tuple[tuple[int, ...], int]:  # noqa: FBT001
+def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tuple[tuple[int, ...], int]:
     """(prices, their scale), in order and above zero. An InvalidInput names `[level][0]`."""
-    read, scale = parse_decimals(texts, "[{}][0]".format)
+    read, scale = parse_decimals(texts, "[{}][0]".format, scale_min)
     if not all(read):
         at = read.index(0)
         raise InvalidInput(field=f"[{at}][0]", expected="a price above zero", got=texts[at])
@@ -155,26 +157,16 @@ def _read_prices(texts: tuple[str, ...], scale_min: int, rising: bool) -> tuple[
         better = ((then < first) if rising else (then > first) for first, then in pairwise(read))
         at = [*better].index(True) + 1
         raise InvalidInput(field=f"[{at}][0]", expected="best price first", got=texts[at])
-    if scale < scale_min:
-        factor = POWERS_OF_TEN[scale_min - scale]
-        return tuple([price * factor for price in read]), scale_min
     return tuple(read), scale
 
 
-def _read_amounts(texts: tuple[str, ...], decimals: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(raw units per level, their prefix sums). An InvalidInput names `[level][1]`."""
-    read, scale = parse_decimals(texts, "[{}][1]".format)
-    if scale <= decimals:
-        factor = POWERS_OF_TEN[decimals - scale]
-        bases = tuple([amount * factor for amount in read])
-    else:
-        divisor = POWERS_OF_TEN[scale - decimals]
-        bases = tuple([amount // divisor for amount in read])
-    return bases, tuple(accumulate(bases, initial=0))
-
-
-_remembered_prices = lru_cache(COLUMNS_REMEMBERED)(_read_prices)
-_remembered_amounts = lru_cache(COLUMNS_REMEMBERED)(_read_amounts)
+def _read_amounts(texts: tuple[str, ...], decimals: int) -> list[int]:
+    """Raw units per level. An InvalidInput names `[level][1]`."""
+    read, scale = parse_decimals(texts, "[{}][1]".format, decimals)
+    if scale == decimals:
+        return read
+    divisor = POWERS_OF_TEN[scale - decimals]
+    return [amount // divisor for amount in read]
 
 
 def _refuse_crossed(grid: PriceGrid, bids: Ladder, asks: Ladder, field: str) -> None:

@@ -35,7 +35,12 @@ Key = tuple[str, bytes]  # maker, base
 
 
 class PairIndex:
-    """Live books of one chain, by their two tokens in either order."""
+    """Live books of one chain, by their two tokens in either order.
+
+    Attributes:
+        version: rises with every change.
+        topology: rises when a book comes or goes, or its liquidity changes; prices leave it as it is.
+    """
 
     def __init__(self) -> None:
         self._between: dict[tuple[bytes, bytes], dict[Key, LiveBook]] = {}
@@ -43,6 +48,7 @@ class PairIndex:
         self._versions: dict[tuple[bytes, bytes], int] = {}
         self._watchers: set[Callable[[bytes, bytes], None]] = set()
         self.version = 0
+        self.topology = 0
 
     def put(self, live: LiveBook) -> None:
         """Show a book, in place of that maker's of the same base and quote."""
@@ -87,6 +93,7 @@ class PairIndex:
         return lambda: self._watchers.discard(changed)
 
     def _weigh(self, base: bytes, quote: bytes, books: Mapping[Key, LiveBook]) -> None:
+        self.topology += 1
         for here, there in ((base, quote), (quote, base)):
             around = self._neighbours.setdefault(here, {})
             if books:

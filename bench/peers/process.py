@@ -21,6 +21,10 @@ class Peer:
             cwd=folder,
         )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask(self, line: str) -> str:
         """Send one line and wait for its answer."""
         assert self._process.stdin

@@ -19,6 +19,8 @@ from .devnet import devnet
 from .hmac_headers import hmac
 from .keys import keys
 from .maker import maker
+from .serve import serve
+from .swap import swap
 from .typed_data import typed_data
 
 
@@ -47,8 +49,10 @@ def cli() -> None:
 
     \b
     New here?    cambist demo                      a market maker, quoted and checked, in one go
+    A venue?     cambist serve --config F          quotes and routes over makers' books
     Quoting?     cambist maker serve --config F    firm quotes from your own prices
                  cambist maker check URL ...       does a maker keep the interface's rules?
+    Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
     Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
@@ -59,7 +63,7 @@ def cli() -> None:
     """
 
 
-for command in (demo, devnet, maker, contracts, db, typed_data, hmac, keys, config):
+for command in (demo, devnet, serve, swap, maker, contracts, db, typed_data, hmac, keys, config):
     cli.add_command(command)
 
 

@@ -26,6 +26,7 @@ from ...config.secret import read_secret
 from ...config.server import TlsSettings
 from ...config.settings import Settings
 from ...config.timeouts import CLOCK_LOOK_S, CLOCK_STEP_S_MAX, HTTP_REQUEST_S
+from ...crypto.addresses import parse_address
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ..chain.json_rpc import Node
@@ -273,7 +274,8 @@ class MakerApp:
         )
 
     def _source_context(self, role: ChainRole) -> SourceContext:
-        states, log = role.board.pairs, _log.bind(chain=role.chain_id)
+        states, tokens = role.board.pairs, role.settings.tokens
+        log = _log.bind(chain=role.chain_id)
 
         def base_sold(pair_id: str) -> Decimal:
             state = states[pair_id]
@@ -283,12 +285,18 @@ class MakerApp:
             chain_id=role.chain_id,
             pairs={
                 pair_id: SourcePair(
-                    pair.base, pair.quote, states[pair_id].base_decimals, states[pair_id].quote_decimals
+                    pair.base,
+                    pair.quote,
+                    states[pair_id].base_decimals,
+                    states[pair_id].quote_decimals,
+                    parse_address(tokens[pair.base].address, "address"),
+                    parse_address(tokens[pair.quote].address, "address"),
                 )
                 for pair_id, pair in role.settings.pairs.items()
             },
             now_ms=self._wall_ms,
             folder=self._folder,
+            secret=lambda reference, field: read_secret(reference, self._environ, field, self._folder),
             exposure=base_sold,
             report=lambda text: log.warning("price source", detail=text),
             field=f"{role.field}.price_options",

@@ -151,7 +151,7 @@ class Surface:
         wait_s = error.retry_after_s if isinstance(error, RequestError | StoreUnavailable) else None
         if status == ServiceUnavailable.status and wait_s is None:
             wait_s = ServiceUnavailable.retry_after_s
-        headers = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
+        headers = ((b"retry-after", b"%d" % wait_s), *error.headers) if wait_s else error.headers
         return Reply(status, self.encode_error(error, request_id), headers)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:

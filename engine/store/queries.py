@@ -20,6 +20,7 @@ from .tables import (
     DELTA_ORDER,
     DELTA_REFUND,
     EFFECT,
+    ISSUED_ROUTE,
     ORDER_EVENT,
     OTC_ORDER,
     Table,
@@ -221,6 +222,13 @@ def last_event() -> Query:
 def as_of_now(table: Table) -> Query:
     """The text that stands for the present state in a listing of the table."""
     return Query(f"SELECT {{now_{table.name}}}", ())
+
+
+def expired_routes(before_ms: int, limit: int) -> Query:
+    """Issued routes that expired before, the oldest first."""
+    return Query(
+        f"{_select(ISSUED_ROUTE)} WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?", (before_ms, limit)
+    )
 
 
 def render(query: Query, words: Mapping[str, str]) -> str:

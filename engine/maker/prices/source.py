@@ -36,6 +36,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ....codecs.maker_messages import Level, PriceGrid
 from ....config.errors import CambistError, ConfigError, InvalidInput
 from ....config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, MAKER_LEVELS_MAX
+from ....config.secret import Secret
 
 Options = TypeVar("Options", bound=Struct)
 
@@ -47,6 +48,7 @@ SHIPPED = {
     "static": "static:StaticPrices",
     "random_walk": "random_walk:RandomWalk",
     "replay": "replay:Replay",
+    "mirror": "mirror:Mirror",
 }
 _SIDES = frozenset({"bids", "asks"})
 _UNKNOWN_KEY = "Object contains unknown field `"
@@ -54,12 +56,14 @@ _MISSING_KEY = "Object missing required field `"
 
 
 class SourcePair(Struct, frozen=True):
-    """One pair of the chain: its token ids and their decimals."""
+    """One pair of the chain: its token ids, their decimals and their addresses of 20 bytes."""
 
     base: str
     quote: str
     base_decimals: int
     quote_decimals: int
+    base_address: bytes
+    quote_address: bytes
 
 
 class SourceContext(Struct, frozen=True, kw_only=True):
@@ -70,6 +74,7 @@ class SourceContext(Struct, frozen=True, kw_only=True):
         pairs: by pair id.
         now_ms: the wall clock, Unix milliseconds.
         folder: where relative file names start: the folder of the settings file.
+        secret: reads what an option refers to: (env:NAME or file:PATH, dotted name of the option).
         exposure: pair id -> base tokens that the maker has sold by its fills and its open quotes, less those
             it has bought; what an inventory skew leans against.
         report: one line for the operator's log.
@@ -80,6 +85,7 @@ class SourceContext(Struct, frozen=True, kw_only=True):
     pairs: Mapping[str, SourcePair]
     now_ms: Callable[[], int]
     folder: Path
+    secret: Callable[[str, str], Secret]
     exposure: Callable[[str], Decimal]
     report: Callable[[str], None]
     field: str = "price_options"
@@ -101,7 +107,7 @@ def load_source(
     """A new source, of the class that the settings name.
 
     Args:
-        name: `static`, `random_walk`, `replay`, or `module:Class`.
+        name: `static`, `random_walk`, `replay`, `mirror`, or `module:Class`.
         options: the source's own settings.
         field: dotted name of the options; that of `price_source` stands beside it.
 

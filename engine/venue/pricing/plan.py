@@ -81,7 +81,7 @@ class RoutePlan(Struct, frozen=True):
 
     Attributes:
         src_amount, dest_amount: what the user gives and gets, taxes of the tokens included.
-        paths: the largest first; amounts of SELL and BUY add up to the fixed side exactly.
+        paths: the largest first. Their amounts add up to the fixed side exactly, less the taxes on it.
         gas: units that the swap needs, as a whole transaction.
     """
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from bench import load_store, load_websocket
+from bench import load_book, load_firm_client, load_quote, load_store, load_websocket
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
 from bench.firm_server import SNAPSHOT_EVERY_S, Snapshots, Watch, feed_of
@@ -220,6 +220,20 @@ def test_a_budget_bounds_from_below_or_from_above(at_least: bool, ratio: float, 
     assert verdict.kept is kept
 
 
+def an_open_loop(rate: float, server_core: float) -> Measured:
+    return Measured(
+        rate=rate,
+        answers=1_000,
+        used=1_000,
+        latency_ms=[1.0] * len(PERCENTILES),
+        server_core=server_core,
+        load_core=0.5,
+        foreign_core=0.0,
+        waited_core=0.0,
+        failures=[],
+    )
+
+
 SOCKETS = [
     load_websocket.Row(work=work, client=client, round=0, rate=rate, cpu_us=3.0, digest="", foreign_core=0.0)
     for work in (load_websocket.RECEIVE, load_websocket.BOOK)
@@ -246,7 +260,30 @@ STORES = [
         "event lag": 10.0,
     }.items()
 ]
-BESIDES = load_websocket.metrics(SOCKETS) | load_store.metrics(STORES)
+BOOKS = [
+    load_book.Row(kind=kind, book=book, round=0, us=us, digest="", foreign_core=0.0)
+    for kind in load_book.KINDS
+    for book, us in ((load_book.OURS, 40.0), (load_book.NAUTILUS, 600.0), (load_book.RUST, 50.0))
+]
+CLIENTS = [
+    load_firm_client.Row(client=client, round=0, rate=rate, cpu_us=60.0, server_core=0.4, foreign_core=0.0)
+    for client, rate in (
+        (load_firm_client.OURS, 16_000.0),
+        (load_firm_client.AIOHTTP, 8_000.0),
+        (load_firm_client.HTTPX, 200.0),
+    )
+]
+QUOTES = [
+    load_quote.Row(graph=graph, round=0, capacity=4_000.0, measured=an_open_loop(2_400.0, 0.5))
+    for graph in ("line", "wide")
+]
+BESIDES = (
+    load_websocket.metrics(SOCKETS)
+    | load_store.metrics(STORES)
+    | load_book.metrics(BOOKS)
+    | load_firm_client.metrics(CLIENTS)
+    | load_quote.metrics(QUOTES)
+)
 
 
 def test_the_store_is_compared_round_by_round() -> None:
@@ -259,6 +296,25 @@ def test_the_store_is_compared_round_by_round() -> None:
         "store_event_lag_ms": (4.0,),
     }
     assert measured.keys() - load_store.metrics(STORES[:3]).keys() == load_store.OF_POSTGRES
+
+
+def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
+    found = {metric: rounds.values for metric, rounds in BESIDES.items()}
+    assert found["book_even"] == found["book_trimmed"] == found["book_again"] == (15.0,)
+    assert found["firm_client_aiohttp"] == (2.0,)
+    assert found["firm_client_httpx"] == (80.0,)
+    assert found["quote_p99_ms"] == (1.0,)
+    assert [round(cpu_us) for cpu_us in found["quote_cpu_us"]] == [208]
+    noisy = [
+        *load_book.metrics([msgspec.structs.replace(one, foreign_core=0.5) for one in BOOKS]).values(),
+        *load_firm_client.metrics(
+            [msgspec.structs.replace(one, foreign_core=0.5) for one in CLIENTS]
+        ).values(),
+    ]
+    assert len(noisy) == 5
+    assert all(rounds.noisy for rounds in noisy)
+    for part, rows in ((load_book, BOOKS), (load_firm_client, CLIENTS), (load_quote, QUOTES)):
+        assert part.table(rows).row_count >= 2
 
 
 def test_every_load_budget_is_of_something_that_is_measured() -> None:

@@ -51,7 +51,7 @@ swaps = st.builds(
     uint256,
     uint256,
     st.binary(max_size=256),
-    st.lists(st.builds(Hop, uint256, infos), max_size=3).map(tuple),
+    st.lists(st.builds(Hop, taker_amount=uint256, maker_amount=uint256, orders=infos), max_size=3).map(tuple),
 )
 
 Strategies = list[st.SearchStrategy[Any]]

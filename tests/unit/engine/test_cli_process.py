@@ -44,10 +44,14 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     done = cambist("--help")
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
-    commands = ["demo", "devnet", "maker", "contracts", "db", "typed-data", "hmac", "keys", "config"]
+    commands = [
+        "demo", "devnet", "serve", "swap", "maker", "contracts", "db", "typed-data", "hmac", "keys", "config"
+    ]  # fmt: skip
     assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
     for command in (
         "cambist demo",
+        "cambist serve",
+        "cambist swap",
         "cambist maker serve",
         "cambist maker check",
         "cambist devnet",
@@ -108,7 +112,7 @@ def test_an_unknown_command_or_option_ends_with_status_2(arguments: list[str]) -
     [
         "", "demo", "typed-data", "typed-data hash", "typed-data sign", "typed-data recover", "hmac",
         "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check", "maker",
-        "maker serve", "maker check", "maker halt", "maker resume",
+        "maker serve", "maker check", "maker halt", "maker resume", "serve", "swap",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -129,7 +133,8 @@ def test_version() -> None:
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b"verified" in done.stdout
+    for words in (b"verified", b"beta signed in its place", b"How fast"):
+        assert words in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

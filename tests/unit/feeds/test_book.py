@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.config.errors import InvalidInput
-from cambist.feeds.book import COLUMN_REMEMBERED_MAX, Book, build_book, build_ladder
+from cambist.feeds.book import Book, build_book, build_ladder
 from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
 
 BIDS = (("2500", "1"), ("2499.5", "2"))
@@ -118,7 +118,7 @@ def test_zero_amounts_quote_nothing_and_still_count_as_best() -> None:
 
 
 def test_long_columns_and_long_texts_are_read_alike() -> None:
-    levels = [(f"{2500 + at}.50", "1.25") for at in range(COLUMN_REMEMBERED_MAX + 1)]
+    levels = [(f"{2500 + at}.50", "1.25") for at in range(65)]
     long = build_ladder(levels, 18, 6, rising=True)
     short = build_ladder(levels[:-1], 18, 6, rising=True)
     assert long.prices[:-1] == short.prices
@@ -129,7 +129,22 @@ def test_long_columns_and_long_texts_are_read_alike() -> None:
     assert exact.base_before[-1] == 10**72 - 1
 
 
-def test_a_remembered_column_never_stands_for_another() -> None:
+def test_a_column_that_stays_is_taken_over() -> None:
+    before = (("2500.5", "1.25"), ("2499", "0.0000001"))
+    ladder = build_ladder(before, 6, 18, rising=False)
+    moved = (("2501.123", "1.25"), ("2500", "0.0000001"))
+    filled = (("2500.5", "0.25"), ("2499", "0.0000001"))
+    shorter = before[:1]
+    for levels in (moved, filled, shorter):
+        after = build_ladder(levels, 6, 18, rising=False, previous=(before, ladder))
+        assert after == build_ladder(levels, 6, 18, rising=False)
+    after = build_ladder(filled, 6, 18, rising=False, previous=(before, ladder))
+    assert after.prices is ladder.prices
+    after = build_ladder(moved, 6, 18, rising=False, previous=(before, ladder))
+    assert after.base_before is ladder.base_before
+
+
+def test_texts_are_read_anew_for_another_side_and_other_tokens() -> None:
     """The same texts as bids, as asks, and for tokens of other decimals."""
     texts = [("5", "3"), ("4", "2")]
     assert build_ladder(texts, 18, 6, rising=False).base_before == (0, 3 * 10**18, 5 * 10**18)

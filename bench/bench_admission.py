@@ -1,0 +1,76 @@
+"""What admission adds to a handler: the caller found, its bucket taken from, three headers on the answer."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from cambist.codecs.http1 import Request
+from cambist.config.secret import Secret
+from cambist.config.venue import ApiKey, RateTier, VenueSettings
+from cambist.engine.admission.admission import Admission
+from cambist.engine.server import Call, Reply
+from cambist.engine.server.routing import PlainHandler
+
+CALLERS = 2_000
+NOW_MS = 1_700_000_000_000
+KEY = "a-key-that-was-issued"
+FOREVER = RateTier(per_s=1_000_000, burst=1_000_000)
+
+
+def empty(_: Call) -> Reply:
+    return Reply(200, b"{}")
+
+
+def an_admission() -> Admission:
+    settings = VenueSettings(
+        rate_tiers={"public": FOREVER, "keyed": FOREVER},
+        api_keys={"alice": ApiKey(secret=Secret(KEY, "env:ALICE"))},
+        trusted_proxies=("10.0.0.1",),
+    )
+    return Admission(settings, bytes(32))
+
+
+def calls(client: str, **fields: bytes) -> Callable[[], Call]:
+    """Calls of many callers, over and over; `%` in the client or a field is the caller's number."""
+    made = []
+    for number in range(CALLERS):
+        low = b"%d.%d" % divmod(number, 256)
+        headers = {
+            name.replace("_", "-").encode(): value.replace(b"%", low) for name, value in fields.items()
+        }
+        request = Request(b"GET", b"/", b"/", None, 1, [*headers.items()], keep_alive=True, fields=headers)
+        made.append(Call(request, client.replace("%", low.decode()), "id", NOW_MS, ()))
+    return itertools.cycle(made).__next__
+
+
+def measure(benchmark: Any, handler: PlainHandler, following: Callable[[], Call]) -> None:
+    clock = itertools.count(NOW_MS).__next__
+
+    def once() -> Reply:
+        call = following()
+        call.now_ms = clock()
+        return handler(call)
+
+    reply = benchmark(once)
+    assert reply.status == 200
+    assert [name for name, _ in reply.headers][:1] in ([], [b"ratelimit-limit"])
+
+
+def bench_empty_handler(benchmark: Any) -> None:
+    """The same calls and nothing in front."""
+    measure(benchmark, empty, calls("192.0.%"))
+
+
+def bench_admitted_by_address(benchmark: Any) -> None:
+    """A caller without a key."""
+    measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%"))
+
+
+def bench_admitted_by_key(benchmark: Any) -> None:
+    """A caller with one."""
+    measure(benchmark, an_admission().plain(empty, 1), calls("192.0.%", x_api_key=KEY.encode()))
+
+
+def bench_admitted_behind_a_proxy(benchmark: Any) -> None:
+    """A caller whom a trusted proxy names."""
+    measure(benchmark, an_admission().plain(empty, 1), calls("10.0.0.1", x_forwarded_for=b"192.0.%"))

@@ -1,0 +1,69 @@
+"""The grids that both books take, and the digest that tells whether they became the same book.
+
+    even      as many decimals in each string; half of the levels changed since the pair's grid before
+    trimmed   the same without trailing zeros, as JavaScript prints it
+    again     the grid that is there already, in strings of its own
+
+A grid is decoded just before it is applied, so that none of its strings was seen or hashed. Imports none of
+our packages: NautilusTrader's environment has only its own.
+"""
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from bench.websocket_corpus import message
+
+EVEN, TRIMMED, AGAIN = "even", "trimmed", "again"
+
+Level = tuple[str, str]
+
+
+class Grid(msgspec.Struct):
+    """Both sides, best first."""
+
+    bids: tuple[Level, ...]
+    asks: tuple[Level, ...]
+
+
+class _Message(msgspec.Struct):
+    prices: dict[str, Grid]
+
+
+_decode = msgspec.json.Decoder(_Message).decode
+
+
+class Applied(NamedTuple):
+    """A grid, and whether to apply it is what is measured."""
+
+    pair: str
+    grid: Grid
+    is_measured: bool
+
+
+def grids(kind: str, first: int, count: int) -> Iterator[Applied]:
+    """`count` to be measured, from message `first` on."""
+    for number in range(first, first + count):
+        raw = message(number)
+        if kind == TRIMMED:
+            raw = _trimmed(raw)
+        elif kind == AGAIN:
+            yield _applied(raw, is_measured=False)
+        yield _applied(raw, is_measured=True)
+
+
+def _applied(raw: bytes, *, is_measured: bool) -> Applied:
+    ((pair, grid),) = _decode(raw).prices.items()
+    return Applied(pair, grid, is_measured)
+
+
+def _trimmed(raw: bytes) -> bytes:
+    return re.sub(rb'\.?0+"', b'"', raw)
+
+
+def digest_after(digest: int, sides: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Of all books so far and this one's (price, amount) levels."""
+    return zlib.crc32(repr(sides).encode(), digest)

@@ -1,0 +1,102 @@
+"""What every outbound firm client does: 64 callers ask, each anew as soon as it is answered.
+
+    number -> FirmAsked -> body -> signed -> over the wire -> decoded -> the amount that was asked for
+
+No number comes twice in a run, so no body and no signature does. Signing and decoding are our own for all:
+what differs is the HTTP client alone.
+"""
+
+import gc
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+
+from cambist.codecs.maker_messages import FirmOrder, FirmRequest, decode_firm_response
+from cambist.codecs.vocabulary import Side
+from cambist.codecs.wire import encode
+from cambist.feeds.firm_check import FirmAsked
+
+CALLERS = 64
+DEADLINE_S = 30.0
+BASE_AMOUNT = 10**18
+_SRC, _DEST = bytes.fromhex(f"{0xBA5E:040x}"), bytes.fromhex(f"{0xC0DE:040x}")
+_TAKER = bytes.fromhex(f"{0xAA:040x}")
+_USERS = 20_011
+_USERS_FROM = 1 << 64
+
+Ask = Callable[[FirmAsked], Awaitable[FirmOrder]]
+
+
+class Asking:
+    """One measurement of one client.
+
+    Args:
+        first: the number of the first question.
+
+    Attributes:
+        answered: that were right, within the time that counts.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._numbers: Iterator[int] = count(first)
+        self._until = 0.0
+        self._began = self._cpu_began = 0.0
+        self.answered = 0
+
+    def begin(self, seconds: float) -> None:
+        """What is answered from now on counts."""
+        gc.collect()
+        gc.freeze()
+        self.answered = 0
+        self._began, self._cpu_began = time.perf_counter(), time.process_time()
+        self._until = self._began + seconds
+
+    def told(self) -> str:
+        """`answers seconds cpu`, from `begin` to now."""
+        seconds = time.perf_counter() - self._began
+        return f"{self.answered} {seconds} {time.process_time() - self._cpu_began}"
+
+    async def call(self, ask: Ask) -> None:
+        """One caller, until the time is over.
+
+        Raises:
+            RuntimeError: an answer is not the one to what was asked.
+        """
+        while time.perf_counter() < self._until:
+            asked = asked_for(next(self._numbers))
+            order = await ask(asked)
+            if order.taker_amount != str(asked.amount):
+                raise RuntimeError(f"asked for {asked.amount}, answered {order.taker_amount}")
+            self.answered += 1
+
+
+def asked_for(number: int) -> FirmAsked:
+    """Question `number`."""
+    user = (_USERS_FROM + number % _USERS).to_bytes(20, "big")
+    return FirmAsked(_SRC, _DEST, Side.SELL, BASE_AMOUNT + number, user, _TAKER)
+
+
+def body_of(asked: FirmAsked) -> bytes:
+    """As our client writes it."""
+    return encode(
+        FirmRequest(
+            maker_asset=f"0x{asked.dest_token.hex()}",
+            taker_asset=f"0x{asked.src_token.hex()}",
+            taker_amount=str(asked.amount),
+            user_address=f"0x{asked.user.hex()}",
+            taker_address=f"0x{asked.taker.hex()}",
+        )
+    )
+
+
+def order_of(status: int, answer: bytes) -> FirmOrder:
+    """What the other clients decode.
+
+    Raises:
+        RuntimeError: no success.
+    """
+    if status != 200:
+        raise RuntimeError(f"status {status}: {answer[:200]!r}")
+    order = decode_firm_response(answer).order
+    assert isinstance(order, FirmOrder)
+    return order

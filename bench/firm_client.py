@@ -1,0 +1,44 @@
+"""Our firm client as a process: reads "port first seconds", answers "answers seconds cpu"."""
+
+import sys
+
+import trio
+
+from bench.firm_asks import CALLERS, DEADLINE_S, Asking
+from bench.maker_work import ACCESS_KEY, CHAIN_ID, DOMAIN, SECRET, wall_ms
+from cambist.codecs.maker_messages import FirmOrder
+from cambist.crypto.hmac_auth import RequestSigner
+from cambist.feeds.firm_check import FirmAsked
+from cambist.feeds.firm_client import FirmClient
+
+WARM_S = 0.5
+
+
+async def measure(port: int, first: int, seconds: float) -> str:
+    """All callers of one client, for a while to warm up, then for what counts."""
+    signer = RequestSigner(DOMAIN, ACCESS_KEY, SECRET.encode())
+    asking = Asking(first)
+    async with FirmClient(
+        "bench",
+        f"http://127.0.0.1:{port}/{CHAIN_ID}",
+        signer=signer,
+        connections_max=CALLERS,
+        wall_ms=wall_ms,
+    ) as client:
+
+        async def ask(asked: FirmAsked) -> FirmOrder:
+            return await client.ask(asked, deadline_s=DEADLINE_S)
+
+        for lasts_s in (WARM_S, seconds):
+            asking.begin(lasts_s)
+            async with trio.open_nursery() as nursery:
+                for _ in range(CALLERS):
+                    nursery.start_soon(asking.call, ask)
+    return asking.told()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        port, first, seconds = line.split()
+        sys.stdout.write(trio.run(measure, int(port), int(first), float(seconds)) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,160 @@
+"""GET /v2/quote over loopback: 20 makers of 20 levels, three hops, books that change while it is asked.
+
+    closed   64 connections: how many quotes a second there can be
+    open     60 % of that at a fixed rate: latency from when each was due, the venue's CPU for a quote
+
+One core for the venue, one for the load, every round in a fresh process. The line of three hops is what is
+judged; beside it stands the wide graph, where four paths are compared and two may share an amount.
+`python -m bench.load_quote [rounds]` prints the table.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.compare import Rounds
+from bench.cpu_use import await_quiet
+from bench.load_children import ServerProcess, cores, run_generator
+from bench.measured import Measured
+from bench.quote_work import LINE, WIDE, request
+
+SERVER, GENERATOR = "bench.quote_server", "bench.quote_generator"
+ENVIRONMENT = ".venv"  # with the embedded chain
+CLIENTS = 64
+LOAD_SHARE = 0.6
+SECONDS, OPEN_SECONDS, WARM_S = 5.0, 10.0, 1.0
+RATE_GUESS = 6_000.0  # no venue of one core is faster than this
+FOREIGN_MAX, WAITED_MAX = 0.03, 0.01  # of a core; beyond it a measurement is noisy
+TRIES = 3
+QUIET_PATIENCE_S = 20.0
+_READY_FROM = 1 << 40  # number of the first request, which no load uses
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One round on one graph.
+
+    Attributes:
+        graph: LINE or WIDE.
+        capacity: quotes a second of the closed loop.
+        measured: of the open loop.
+    """
+
+    graph: str
+    round: int
+    capacity: float
+    measured: Measured
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU of the venue's process for a quote."""
+        return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
+
+    @property
+    def is_noisy(self) -> bool:
+        """Something else ran beside it, or kept it off its core."""
+        measured = self.measured
+        return (measured.foreign_core or 0.0) > FOREIGN_MAX or (measured.waited_core or 0.0) > WAITED_MAX
+
+
+class _Load:
+    """The number of the next request: none comes twice in a run."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._server_core, self._load_core = cores()
+
+    def measure(self, graph: str, number: int) -> Row:
+        """The first quiet round of TRIES, or the last."""
+        for _ in range(TRIES - 1):
+            await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
+            row = self._once(graph, number)
+            if not row.is_noisy:
+                return row
+        return self._once(graph, number)
+
+    def _once(self, graph: str, number: int) -> Row:
+        with ServerProcess(
+            f"the venue ({graph})", ENVIRONMENT, SERVER, ["--graph", graph], self._server_core,
+            request=request(_READY_FROM), shows=b'"delta"',
+        ) as server:  # fmt: skip
+            capacity = self._generate(server, "closed", SECONDS, RATE_GUESS).rate
+            rate = round(LOAD_SHARE * capacity, 1)
+            return Row(
+                graph=graph,
+                round=number,
+                capacity=capacity,
+                measured=self._generate(server, "open", OPEN_SECONDS, rate, "--rate", str(rate)),
+            )
+
+    def _generate(
+        self, server: ServerProcess, mode: str, seconds: float, rate_max: float, *more: str
+    ) -> Measured:
+        count = int(rate_max * (seconds + WARM_S)) + CLIENTS
+        first, self._next = self._next, self._next + count
+        return run_generator(
+            server, self._load_core, mode, "--first", str(first), "--requests", str(count), "--seconds",
+            str(seconds), "--warm-s", str(WARM_S), "--clients", str(CLIENTS), *more, module=GENERATOR,
+        )  # fmt: skip
+
+
+def run(rounds: int) -> list[Row]:
+    """Measure both graphs, `rounds` times.
+
+    Raises:
+        LoadError: something could not be measured, or an answer was wrong.
+    """
+    load = _Load()
+    return [load.measure(graph, number) for number in range(rounds) for graph in (LINE, WIDE)]
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
+    """By metric of budgets.toml."""
+    return {
+        "quote_cpu_us": _rounds(rows, lambda row: row.cpu_us),
+        "quote_p99_ms": _rounds(rows, lambda row: row.measured.at(0.99)),
+    }
+
+
+def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
+    """Of the quiet rounds on the line; of all if none was quiet."""
+    line = [row for row in rows if row.graph == LINE]
+    undisturbed = [row for row in line if not row.is_noisy]
+    return Rounds(tuple(of(row) for row in undisturbed or line), not undisturbed)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Medians of the rounds."""
+    shown = Table(
+        "graph", "quotes a second at most", "CPU us each", "open loop at", "p50 ms", "p99 ms", "p99.9 ms",
+        "foreign", box=None,
+    )  # fmt: skip
+    for graph in (LINE, WIDE):
+        mine = [row for row in rows if row.graph == graph]
+
+        def at(share: float, mine: list[Row] = mine) -> str:
+            return f"{median(row.measured.at(share) for row in mine):.2f}"
+
+        shown.add_row(
+            graph,
+            f"{median(row.capacity for row in mine):,.0f}",
+            f"{median(row.cpu_us for row in mine):.0f}",
+            f"{median(row.measured.rate for row in mine):,.0f}/s",
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            f"{median(row.measured.foreign_core or 0 for row in mine):.2f}",
+        )
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    Console().print(table(run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)))
+
+
+if __name__ == "__main__":
+    main()

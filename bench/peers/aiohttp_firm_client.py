@@ -1,0 +1,45 @@
+"""aiohttp on uvloop as a firm client: reads "port first seconds", answers "answers seconds cpu"."""
+
+# pyright: reportMissingImports=false
+import asyncio
+import sys
+
+import aiohttp
+import uvloop
+from yarl import URL
+
+from bench.firm_asks import CALLERS, DEADLINE_S, Asking, body_of, order_of
+from bench.maker_work import TARGET, signed_headers, wall_ms
+from cambist.codecs.maker_messages import FirmOrder
+from cambist.feeds.firm_check import FirmAsked
+
+WARM_S = 0.5
+
+
+async def measure(port: int, first: int, seconds: float) -> str:
+    """All callers of one client, for a while to warm up, then for what counts."""
+    asking = Asking(first)
+    url = URL(f"http://127.0.0.1:{port}{TARGET}")
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=CALLERS),
+        timeout=aiohttp.ClientTimeout(total=DEADLINE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+    ) as session:
+
+        async def ask(asked: FirmAsked) -> FirmOrder:
+            body = body_of(asked)
+            headers = {"content-type": "application/json", **signed_headers(body, wall_ms())}
+            async with session.post(url, data=body, headers=headers) as answer:
+                return order_of(answer.status, await answer.read())
+
+        for lasts_s in (WARM_S, seconds):
+            asking.begin(lasts_s)
+            await asyncio.gather(*(asking.call(ask) for _ in range(CALLERS)))
+    return asking.told()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        port, first, seconds = line.split()
+        sys.stdout.write(uvloop.run(measure(int(port), int(first), float(seconds))) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,41 @@
+"""httpx on trio as a firm client: reads "port first seconds", answers "answers seconds cpu"."""
+
+import sys
+
+import httpx
+import trio
+
+from bench.firm_asks import CALLERS, DEADLINE_S, Asking, body_of, order_of
+from bench.maker_work import TARGET, signed_headers, wall_ms
+from cambist.codecs.maker_messages import FirmOrder
+from cambist.feeds.firm_check import FirmAsked
+
+WARM_S = 0.5
+
+
+async def measure(port: int, first: int, seconds: float) -> str:
+    """All callers of one client, for a while to warm up, then for what counts."""
+    asking = Asking(first)
+    limits = httpx.Limits(max_connections=CALLERS, max_keepalive_connections=CALLERS)
+    url = httpx.URL(f"http://127.0.0.1:{port}{TARGET}")
+    async with httpx.AsyncClient(limits=limits, timeout=DEADLINE_S, trust_env=False) as client:
+
+        async def ask(asked: FirmAsked) -> FirmOrder:
+            body = body_of(asked)
+            headers = {"content-type": "application/json", **signed_headers(body, wall_ms())}
+            answer = await client.post(url, content=body, headers=headers)
+            return order_of(answer.status_code, answer.content)
+
+        for lasts_s in (WARM_S, seconds):
+            asking.begin(lasts_s)
+            async with trio.open_nursery() as nursery:
+                for _ in range(CALLERS):
+                    nursery.start_soon(asking.call, ask)
+    return asking.told()
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        port, first, seconds = line.split()
+        sys.stdout.write(trio.run(measure, int(port), int(first), float(seconds)) + "\n")
+        sys.stdout.flush()

@@ -1,0 +1,80 @@
+"""The load of GET /v2/quote: a process of its own on uvloop, on another core than the venue.
+
+    closed   every connection asks again as soon as it is answered: how many a second there can be
+    open     request k is due at start + k / rate: latency; see `bench.load_generator`
+
+No request comes twice. Every answer's status is looked at as it comes, and after the measurement one answer
+in `CHECK_ONE_IN` is read: its tokens, its fixed amount to the unit, the other one against mid prices. Prints
+one JSON object, a `Measured`; runs in .venv-load.
+"""
+
+# pyright: reportMissingImports=false
+import argparse
+import json
+import sys
+from fractions import Fraction
+
+import msgspec
+
+from bench.load_generator import CorpusSpent, Load, drive, measured, options
+from bench.measured import Measured
+from bench.quote_work import TOLERANCE, Asked, asked_for, expected, request
+
+CHECK_ONE_IN = 20
+
+
+class Corpus:
+    """Requests, used in order; see `Requests` of the load generator."""
+
+    def __init__(self, first: int, count: int) -> None:
+        self._first = first
+        self.used = 0
+        self._requests = [request(number) for number in range(first, first + count)]
+
+    def take(self) -> tuple[int, bytes]:
+        """As `Requests`."""
+        at = self.used
+        if at == len(self._requests):
+            raise CorpusSpent(f"all {at} requests are used: make more")
+        self.used = at + 1
+        return self._first + at, self._requests[at]
+
+
+def fault(asked: Asked, answer: bytes) -> str:
+    """What is wrong with an answer; nothing if it is right."""
+    try:
+        block = json.loads(answer)["delta"]
+        ends = block["route"]["origin"]["input"], block["route"]["destination"]["output"]
+        gas = block["route"]["fees"]["gas"]
+        tokens = [end["token"]["address"].lower() for end in ends]
+        paid, received = (int(end["amount"]) for end in ends)
+        gas_amount, gas_token = int(gas["amount"]), gas["token"]["address"].lower()
+    except (ValueError, KeyError, TypeError) as error:
+        return f"no price: {error!r} in {answer[:200]!r}"
+    if tokens != [asked.src.address, asked.dest.address]:
+        return f"tokens are {tokens}"
+    fixed, other = (paid, received) if asked.sells else (received, paid)
+    if fixed != asked.amount:
+        return f"the amount is {fixed}, not {asked.amount}"
+    right = expected(asked)
+    allowed = right * TOLERANCE
+    other_token = asked.dest if asked.sells else asked.src
+    if gas_token == other_token.address:
+        allowed += Fraction(gas_amount)
+    return "" if abs(other - right) <= allowed else f"{other}, at mid prices {int(right)}, gas {gas_amount}"
+
+
+async def measure(chosen: argparse.Namespace) -> Measured:
+    corpus = Corpus(chosen.first, int(chosen.requests))
+    load = Load(corpus)
+    use = await drive(load, chosen)
+    faults = [(number, fault(asked_for(number), body)) for number, body in load.answers[::CHECK_ONE_IN]]
+    load.failures += [f"request {number}: {text}" for number, text in faults if text]
+    return measured(load, corpus, use, chosen)
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    chosen = options(__doc__, "closed", "open").parse_args()
+    sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(measure(chosen))))

@@ -1,0 +1,132 @@
+"""A venue as a process of the load benches: 20 makers' books are put into its index, and kept fresh.
+
+    python -m bench.quote_server --fd 5 --graph wide
+
+Every maker's books are built anew, of other prices, once in `REFRESH_S`, one maker after another: what is
+remembered of the books lives no longer than in a venue that is fed. The chain is the embedded one, the store
+a process of its own. SIGTERM ends it.
+"""
+
+import secrets
+import signal
+import socket
+import tempfile
+import time
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+
+import trio
+
+from bench.peers.served import freeze, inherited, options
+from bench.quote_work import CHAIN_ID, LINE, MAKERS, PAIRS, TOKENS, Token, grids
+from cambist.codecs.maker_messages import PriceGrid
+from cambist.config.settings import parse_settings
+from cambist.crypto.addresses import parse_address
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.app import opened_venue
+from cambist.feeds.book import Book, build_book
+from cambist.feeds.pair_index import LiveBook, PairIndex
+
+REFRESH_S = 1.0
+VERSIONS = 8
+LIQUIDITY_USD = Decimal(1_000_000)
+_SETTINGS = f"""
+state_dir = "."
+route_seal_keys = ["env:ROUTE_SEAL"]
+[chains.{CHAIN_ID}]
+name = "bench"
+delta = true
+market = true
+rfq = true
+router = "0x{0xC001:040x}"
+delta_contract = "0x{0xC002:040x}"
+rfq_contract = "0x{0xC003:040x}"
+executor = "0x{0xC004:040x}"
+fee_vault = "0x{0xC005:040x}"
+wrapped_native = "{next(token.address for token in TOKENS if token.symbol == "WETH")}"
+[venue.rate_tiers]
+public = {{ per_s = 100000, burst = 100000 }}
+keyed = {{ per_s = 100000, burst = 100000 }}
+"""
+_TOKEN = """
+[[tokens]]
+chain_id = {chain_id}
+address = "{address}"
+symbol = "{symbol}"
+decimals = {decimals}
+stable_usd = {stable}
+"""
+
+
+class Books:
+    """What the makers quote, in the index."""
+
+    def __init__(self, index: PairIndex, graph: str) -> None:
+        self._index = index
+        self._grids = [
+            [grids(graph, maker, version) for version in range(VERSIONS)] for maker in range(MAKERS)
+        ]
+        self._shown: dict[tuple[int, tuple[Token, Token]], tuple[PriceGrid, Book]] = {}
+        for maker in range(MAKERS):
+            self.show(maker, 0)
+
+    def show(self, maker: int, version: int) -> None:
+        """Build the books of one maker, as its feed does with a message."""
+        for pair, grid in self._grids[maker][version % VERSIONS].items():
+            base, quote = pair
+            field = f"prices.{base.symbol}/{quote.symbol}"
+            previous = self._shown.get((maker, pair))
+            book = build_book(grid, base.decimals, quote.decimals, field=field, previous=previous)
+            self._shown[maker, pair] = grid, book
+            ends = [parse_address(token.address, "address") for token in pair]
+            self._index.put(LiveBook(f"maker-{maker}", ends[0], ends[1], book, LIQUIDITY_USD))
+
+    async def keep_fresh(self) -> None:
+        """One maker after another, for ever."""
+        due = trio.current_time()
+        for number in count(MAKERS):
+            self.show(number % MAKERS, number // MAKERS)
+            due += REFRESH_S / MAKERS
+            await trio.sleep_until(due)
+
+
+def settings_text() -> str:
+    """Of the venue: its chain and the tokens."""
+    return _SETTINGS + "".join(
+        _TOKEN.format(
+            chain_id=CHAIN_ID,
+            address=token.address,
+            symbol=token.symbol,
+            decimals=token.decimals,
+            stable=str(token.is_stable).lower(),
+        )
+        for token in TOKENS
+    )
+
+
+async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
+    environ = {"ROUTE_SEAL": secrets.token_hex(32)}
+    settings = parse_settings(settings_text(), environ, folder)
+    chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {})
+    async with opened_venue(
+        settings, environ=environ, folder=folder, clock=WallClock(), chains={CHAIN_ID: chain}
+    ) as app:
+        books = Books(app.places[CHAIN_ID].index, graph)
+        freeze()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(books.keep_fresh)
+            nursery.start_soon(app.run, listener)
+            with trio.open_signal_receiver(signal.SIGTERM) as signals:
+                async for _ in signals:
+                    break
+            nursery.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    parser = options(__doc__)
+    parser.add_argument("--graph", choices=PAIRS, default=LINE)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        trio.run(serve, inherited(chosen.fd), Path(folder), chosen.graph)

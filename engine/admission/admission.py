@@ -1,0 +1,220 @@
+"""Who calls, and whether they may: each request takes its cost from the bucket of its caller.
+
+    X-API-KEY --known--> bucket of the key, of the key's tier
+         |    --unknown--> takes from the address, then 401
+         none --> bucket of the address, of the tier `public`
+
+Every answer of an admitted route, a refusal too, says how much is left.
+
+Source: document 1, "429"; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later drafts
+    join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
+Choice: the limit is what a full bucket holds, and the reset is when it is full again.
+Choice: a request with an unknown key takes its cost from its address: guessing keys is not free.
+Choice: X-Forwarded-For is believed as far as trusted proxies wrote it: the caller is the right-most address
+    that is not one of theirs. An entry that is no address ends the search: who passed it on counts.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...config.errors import CambistError, RateLimited, UnknownApiKey
+from ...config.venue import VenueSettings
+from ..server.listener import address_share
+from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
+from .buckets import Buckets
+from .keys import API_KEY_HEADER, KeyRing
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+PUBLIC = "public"
+_API_KEY = API_KEY_HEADER.lower().encode()
+_FORWARDED_FOR = b"x-forwarded-for"
+_ENTRY_BYTES_MAX = 64  # of X-Forwarded-For: an IPv6 address, its zone and a port
+_ENTRIES_REMEMBERED = 4_096
+_FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
+
+
+class AdmissionStatistics(Struct, frozen=True):
+    """What admission did.
+
+    Attributes:
+        admitted, refused: requests by tier.
+        unknown_keys: requests whose key is nobody's.
+        callers: buckets kept now, by tier.
+    """
+
+    admitted: Mapping[str, int]
+    refused: Mapping[str, int]
+    unknown_keys: int
+    callers: Mapping[str, int]
+
+
+class _Tier:
+    """One tier: its buckets, and what it has counted."""
+
+    __slots__ = ("admitted", "buckets", "limit", "refused")
+
+    def __init__(self, buckets: Buckets) -> None:
+        self.buckets = buckets
+        self.limit = (b"ratelimit-limit", b"%d" % buckets.burst)
+        self.admitted = 0
+        self.refused = 0
+
+    def take(self, caller: str, cost: int, now_ms: int) -> Headers:
+        """The headers of the answer; RateLimited where the bucket does not hold the cost."""
+        taken = self.buckets.take(caller, cost, now_ms)
+        headers = (
+            self.limit,
+            (b"ratelimit-remaining", b"%d" % taken.left),
+            (b"ratelimit-reset", b"%d" % taken.full_s),
+        )
+        if not taken.wait_s:
+            self.admitted += 1
+            return headers
+        self.refused += 1
+        error = RateLimited(f"come back in {taken.wait_s} s")
+        error.retry_after_s = taken.wait_s
+        error.headers = headers
+        raise error
+
+
+class Admission:
+    """Stands in front of handlers.
+
+    Args:
+        settings: tiers, keys and proxies.
+        secret32: random bytes of this process, for the key ring.
+
+    Raises:
+        ConfigError: a key that cannot be used.
+    """
+
+    def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
+        self._ring = KeyRing(settings.api_keys, secret32)
+        self._public = _Tier(Buckets(settings.rate_tiers[PUBLIC]))
+        self._keyed = {name: _Tier(Buckets(tier)) for name, tier in settings.rate_tiers.items()}
+        self._proxies = frozenset(_canonical(address) for address in settings.trusted_proxies)
+        self._unknown_keys = 0
+
+    def admit(self, call: Call, cost: int) -> Headers:
+        """Take the cost of a request.
+
+        Args:
+            cost: tokens, above 0.
+
+        Returns:
+            Headers for its answer.
+
+        Raises:
+            RateLimited: nothing was taken; says when to come back.
+            UnknownApiKey: the address paid.
+        """
+        presented = call.request.fields.get(_API_KEY)
+        if presented is None:
+            return self._public.take(address_share(self.client(call)), cost, call.now_ms)
+        try:
+            holder = self._ring.find(presented)
+        except UnknownApiKey as error:
+            error.headers = self._public.take(address_share(self.client(call)), cost, call.now_ms)
+            self._unknown_keys += 1
+            raise
+        return self._keyed[holder.tier].take(holder.name, cost, call.now_ms)
+
+    def plain(self, handler: PlainHandler, cost: int) -> PlainHandler:
+        """The handler behind admission."""
+        admit = self.admit
+
+        def admitted(call: Call) -> Reply:
+            headers = admit(call, cost)
+            try:
+                reply = handler(call)
+            except CambistError as error:
+                error.headers = headers
+                raise
+            return Reply(reply.status, reply.body, reply.headers + headers, reply.content_type)
+
+        return admitted
+
+    def coroutine(self, handler: CoroutineHandler, cost: int) -> CoroutineHandler:
+        """The handler behind admission."""
+        admit = self.admit
+
+        async def admitted(call: Call) -> Reply | StreamReply:
+            headers = admit(call, cost)
+            try:
+                reply = await handler(call)
+            except CambistError as error:
+                error.headers = headers
+                raise
+            return replace(reply, headers=reply.headers + headers)
+
+        return admitted
+
+    def client(self, call: Call) -> str:
+        """The caller's IP address: the other side's, or what trusted proxies say of it."""
+        client = call.client
+        if client not in self._proxies:
+            return client
+        for spaced in reversed(call.request.fields.get(_FORWARDED_FOR, b"").split(b",")):
+            entry = spaced.strip()
+            address = _address(entry) if len(entry) <= _ENTRY_BYTES_MAX else ""
+            if not address:
+                return client
+            client = address
+            if client not in self._proxies:
+                return client
+        return client
+
+    def caller(self, call: Call) -> str:
+        """Whom an admitted request counts for: a key, or an address."""
+        presented = call.request.fields.get(_API_KEY)
+        if presented is None:
+            return f"address {address_share(self.client(call))}"
+        return f"key {self._ring.find(presented).name}"
+
+    def partner(self, call: Call) -> str:
+        """The default partner of an admitted request; empty where there is none."""
+        presented = call.request.fields.get(_API_KEY)
+        return "" if presented is None else self._ring.find(presented).partner
+
+    def statistics(self) -> AdmissionStatistics:
+        """Counters."""
+        tiers = [(PUBLIC, self._public), *self._keyed.items()]
+        admitted, refused, callers = (dict.fromkeys(self._keyed, 0) for _ in range(3))
+        for name, tier in tiers:
+            admitted[name] += tier.admitted
+            refused[name] += tier.refused
+            callers[name] += len(tier.buckets)
+        return AdmissionStatistics(admitted, refused, self._unknown_keys, callers)
+
+
+def is_local(call: Call) -> bool:
+    """Whether a request comes from this machine itself, and not through a proxy on it."""
+    client, fields = call.client, call.request.fields
+    return (client.startswith("127.") or client == "::1") and not any(name in fields for name in _FORWARDED)
+
+
+@lru_cache(_ENTRIES_REMEMBERED)
+def _address(entry: bytes) -> str:
+    """The address of one entry of X-Forwarded-For, without its port; empty for what is none."""
+    text = entry.decode("latin-1")
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return _canonical(text)
+    except ValueError:
+        return ""
+
+
+def _canonical(text: str) -> str:
+    """An address as the server writes that of the other side."""
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or address)
+    return str(address)

@@ -1,0 +1,101 @@
+"""Token buckets in exact integers: how much each caller may still ask. Pure.
+
+A bucket that holds `burst` tokens and fills by `per_s` a second is one number: the time at which it is full
+again. Taking tokens moves that time on; it may not lie further ahead than an empty bucket takes to fill.
+Time is counted in ticks so fine that a token and a burst are whole numbers of them, so nothing is rounded.
+
+    ticks now ------ full_at              tokens left = burst - (full_at - now) / ticks of a token
+
+A bucket that is full again says the same as one that was never used, and only such buckets are forgotten.
+
+Choice: what costs more than a bucket holds takes all of it.
+Choice: a caller for whom the table of callers has no room, since all those in it have used some of their
+    bucket, is told to come back in a second.
+"""
+
+from collections import deque
+from fractions import Fraction
+
+from msgspec import Struct
+
+from ...config.limits import ADMISSION_CALLERS_MAX
+from ...config.venue import RateTier
+
+_LOOKS = 2  # at callers that may be forgotten, for each new one: the table shrinks faster than it grows
+_LOOKS_MAX = 64  # where there is no room left
+
+
+class Taken(Struct, gc=False):
+    """What came of asking for tokens.
+
+    Attributes:
+        left: whole tokens that are left.
+        full_s: seconds until the bucket is full again, rounded up.
+        wait_s: 0 where the tokens were taken; else nothing was, and they are there in so many seconds.
+    """
+
+    left: int
+    full_s: int
+    wait_s: int
+
+
+class Buckets:
+    """A bucket for each caller, all of one size.
+
+    Args:
+        tier: the size.
+        callers_max: buckets that are kept at a time; full ones need not be.
+
+    Attributes:
+        burst: whole tokens of a full bucket.
+    """
+
+    def __init__(self, tier: RateTier, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
+        per_ms, burst = Fraction(str(tier.per_s)) / 1_000, Fraction(str(tier.burst))
+        self._ticks_per_ms = per_ms.numerator * burst.denominator
+        self._token = per_ms.denominator * burst.denominator  # ticks in which one comes
+        self._size = burst.numerator * per_ms.denominator  # ticks in which an empty bucket fills
+        self.burst = int(burst)
+        self._second = 1_000 * self._ticks_per_ms
+        self._callers_max = callers_max
+        self._full_at: dict[str, int] = {}
+        self._line: deque[str] = deque()  # every caller of the table once; who is looked at next stands first
+
+    def __len__(self) -> int:
+        """How many buckets are kept."""
+        return len(self._full_at)
+
+    def take(self, caller: str, cost: int, now_ms: int) -> Taken:
+        """Take `cost` tokens, or none.
+
+        Args:
+            cost: above 0.
+            now_ms: milliseconds; where it goes back, buckets stand still.
+
+        Guarantees: from any moment on, a caller is given at most burst + per_s * seconds.
+        """
+        now = now_ms * self._ticks_per_ms
+        known = self._full_at.get(caller)
+        if known is None and not self._make_room(now):
+            return Taken(0, 1, 1)
+        ahead = known - now if known is not None and known > now else 0  # of a full bucket
+        size, second = self._size, self._second
+        after = ahead + min(cost * self._token, size)
+        if after > size:
+            return Taken((size - ahead) // self._token, -(-ahead // second), -(-(after - size) // second))
+        if known is None:
+            self._line.append(caller)
+        self._full_at[caller] = now + after
+        return Taken((size - after) // self._token, -(-after // second), 0)
+
+    def _make_room(self, now: int) -> bool:
+        """Forget callers whose buckets are full again, a few at a time. False where there is no room."""
+        full_at, line = self._full_at, self._line
+        for looked in range(min(_LOOKS_MAX, len(line))):
+            if looked >= _LOOKS and len(line) < self._callers_max:
+                break
+            if full_at[line[0]] <= now:
+                del full_at[line.popleft()]
+            else:
+                line.rotate(-1)
+        return len(line) < self._callers_max

@@ -1,0 +1,87 @@
+"""Callers that are known by a secret in X-API-KEY. Pure.
+
+What is kept of a key is a keyed hash under a secret of this process, and what is presented is hashed before
+it is looked for: how long that takes tells nothing about the keys.
+
+Source: interop.md 3, "Integrators' keys arrive in X-API-KEY".
+"""
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from ...config.errors import ConfigError, UnknownApiKey
+from ...config.limits import ADMISSION_KEY_BYTES_MAX
+from ...config.venue import ApiKey
+
+API_KEY_HEADER = "X-API-KEY"
+HASH_SECRET_BYTES = 32
+
+
+class KeyHolder(Struct, frozen=True):
+    """Who sent a key.
+
+    Attributes:
+        name: of the key in the settings.
+        tier: name of its rate tier.
+        partner: its default partner; empty for none.
+    """
+
+    name: str
+    tier: str
+    partner: str
+
+
+class KeyRing:
+    """The keys that are known.
+
+    Args:
+        keys: by name.
+        secret32: random bytes of this process.
+
+    Raises:
+        ConfigError: a key that no header can carry, or that two have.
+    """
+
+    __slots__ = ("_hash", "_holders")
+
+    def __init__(self, keys: Mapping[str, ApiKey], secret32: bytes) -> None:
+        self._hash = blake2b(key=secret32, digest_size=32)
+        self._holders: dict[bytes, KeyHolder] = {}
+        for name, key in keys.items():
+            text, field = key.secret.reveal(), f"venue.api_keys.{name}.secret"
+            if not (text.isascii() and text.isprintable() and " " not in text and text):
+                raise ConfigError(field, "expected visible ASCII, and at least one character")
+            if len(text) > ADMISSION_KEY_BYTES_MAX:
+                raise ConfigError(field, f"at most {ADMISSION_KEY_BYTES_MAX} characters, got {len(text)}")
+            digest = self._digest(text.encode())
+            if digest in self._holders:
+                raise ConfigError(field, f"is the secret of {self._holders[digest].name} too")
+            self._holders[digest] = KeyHolder(name, key.tier, key.partner)
+
+    def find(self, presented: bytes) -> KeyHolder:
+        """Whose key it is.
+
+        Args:
+            presented: the header's value.
+
+        Raises:
+            UnknownApiKey: nobody's. What was presented is not repeated.
+        """
+        if len(presented) > ADMISSION_KEY_BYTES_MAX:
+            raise UnknownApiKey(
+                f"expected at most {ADMISSION_KEY_BYTES_MAX} characters, got {len(presented)}"
+            )
+        holder = self._holders.get(self._digest(presented))
+        if holder is None:
+            raise UnknownApiKey("unknown key")
+        return holder
+
+    def _digest(self, text: bytes) -> bytes:
+        state = self._hash.copy()
+        state.update(text)
+        return state.digest()
+
+    def __repr__(self) -> str:
+        return f"KeyRing({len(self._holders)} keys)"

@@ -1,0 +1,34 @@
+"""`cambist serve`: run a venue."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import trio
+
+from ...config.errors import ConfigError
+from ...config.settings import read_settings
+from ..telemetry.logs import configure_logs
+from ..venue.serve import serve_venue
+
+
+@click.command("serve")
+@click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    required=True,
+    help="The settings file (TOML).",
+)
+def serve(path: Path) -> None:
+    """Quote and route swaps over market makers' books until SIGTERM or SIGINT.
+
+    Logs go to standard error; the API is described at /docs.
+    """
+    settings = read_settings(path, os.environ)
+    if settings.venue is None:
+        raise ConfigError("venue", f"{path} has no [venue] table")
+    configure_logs()
+    sys.exit(trio.run(serve_venue, settings, os.environ, path.parent))

@@ -1,0 +1,257 @@
+"""`cambist swap`: a Market swap, from the price to the receipt.
+
+Exit status: 0 swapped (or rehearsed), 1 refused or failed before the swap was sent, 2 wrong usage, 3 a
+transaction was mined and reverted, 4 a transaction was sent and it is not known what became of it.
+"""
+
+import os
+import sys
+import time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import click
+import trio
+from msgspec import Struct
+from rich.console import Console
+
+from ...codecs.amounts import parse_decimal, parse_units
+from ...codecs.vocabulary import Side
+from ...codecs.wire import encode
+from ...config import limits
+from ...config.errors import ConfigError, InvalidInput
+from ...config.nodes import NodeSettings, revealed
+from ...config.secret import Secret, read_secret
+from ...crypto.addresses import checked_address
+from ...crypto.secp256k1 import SigningKey
+from ..chain.artifacts import known_errors
+from ..chain.rpc import RpcChain
+from ..trader.client import VenueClient, check_url
+from ..trader.swap import Allowing, Offer, Outcome, Status, Swapper
+from ..trader.terms import TradedToken, Wish
+from ..trader.tokens import find_token
+from ..trader.view import offer_table, outcome_json, outcome_lines
+from .sources import KEY_HELP, PASSWORD_HELP, read_key
+
+REVERTED, UNKNOWN = 3, 4
+_EXIT = {Status.SWAPPED: 0, Status.REHEARSED: 0, Status.REVERTED: REVERTED, Status.UNKNOWN: UNKNOWN}
+_ARGUMENTS = frozenset(("SELL_TOKEN", "BUY_TOKEN", "AMOUNT"))
+
+
+class _Address(click.ParamType[bytes]):
+    name = "address"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        if isinstance(value, bytes):
+            return value
+        try:
+            return checked_address(value, param.opts[0] if param else "address")
+        except InvalidInput as error:
+            self.fail(error.detail, param, ctx)
+
+
+class _Percent(click.ParamType[Decimal]):
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        if isinstance(value, Decimal):
+            return value
+        try:
+            mantissa, scale = parse_decimal(value, param.opts[0] if param else "percent")
+        except InvalidInput as error:
+            self.fail(error.detail, param, ctx)
+        return Decimal(mantissa).scaleb(-scale)
+
+
+class _Asked(Struct, frozen=True, kw_only=True):
+    """The command line, read."""
+
+    sell: str
+    buy: str
+    amount: str
+    side: Side
+    venue: str
+    chain_id: int
+    node: NodeSettings
+    key: SigningKey
+    api_key: Secret | None
+    slippage_bps: int
+    receiver: bytes | None
+    partner: str
+    max_impact: Decimal | None
+    router: bytes | None
+    allowing: Allowing
+    is_sure: bool
+    is_json: bool
+    is_rehearsal: bool
+
+
+@click.command("swap", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("sell", metavar="SELL_TOKEN")
+@click.argument("buy", metavar="BUY_TOKEN")
+@click.argument("amount")
+@click.option("--venue", required=True, help="The venue's URL.")
+@click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
+@click.option("--rpc", required=True, help="A JSON-RPC node: URL, env:NAME or file:PATH.")
+@click.option("--key", required=True, help=KEY_HELP)
+@click.option("--password", help=PASSWORD_HELP)
+@click.option("--api-key", help="The venue's key for you: env:NAME or file:PATH.")
+@click.option("--buy", "is_purchase", is_flag=True, help="AMOUNT is what is bought, not what is sold.")
+@click.option(
+    "--slippage",
+    "slippage_bps",
+    metavar="BPS",
+    type=click.IntRange(limits.SLIPPAGE_BPS_MIN, limits.SLIPPAGE_BPS_MAX),
+    default=50,
+    show_default=True,
+    help="How much worse than quoted it may become, in basis points.",
+)
+@click.option("--receiver", type=_Address(), help="Who gets what is bought; the key's account if absent.")
+@click.option("--partner", default="", help="The partner's key.")
+@click.option("--max-impact", type=_Percent(), help="Price impact that is taken, in percent.")
+@click.option(
+    "--router", type=_Address(), help="The one router to use, whatever its code; else this release's."
+)
+@click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
+@click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output.")
+@click.option("--dry-run", is_flag=True, help="Show the price, simulate if allowed already, and stop.")
+def swap(
+    sell: str,
+    buy: str,
+    amount: str,
+    venue: str,
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    api_key: str | None,
+    slippage_bps: int,
+    receiver: bytes | None,
+    partner: str,
+    max_impact: Decimal | None,
+    router: bytes | None,
+    *,
+    is_purchase: bool,
+    permit: bool,
+    approve_max: bool,
+    yes: bool,
+    is_json: bool,
+    dry_run: bool,
+) -> None:
+    """Swap AMOUNT of SELL_TOKEN for BUY_TOKEN on the Market route.
+
+    Tokens are addresses, or symbols of the venue's list; AMOUNT is in whole tokens, such as 1.5. Shows the
+    price and asks. What the venue answers is checked against that before anything is signed. Exit status: 0
+    swapped, 1 refused or failed before it was sent, 2 wrong usage, 3 mined and reverted, 4 sent and not
+    known.
+    """
+    if permit and approve_max:
+        raise click.UsageError("--permit and --approve-max exclude each other")
+    if len(partner) > limits.NAME_CHARS_MAX:
+        raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
+    try:
+        check_url(venue)
+        parse_decimal(amount, "AMOUNT")
+        node = revealed(NodeSettings(urls=(rpc,)), "--rpc", os.environ, Path())
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+    except ValueError as error:
+        raise click.UsageError(f"--rpc: {error}") from None
+    asked = _Asked(
+        sell=sell,
+        buy=buy,
+        amount=amount,
+        side=Side.BUY if is_purchase else Side.SELL,
+        venue=venue,
+        chain_id=chain_id,
+        node=node,
+        key=read_key(key, password),
+        api_key=read_secret(api_key, os.environ, "--api-key") if api_key else None,
+        slippage_bps=slippage_bps,
+        receiver=receiver,
+        partner=partner,
+        max_impact=max_impact,
+        router=router,
+        allowing=Allowing.PERMIT if permit else Allowing.MOST if approve_max else Allowing.EXACT,
+        is_sure=yes,
+        is_json=is_json,
+        is_rehearsal=dry_run,
+    )
+    try:
+        sys.exit(trio.run(_swap, asked))
+    except ConfigError as error:
+        if error.key not in _ARGUMENTS:
+            raise
+        raise click.UsageError(error.detail) from None
+
+
+async def _swap(asked: _Asked) -> int:
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    async with (
+        RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
+        VenueClient.open(asked.venue, asked.api_key) as venue,
+    ):
+        console.print("asking the venue for its tokens", style="dim")
+        listed = await venue.tokens(asked.chain_id)
+        src = await find_token(chain, listed, asked.sell, "SELL_TOKEN")
+        dest = await find_token(chain, listed, asked.buy, "BUY_TOKEN")
+        swapper = Swapper(
+            chain,
+            venue,
+            asked.key,
+            wall_s=lambda: int(time.time()),
+            tell=partial(console.print, style="dim"),
+            allowing=asked.allowing,
+        )
+        offer = await swapper.offer(_wish(asked, src, dest), asked.router)
+        symbols = {token.address.lower(): token.symbol for token in listed.tokens}
+        console.print(offer_table(offer, symbols, asked.allowing))
+        if asked.is_rehearsal:
+            outcome = await swapper.rehearse(offer)
+        else:
+            if not asked.is_sure:
+                click.confirm("Swap?", abort=True, err=True)
+            outcome = await swapper.perform(offer)
+    _report(asked, offer, outcome)
+    return 0 if outcome is None else _EXIT[outcome.status]
+
+
+def _wish(asked: _Asked, src: TradedToken, dest: TradedToken) -> Wish:
+    if src.address == dest.address:
+        raise ConfigError("BUY_TOKEN", "is the token that is sold")
+    token = src if asked.side is Side.SELL else dest
+    mantissa, scale = parse_decimal(asked.amount, "AMOUNT")
+    if scale > token.decimals and mantissa % 10 ** (scale - token.decimals):
+        raise ConfigError("AMOUNT", f"{token.symbol} has {token.decimals} decimals, got {asked.amount}")
+    try:
+        amount = parse_units(asked.amount, token.decimals, "AMOUNT")
+    except InvalidInput as error:
+        raise ConfigError("AMOUNT", error.detail) from None
+    if amount == 0:
+        raise ConfigError("AMOUNT", "is zero")
+    return Wish(
+        chain_id=asked.chain_id,
+        src=src,
+        dest=dest,
+        side=asked.side,
+        amount=amount,
+        slippage_bps=asked.slippage_bps,
+        user=asked.key.address,
+        receiver=asked.receiver or asked.key.address,
+        partner=asked.partner,
+        max_impact=asked.max_impact,
+    )
+
+
+def _report(asked: _Asked, offer: Offer, outcome: Outcome | None) -> None:
+    """The result, on standard output."""
+    if outcome is None:
+        outcome = Outcome(status=Status.REHEARSED, step="price")
+    if asked.is_json:
+        click.echo(encode(outcome_json(outcome, offer)).decode())
+        return
+    for line in outcome_lines(outcome, offer):
+        click.echo(line)

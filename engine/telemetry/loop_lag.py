@@ -1,0 +1,51 @@
+"""How late this process's tasks get their turn: a task that sleeps, and notes by how much it overslept.
+
+What keeps the scheduler busy keeps everybody waiting: this is the wait that any other task would have had.
+"""
+
+from bisect import bisect_left
+
+import trio
+from msgspec import Struct
+
+from ...config.timeouts import LOOP_LAG_EVERY_S
+
+LAG_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Upper bounds of the histogram."""
+
+
+class LagStatistics(Struct, frozen=True):
+    """What was measured since the start.
+
+    Attributes:
+        counts: how many times the task was at most so late, by LAG_BOUNDS_S; the last counts the worse ones.
+        lag_s: all of it together, seconds.
+        lag_s_max: the worst.
+    """
+
+    counts: tuple[int, ...]
+    lag_s: float
+    lag_s_max: float
+
+
+class LoopLag:
+    """Measures while `run` runs."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(LAG_BOUNDS_S) + 1)
+        self._lag_s = 0.0
+        self._lag_s_max = 0.0
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due = trio.current_time() + LOOP_LAG_EVERY_S
+            await trio.sleep_until(due)
+            lag_s = max(0.0, trio.current_time() - due)
+            self._counts[bisect_left(LAG_BOUNDS_S, lag_s)] += 1
+            self._lag_s += lag_s
+            self._lag_s_max = max(self._lag_s_max, lag_s)
+
+    def statistics(self) -> LagStatistics:
+        """What was measured so far."""
+        return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max)

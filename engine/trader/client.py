@@ -1,0 +1,256 @@
+"""A venue's HTTP interface for traders: typed requests, typed answers, one kind of error.
+
+What may be asked twice is: a GET whatever went wrong, POST /transactions only where it cannot have been
+received, or was refused with 429 or 503 before anything was done (a firm quote that is asked for and not
+used is held against the user). `Retry-After` is honoured up to TRADER_RETRY_AFTER_S_MAX; a venue that asks
+for more is an error at once.
+
+Source: document 1, "Endpoints", "Errors"; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After).
+Choice: a Retry-After that is a date is answered as if there were none: the venue's clock need not be ours.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from typing import Any, Self, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import trio
+from msgspec import Raw, Struct
+
+from ...codecs.http1 import Http1Limits
+from ...codecs.market_messages import (
+    PriceRoute,
+    TransactionBody,
+    TransactionEnvelope,
+    decode_price_route,
+)
+from ...codecs.resource_messages import ContractsDocument, TokenList
+from ...codecs.vocabulary import MarketVersion, Side
+from ...codecs.wire import decoder, encode
+from ...config import limits
+from ...config.errors import ConfigError, InvalidInput, VenueError
+from ...config.secret import Secret
+from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
+
+T = TypeVar("T")
+
+API_KEY_HEADER = "X-API-KEY"
+_TRIES = 3
+_CONNECTIONS_MAX = 4
+_OVER_RATE = frozenset((429, 503))
+_PASSING = _OVER_RATE | {502, 504}
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+class _Priced(Struct, frozen=True, rename="camel"):
+    """GET /prices. The route as it came: it is sealed and goes back byte for byte."""
+
+    price_route: Raw
+
+
+class _ErrorBody(Struct, frozen=True, rename="camel"):
+    """What may stand in the body of a refusal, choices.md 4."""
+
+    error_type: str = ""
+    details: str = ""
+    error: str = ""
+    request_id: str = ""
+
+
+class Priced(Struct, frozen=True):
+    """A Market route: read, and as it came."""
+
+    route: PriceRoute
+    raw: Raw
+
+
+_decode_priced = decoder(_Priced, bytes_max=limits.JSON_BYTES_MAX)
+_decode_envelope = decoder(TransactionEnvelope, bytes_max=limits.JSON_BYTES_MAX)
+_decode_tokens = decoder(TokenList, bytes_max=limits.JSON_BYTES_MAX)
+_decode_contracts = decoder(ContractsDocument, bytes_max=limits.JSON_BYTES_MAX)
+_decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
+
+
+class VenueClient:
+    """One venue. Made by `open`.
+
+    Args:
+        http: what sends.
+        url: of the venue, with any prefix.
+        api_key: sent as X-API-KEY.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, url: str, api_key: Secret | None = None) -> None:
+        self._http = http
+        self._url = url.rstrip("/")
+        self._headers = {"accept": "application/json"}
+        if api_key is not None:
+            self._headers[API_KEY_HEADER] = api_key.reveal()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, api_key: Secret | None = None) -> AsyncGenerator[Self]:
+        """The venue, until the context is left.
+
+        Raises:
+            ConfigError: it is no base URL of http or https.
+        """
+        check_url(url)
+        transport = DialTransport(tls=client_tls(), connections_max=_CONNECTIONS_MAX, limits=Http1Limits())
+        async with httpx.AsyncClient(transport=transport, timeout=TRADER_REQUEST_S) as http:
+            yield cls(http, url, api_key)
+
+    async def tokens(self, chain_id: int) -> TokenList:
+        """GET /tokens/{chainId}."""
+        return await self._get(f"/tokens/{chain_id}", {}, _decode_tokens)
+
+    async def contracts(self) -> ContractsDocument:
+        """GET /resources/contracts.json."""
+        return await self._get("/resources/contracts.json", {}, _decode_contracts)
+
+    async def prices(
+        self,
+        *,
+        chain_id: int,
+        src_token: str,
+        dest_token: str,
+        src_decimals: int,
+        dest_decimals: int,
+        amount: int,
+        side: Side,
+        user: str,
+        receiver: str = "",
+        partner: str = "",
+        max_impact: Decimal | None = None,
+    ) -> Priced:
+        """GET /prices: the best Market route, version 6.2.
+
+        Args:
+            src_token, dest_token, user, receiver: addresses; receiver empty for the user.
+            amount: raw units of the source for SELL, of the destination for BUY.
+
+        Raises:
+            VenueError: `error_type` NoRoute where there is none.
+        """
+        query: dict[str, Any] = {
+            "srcToken": src_token,
+            "destToken": dest_token,
+            "srcDecimals": src_decimals,
+            "destDecimals": dest_decimals,
+            "amount": amount,
+            "side": side.value,
+            "network": chain_id,
+            "version": MarketVersion.V6_2.value,
+            "userAddress": user,
+            "receiver": receiver,
+            "partner": partner,
+            "maxImpact": "" if max_impact is None else f"{max_impact:f}",
+        }
+        given = {name: value for name, value in query.items() if value != ""}
+        return await self._get("/prices", given, _priced)
+
+    async def transaction(self, chain_id: int, body: TransactionBody) -> TransactionEnvelope:
+        """POST /transactions/{chainId}: the makers sign, the venue builds calldata.
+
+        Balances and gas are not the venue's affair here: who signs looks for himself.
+        """
+        path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
+        return await self._ask("POST", path, encode(body), _decode_envelope)
+
+    async def _get(self, path: str, query: dict[str, Any], read: Callable[[bytes], T]) -> T:
+        return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
+
+    async def _ask(self, method: str, path: str, body: bytes, read: Callable[[bytes], T]) -> T:
+        """The answer to one question, which may take several requests.
+
+        Raises:
+            VenueError: a refusal, no answer, or one that cannot be read.
+        """
+        headers = self._headers | ({"content-type": "application/json"} if body else {})
+        pause_s = TRADER_PAUSE_S
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                answer = await self._http.request(method, self._url + path, content=body, headers=headers)
+            except (httpx.HTTPError, httpx.InvalidURL) as fault:
+                if not tries_left or not (method == "GET" or isinstance(fault, _NEVER_SENT)):
+                    raise VenueError(f"{_named(method, path)}: no answer: {fault}") from None
+                wait_s = pause_s
+            else:
+                if answer.status_code == httpx.codes.OK:
+                    return _read(method, path, answer, read)
+                passing = _PASSING if method == "GET" else _OVER_RATE
+                asked_s = _wait_s(answer, pause_s) if answer.status_code in passing else None
+                if asked_s is None or not tries_left:
+                    raise _refusal(method, path, answer)
+                wait_s = asked_s
+            await trio.sleep(wait_s)
+            pause_s *= 2
+        raise AssertionError("the last try returns or raises")
+
+
+def check_url(url: str, field: str = "--venue") -> None:
+    """Refuse what is no base URL.
+
+    Raises:
+        ConfigError: another scheme, no host, a user, a query or a fragment.
+    """
+    expected = "expected http://host[:port][/path] or https://..."
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ConfigError(field, expected) from None
+    if not has_host or parts.scheme not in ("http", "https"):
+        raise ConfigError(field, expected)
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        raise ConfigError(field, "expected a URL without user, query and fragment")
+
+
+def _priced(raw: bytes) -> Priced:
+    route = _decode_priced(raw).price_route
+    return Priced(decode_price_route(bytes(route)), route)
+
+
+def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(answer.content)
+    except InvalidInput as fault:
+        raise VenueError(
+            f"{_named(method, path)}: an answer that makes no sense: {fault.detail}",
+            status=answer.status_code,
+        ) from None
+
+
+def _refusal(method: str, path: str, answer: httpx.Response) -> VenueError:
+    try:
+        body = _decode_error(answer.content)
+    except InvalidInput:
+        body = _ErrorBody()
+    details = body.details or body.error
+    said = f"{answer.status_code} {body.error_type}".rstrip()
+    request = f" (request {body.request_id})" if body.request_id else ""
+    return VenueError(
+        f"{_named(method, path)}: {said}{': ' if details else ''}{details}{request}",
+        status=answer.status_code,
+        error_type=body.error_type,
+        details=details,
+        request_id=body.request_id,
+    )
+
+
+def _wait_s(answer: httpx.Response, pause_s: float) -> float | None:
+    """Until the next try; None where the venue wants more than we wait."""
+    asked = answer.headers.get("retry-after", "")
+    if not (asked.isascii() and asked.isdigit()):
+        return pause_s
+    if len(asked) > len(str(TRADER_RETRY_AFTER_S_MAX)) or int(asked) > TRADER_RETRY_AFTER_S_MAX:
+        return None
+    return max(float(asked), pause_s)
+
+
+def _named(method: str, path: str) -> str:
+    return f"{method} {path.partition('?')[0]}"

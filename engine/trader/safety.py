@@ -1,0 +1,181 @@
+"""What stands between a venue's answer and a signature. Pure.
+
+Nothing that a venue says is believed where the trader would pay for it: the calldata is read back, and
+every member that moves money has to be what was asked for. Together with the Router's own rules (it takes at
+most `srcAmount`, and reverts if less than `destAmount` arrives) the worst that remains is the agreed bound.
+
+    answer     from, to, chainId, value
+    calldata   function (SELL or BUY), srcToken, destToken, srcAmount, destAmount, receiver, deadline, fee,
+               surplus, permit
+    not looked at: the makers' orders; whatever they are, the Router holds the result against destAmount
+
+Source: document 1, "Transaction envelope", "Spender rules"; contracts/Router.sol.
+Choice: an envelope is refused for what it should not have too: another deadline or permit than was asked for.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from ...codecs.amounts import parse_amount
+from ...codecs.market_messages import PriceRoute, TransactionEnvelope
+from ...codecs.resource_messages import ContractsDocument
+from ...codecs.router_calldata import Swap
+from ...codecs.router_decoding import decode_swap
+from ...codecs.trading_token import parse_trading_token
+from ...codecs.vocabulary import Side
+from ...config import limits
+from ...config.errors import InvalidInput, RequestError, UnsafeTransaction, VenueError
+from ...crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ...crypto.hexadecimal import parse_hex
+from .terms import Terms, Wish, quoted_of
+
+_FEE_MASK = 0xFF  # of partnerAndFee
+_TAKES_SURPLUS = 1 << 8
+
+_Check = tuple[str, object, object]  # member, expected, got
+
+
+def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
+    """The Router that the venue names for a chain.
+
+    Args:
+        pinned: the one that the trader insists on.
+
+    Raises:
+        VenueError: it names none.
+        UnsafeTransaction: it is not the pinned one.
+    """
+    entry = contracts.chains.get(str(chain_id))
+    if entry is None or entry.router is None:
+        raise VenueError(f"the venue has no Market router on chain {chain_id}")
+    router = _address(entry.router, "contracts.json augustusV6_2")
+    if pinned is not None:
+        _hold([("contracts.json augustusV6_2", to_checksum(pinned), to_checksum(router))])
+    return router
+
+
+def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
+    """A route is the one that was asked for.
+
+    Raises:
+        UnsafeTransaction: names the member.
+    """
+    fixed = route.src_amount if wish.side is Side.SELL else route.dest_amount
+    _hold(
+        [
+            ("priceRoute.network", wish.chain_id, route.network),
+            ("priceRoute.side", wish.side.value, route.side.value),
+            ("priceRoute.srcToken", wish.src.text, _token(route.src_token, "srcToken")),
+            ("priceRoute.destToken", wish.dest.text, _token(route.dest_token, "destToken")),
+            ("priceRoute.srcDecimals", wish.src.decimals, route.src_decimals),
+            ("priceRoute.destDecimals", wish.dest.decimals, route.dest_decimals),
+            (f"priceRoute, the {wish.side.value} amount", str(wish.amount), fixed),
+            ("priceRoute.contractAddress", to_checksum(router), _text(route.contract_address)),
+            ("priceRoute.tokenTransferProxy", to_checksum(router), _text(route.token_transfer_proxy)),
+        ]
+    )
+    for member, amount in (("srcAmount", route.src_amount), ("destAmount", route.dest_amount)):
+        try:
+            parse_amount(amount)
+        except InvalidInput as fault:
+            raise UnsafeTransaction(f"priceRoute.{member}", fault.expected, amount) from None
+    if quoted_of(route, wish.side) == 0:
+        raise UnsafeTransaction("priceRoute", "an amount above zero", 0)
+    fee_bps_of(route)
+
+
+def fee_bps_of(route: PriceRoute) -> int:
+    """The partner's fee that was quoted.
+
+    Raises:
+        UnsafeTransaction: it is no whole number of basis points, or above the most that there may be.
+    """
+    bps = route.partner_fee * 100
+    if bps != bps.to_integral_value() or not 0 <= bps <= limits.PARTNER_FEE_BPS_MAX:
+        most = Decimal(limits.PARTNER_FEE_BPS_MAX) / 100
+        raise UnsafeTransaction("priceRoute.partnerFee", f"0 to {most} percent", route.partner_fee)
+    return int(bps)
+
+
+def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, int]:
+    """A transaction does what was agreed and nothing else.
+
+    Returns:
+        (calldata, native tokens that go with it, in wei).
+
+    Raises:
+        UnsafeTransaction: names the member.
+
+    Guarantees: with a Router of ours at `terms.router`, the user gives at most `src_amount_max`, and the
+        receiver gets `dest_amount_min` at least, or nothing happens.
+    """
+    wish = terms.wish
+    _hold(
+        [
+            ("to", to_checksum(terms.router), _text(envelope.to)),
+            ("chainId", wish.chain_id, envelope.chain_id),
+            ("from", to_checksum(wish.user), _text(envelope.from_address)),
+        ]
+    )
+    try:
+        data = parse_hex(envelope.data, "data")
+        side, swap = decode_swap(data)
+        value_wei = parse_amount(envelope.value, "value")
+    except InvalidInput as fault:
+        raise UnsafeTransaction(fault.field or "data", fault.expected or "calldata", fault.got) from None
+    _hold(_swap_checks(side, swap, terms))
+    _hold([("value", swap.src_amount if wish.src.is_native else 0, value_wei)])
+    return data, value_wei
+
+
+def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[_Check]:
+    wish = terms.wish
+    yield "function", _FUNCTIONS[wish.side], _FUNCTIONS[side]
+    yield "srcToken", to_checksum(wish.src.address), to_checksum(swap.src_token)
+    yield "destToken", to_checksum(wish.dest.address), to_checksum(swap.dest_token)
+    if wish.side is Side.SELL:
+        yield "srcAmount", wish.amount, swap.src_amount
+        if swap.dest_amount < terms.limit:
+            yield "destAmount", f"at least {terms.limit}", swap.dest_amount
+    else:
+        yield "destAmount", wish.amount, swap.dest_amount
+        if swap.src_amount > terms.limit:
+            yield "srcAmount", f"at most {terms.limit}", swap.src_amount
+    receiver = wish.user if swap.receiver == ZERO_ADDRESS else swap.receiver  # as the Router reads it
+    yield "receiver", to_checksum(wish.receiver), to_checksum(receiver)
+    yield "deadline", terms.deadline, swap.deadline
+    yield "partner fee in basis points", terms.fee_bps, swap.partner_and_fee & _FEE_MASK
+    yield "share of surplus for others", False, bool(swap.partner_and_fee & _TAKES_SURPLUS)
+    yield "permit", f"0x{terms.permit.hex()}", f"0x{swap.permit.hex()}"
+
+
+_FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
+
+
+def _hold(checks: Iterable[_Check]) -> None:
+    for member, expected, got in checks:
+        if expected != got:
+            raise UnsafeTransaction(member, expected, got)
+
+
+def _address(text: str, member: str) -> bytes:
+    try:
+        return parse_address(text, member)
+    except InvalidInput as fault:
+        raise UnsafeTransaction(member, fault.expected, text) from None
+
+
+def _text(address: str) -> str:
+    """In one spelling, to be compared; what is no address stays as it is."""
+    try:
+        return to_checksum(parse_address(address, "address"))
+    except InvalidInput:
+        return address
+
+
+def _token(text: str, field: str) -> str:
+    try:
+        address = parse_trading_token(text, "srcToken" if field == "srcToken" else "destToken")
+    except RequestError:
+        return text
+    return limits.NATIVE_PLACEHOLDER if text == limits.NATIVE_PLACEHOLDER else to_checksum(address)

@@ -1,0 +1,94 @@
+"""One transaction of a trader's: signed once, handed in, and followed until it is mined or time is up.
+
+A node that does not answer proves nothing: the same bytes are handed in again, which can do no harm, and the
+receipt is looked for as long as the bound allows. What is not known then is said to be not known.
+
+Source: EIP-1559 (fee rules).
+"""
+
+import math
+
+import trio
+
+from ...codecs.transactions import SignedTransaction, Transaction, sign_transaction
+from ...config.errors import ChainError, Reverted, TransactionRefused
+from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S
+from ...crypto.transaction_policy import PolicedRelayKey
+from ..chain.port import Call, Chain, Receipt
+
+GAS_MARGIN = 5
+"""One part in so many is added to an estimate: state may change until it is mined."""
+
+
+async def gas_needed(chain: Chain, call: Call) -> int:
+    """What a transaction may use: the node's estimate and a margin.
+
+    Raises:
+        Reverted: it would be refused.
+    """
+    estimate = await chain.estimate_gas(call)
+    return estimate + estimate // GAS_MARGIN
+
+
+async def signed(chain: Chain, key: PolicedRelayKey, call: Call, gas: int) -> SignedTransaction:
+    """A call as the account's next transaction.
+
+    Raises:
+        PolicyError: the key's policy forbids it; nothing was signed.
+    """
+    fees = await chain.fees()
+    transaction = Transaction(
+        chain_id=chain.chain_id,
+        nonce=await chain.nonce(key.address),
+        tip_wei=fees.tip_wei,
+        fee_max_wei=2 * fees.base_fee_wei + fees.tip_wei,
+        gas=gas,
+        to=call.to,
+        value_wei=call.value_wei,
+        data=call.data,
+    )
+    return sign_transaction(transaction, key)
+
+
+async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Receipt | None:
+    """Hand it in and wait.
+
+    Returns:
+        The receipt, reverted ones too; None where it was not mined in TRADER_FOLLOW_S, and may still be.
+
+    Raises:
+        TransactionRefused: it was not taken, and nobody can have taken it before.
+    """
+    attempts, again_at = 0, -math.inf
+    with trio.move_on_after(TRADER_FOLLOW_S):
+        while True:
+            head = b""
+            try:
+                if trio.current_time() >= again_at:
+                    again_at = trio.current_time() + TRADER_AGAIN_S
+                    attempts += 1
+                    await chain.send_raw(transaction.raw)
+                header = await chain.block()
+                head = header.hash if header else b""
+                receipt = await chain.receipt(transaction.tx_hash)
+                if receipt is not None:
+                    return receipt
+            except TransactionRefused:
+                if attempts == 1:
+                    raise
+            except ChainError:
+                await trio.sleep(TRADER_LOOK_S)
+            with trio.move_on_after(TRADER_LOOK_S):
+                await chain.wait_head(head)
+    return None
+
+
+async def why_reverted(chain: Chain, call: Call, receipt: Receipt) -> str:
+    """What the contract said, as far as the state before its block tells."""
+    try:
+        await chain.call(call, receipt.block_number - 1)
+    except Reverted as error:
+        return error.reason or "without a reason"
+    except ChainError:
+        pass
+    return "the state before its block does not tell why"

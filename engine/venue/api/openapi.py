@@ -1,0 +1,303 @@
+"""The OpenAPI document, made from the table of endpoints and the structs they read and write. Pure.
+
+What a parameter means stands in one table here; types, bounds, defaults and enums come from the structs,
+and the errors of each endpoint from the rows of the error catalogue that name it.
+
+Source: OpenAPI 3.1.0; JSON Schema 2020-12; document 1, endpoint tables.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import UnionType
+from typing import Any, get_args
+
+import msgspec
+
+from ....codecs.http1 import JSON
+from ....codecs.market_messages import PriceRoute
+from ....codecs.resource_messages import AdaptersQuery, TradingError, trading_error_body
+from ....config.errors import RequestError, catalogue_rows
+from ....config.limits import NATIVE_PLACEHOLDER
+from ....config.version import __version__
+from .routes import Endpoint
+
+_REFERENCE = "#/components/schemas/"
+_ADDRESS = "^0[xX][0-9a-fA-F]{40}$"
+_DIGITS = "^[0-9]{1,78}$"
+_OWN_STATUSES = (400, 422, 429, 500, 503)  # of the rows that any endpoint may answer with
+
+_PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chainId": ("Chain id.", {}),
+    "network": ("Chain id; the same as `chainId`.", {}),
+    "destChainId": ("Chain id of the destination; absent or equal for a swap on one chain.", {}),
+    "user": ("Address whose balances are told.", {"pattern": _ADDRESS}),
+    "token": (f"Token address; {NATIVE_PLACEHOLDER} is the native token.", {}),
+    "srcToken": (f"Token that is given: address or symbol; {NATIVE_PLACEHOLDER} is the native token.", {}),
+    "destToken": ("Token that is wanted, as `srcToken`.", {}),
+    "amount": ("Raw units: of the source for SELL, of the destination for BUY.", {"pattern": _DIGITS}),
+    "srcDecimals": ("Decimals of the source token.", {}),
+    "destDecimals": ("Decimals of the destination token.", {}),
+    "side": ("Which amount is fixed; in any case.", {}),
+    "mode": ("ALL prices Delta and falls back to Market; in any case.", {}),
+    "userAddress": ("Who trades.", {"pattern": _ADDRESS}),
+    "beneficiary": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
+    "receiver": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
+    "txOrigin": ("Who sends the transaction, where that is not the user.", {"pattern": _ADDRESS}),
+    "partner": ("Partner key; one that is not registered counts as `anon`.", {}),
+    "partnerAddress": ("Who is paid the partner's fee or surplus.", {"pattern": _ADDRESS}),
+    "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
+    "maxImpact": ("Percent of price impact at which `maxImpactReached` is true.", {}),
+    "maxUSDImpact": ("US dollars of price impact at which `maxImpactReached` is true.", {}),
+    "otherExchangePrices": ("Adds `others`: the best route of each maker alone.", {}),
+    "includeDEXS": ("Names of GET /adapters/list: only these.", {}),
+    "excludeDEXS": ("Names of GET /adapters/list: all but these.", {}),
+    "excludeRFQ": ("Leaves out market makers.", {}),
+    "includeContractMethods": ("Functions of the router: only these.", {}),
+    "excludeContractMethods": ("Functions of the router: all but these.", {}),
+    "excludeContractMethodsWithoutFeeModel": ("Leaves out functions that take no fee.", {}),
+    "route": ("The tokens to go through, joined by dashes, at most 4.", {}),
+    "srcTokenTransferFee": ("Basis points that the source token withholds from a transfer.", {}),
+    "destTokenTransferFee": ("Basis points that the destination token withholds from a transfer.", {}),
+    "srcTokenDexTransferFee": ("Basis points withheld at the first exchange.", {}),
+    "destTokenDexTransferFee": ("Basis points withheld at the last exchange.", {}),
+    "version": ("Version of the router; a transaction needs 6.2.", {}),
+    "ignoreBadUsdPrice": ("A missing price in US dollars is not counted as an impact.", {}),
+    "slippage": ("Basis points by which the other amount may be worse.", {}),
+    "permit": ("Signed permit payload, hexadecimal.", {"pattern": "^0x([0-9a-fA-F]{2})*$"}),
+    "deadline": ("Unix seconds after which the transaction is invalid.", {}),
+    "isCapSurplus": ("Caps what is shared of the surplus at 1 %.", {}),
+    "takeSurplus": ("The partner shares in the surplus.", {}),
+    "isSurplusToUser": ("All surplus is the user's.", {}),
+    "isDirectFeeTransfer": ("Pays the fee at once instead of accruing it.", {}),
+    "gasPrice": ("Wei for a unit of gas.", {"pattern": _DIGITS}),
+    "ignoreChecks": ("Skips balance, allowance and simulation; no `gas`.", {}),
+    "ignoreGasEstimate": ("No `gas` in the answer.", {}),
+    "onlyParams": ("Only the parameters of the contract call.", {}),
+    "eip1559": ("Two EIP-1559 fields in place of `gasPrice`.", {}),
+    "includeAgents": ("Names of agents: only these.", {}),
+    "excludeAgents": ("Names of agents: all but these.", {}),
+    "includeBridges": ("Names of bridges: only these.", {}),
+    "excludeBridges": ("Names of bridges: all but these.", {}),
+    "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
+}
+_PATH_SCHEMAS: dict[str, dict[str, Any]] = {
+    "chainId": {"type": "integer", "minimum": 1},
+    "user": {"type": "string"},
+}
+_SHAPES = {
+    "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
+    "FallbackReason": "Why Delta could not price.",
+    "DeltaBlock": "A price to build an order from: `route` goes to the build as it is. `spender` is to be "
+    "approved for the source token.",
+    "Route": "What goes in and out on the source and on the destination chain, after gas and fee.",
+    "Leg": "What goes in and out on one chain.",
+    "AmountEntry": 'Raw units, and US dollars as a decimal string; "0" where there is no price.',
+    "Fees": "What is included in the amounts of the route.",
+    "Partner": "`feePercent`: what the partner takes, registered and requested fee together.",
+    "PriceRoute": "A Market route. It is sealed by `hmac` for half a minute, to the digit.",
+    "RouteTerms": "What the route was made with.",
+    "RoutePart": "One path, and its share of the amount in percent.",
+    "Swap": "One hop of a path.",
+    "SwapExchange": "What one market maker has of a hop.",
+    "OtherRoute": "The best route of one market maker alone.",
+    "TransactionBody": "`priceRoute` as it was quoted. Amounts are strings of raw units.",
+    "TransactionEnvelope": "A transaction to be sent by `from`; `to` is to be approved for the source token.",
+    "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
+    "UserToken": "A token and the balance in raw units.",
+    "PartnerFee": "`partnerFee` in percent.",
+    "MakerScore": "How the last firm quotes of a maker went: the part that was clean in percent, the kinds "
+    "of faults, and until when it is not asked (Unix milliseconds).",
+    "PairScore": "The same of a pair with faults.",
+    "ErrorRow": "`match` is what the text of an error starts with.",
+    "TradingError": "Every error: `details`, `description` and `error` are the same text.",
+}
+"""What the shapes of answers and bodies are, for readers."""
+_TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute}
+"""Members that are kept byte for byte, and what they hold."""
+
+
+def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of these endpoints.
+
+    Args:
+        examples: parameter -> a value that this venue answers.
+    """
+    kinds: list[Any] = [TradingError, PriceRoute]
+    kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
+    found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
+    components = _plain(components)
+    for name, text in _SHAPES.items():
+        components[name]["description"] = text
+    for (owner, member), kind in _TYPED_RAW.items():
+        if owner in components:
+            components[owner]["properties"][member] = schemas[id(kind)]
+    paths: dict[str, dict[str, Any]] = {}
+    for row in endpoints:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)
+        for parameter in paths[row.path][row.method.lower()]["parameters"]:
+            if parameter["name"] in examples and (parameter["required"] or row.query is AdaptersQuery):
+                parameter["example"] = examples[parameter["name"]]
+    for row in endpoints:
+        if row.query is not None:
+            components.pop(row.query.__name__, None)
+    groups = dict.fromkeys(row.group for row in endpoints)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "cambist",
+            "version": __version__,
+            "summary": "Swaps on EVM chains: Delta prices and Market routes.",
+            "description": "Amounts are strings of raw units. Every path is served with and without a "
+            "slash at its end. Every error has the same body; `details` starts with the message of a row "
+            "of /resources/errors.json.",
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": group} for group in groups],
+        "security": [{}, {"apiKey": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "apiKey": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-API-KEY",
+                    "description": "Optional: a known caller has a rate limit of its own.",
+                }
+            },
+        },
+    }
+
+
+def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": _operation_id(row),
+        "summary": row.summary,
+        "tags": [row.group],
+        "parameters": [*_path_parameters(row), *_query_parameters(row, components)],
+    }
+    if row.detail:
+        operation["description"] = row.detail
+    if row.body is not None:
+        operation["requestBody"] = {
+            "required": True,
+            "content": {JSON.decode(): {"schema": schemas[id(row.body)]}},
+        }
+    content_type = row.content_type.decode()
+    answers = [_plain(schemas[id(kind)]) for kind in _answers(row)]
+    schema = {"anyOf": answers} if len(answers) > 1 else (answers or [{"type": "string"}])[0]
+    operation["responses"] = {
+        "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
+        **_refusals(row),
+        "default": {"description": "Another refusal", "content": _error_content({})},
+    }
+    return operation
+
+
+def _answers(row: Endpoint) -> tuple[Any, ...]:
+    """The types of its answers: several where it is one or the other."""
+    if row.answer is None:
+        return ()
+    return get_args(row.answer) if isinstance(row.answer, UnionType) else (row.answer,)
+
+
+def _operation_id(row: Endpoint) -> str:
+    words = [word.strip("{}") for word in re.split(r"[/\-.]", row.path) if word]
+    return row.method.lower() + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _path_parameters(row: Endpoint) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _PARAMETERS[name][0],
+            "schema": _PATH_SCHEMAS[name] | _PARAMETERS[name][1],
+        }
+        for name in re.findall(r"\{(\w+)\}", row.path)
+    ]
+
+
+def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    if row.query is None:
+        return
+    described = components[row.query.__name__]
+    for name, schema in described["properties"].items():
+        text, more = _PARAMETERS[name]
+        kept = {key: value for key, value in _not_null(schema).items() if value is not None}
+        required = name in described["required"] or kept.get("default") == ""  # "" stands for missing
+        if required:
+            kept.pop("default", None)
+        parameter = {
+            "name": name,
+            "in": "query",
+            "required": required,
+            "description": text,
+            "schema": kept | more,
+        }
+        if kept.get("type") == "array":
+            parameter |= {"style": "form", "explode": False}
+        yield parameter
+
+
+def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter is absent rather than null."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) != 1:
+        return schema
+    option: dict[str, Any] = options[0]
+    return {key: value for key, value in schema.items() if key != "anyOf"} | option
+
+
+def _refusals(row: Endpoint) -> dict[str, Any]:
+    """The error rows that name this endpoint, or any, by status."""
+    by_status: dict[int, list[RequestError]] = {}
+    for kind in catalogue_rows():
+        named = [name.strip() for name in kind.endpoint.split(",")]
+        anywhere = named == ["any"] and kind.error_type != "MalformedRequest"
+        if row.name in named or (anywhere and kind.status in _OWN_STATUSES):
+            if not issubclass(kind, RequestError):
+                continue
+            for message in kind.messages:
+                by_status.setdefault(kind.status, []).append(kind(message=message))
+    return {
+        str(status): {
+            "description": ", ".join(error.message for error in errors),
+            "content": _error_content(
+                {
+                    error.message: {
+                        "summary": error.cause,
+                        "value": msgspec.to_builtins(trading_error_body(error, "5f1c2a9b-1")),
+                    }
+                    for error in errors
+                }
+            ),
+        }
+        for status, errors in sorted(by_status.items())
+    }
+
+
+def _error_content(examples: dict[str, Any]) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": {"$ref": f"{_REFERENCE}{TradingError.__name__}"}}
+    if examples:
+        content["examples"] = examples
+    return {JSON.decode(): content}
+
+
+def _plain(node: Any) -> Any:
+    """A schema as the wire has it: decimals are numbers; what a struct tells engineers is left out."""
+    if isinstance(node, list):
+        return [_plain(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("format") == "decimal":
+        return {"type": "number"} | {
+            key: value for key, value in node.items() if key not in ("type", "format")
+        }
+    return {
+        key: _plain(value)
+        for key, value in node.items()
+        if key != "description" or not isinstance(value, str)
+    }

@@ -1,0 +1,232 @@
+"""GET /v2/quote and the Delta prices: from a query to an answer without an await.
+
+    query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
+                                                              +--> Market route, sealed
+
+Source: document 1, GET /v2/quote, "Path selection rules"; interop.md 3; choices.md 2, 3, 7, 8, 11 and 35.
+Choice: `mode=MARKET` on a chain without Market is No route, as `mode=DELTA` is where Delta is not.
+Choice: where neither path can be had, the error is that of Market; on a chain without Market that of Delta.
+Choice: `maxImpact` and `maxUSDImpact` say when a Market route has `maxImpactReached`; a Delta price has no
+    such member and is not changed by them.
+Choice: GET /v2/delta/prices takes the names of agents and bridges, which change nothing of a price on one
+    chain: what is expected is what the books give.
+Choice: a request without a partner has the default partner of its API key.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from ....codecs.delta_messages import (
+    DeltaBlock,
+    DeltaPricesQuery,
+    IsTokenSupported,
+    QuoteParameters,
+    TokenSupportQuery,
+    decode_delta_prices_query,
+    decode_token_support_query,
+)
+from ....codecs.market_messages import (
+    FallbackReason,
+    QuoteQuery,
+    QuoteResponse,
+    decode_quote_query,
+)
+from ....codecs.vocabulary import Mode
+from ....codecs.wire import encode
+from ....config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported, UnsupportedChain
+from ....config.settings import Settings
+from ....crypto.addresses import parse_address, to_checksum
+from ...server.routing import Call, Reply
+from ..delta.issued import IssuedRoutes
+from ..delta.price import DeltaAsk, canonical_route, delta_block
+from ..market.market_desk import MarketDesk
+from ..market.prices import Fees, ask_of_quote
+from ..place import Place
+from ..pricing.gas import swap_gas
+from ..pricing.plan import RoutePlan
+from .resources import Places, place_at
+from .routes import Endpoint
+
+Q = TypeVar("Q", bound=QuoteParameters)
+
+
+class Quotes:
+    """The endpoints of quotes.
+
+    Args:
+        places: by chain id.
+        settings: of the partners.
+        market: prices what Delta does not.
+        issued: keeps digests of the Delta routes that are given out.
+        delta_gas: of a Delta settlement, beside its fills.
+        random16: 16 random bytes, for the id of a price.
+        partner_of: the default partner of a request; empty for none.
+
+    Attributes:
+        outcomes: mode, and `delta`, `market` or an errorType -> how many quotes of GET /v2/quote.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        market: MarketDesk,
+        issued: IssuedRoutes,
+        *,
+        delta_gas: int,
+        random16: Callable[[], bytes],
+        partner_of: Callable[[Call], str],
+    ) -> None:
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        self._places = places
+        self._fees = Fees(settings.partners, settings.tiers)
+        self._market = market
+        self._issued = issued
+        self._delta_gas = delta_gas
+        self._random16 = random16
+        self._partner_of = partner_of
+        self._spenders = {
+            chain_id: to_checksum(place.delta) for chain_id, place in places.items() if place.delta
+        }
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        row = partial(Endpoint, method="GET", group="Quotes")
+        return (
+            row(
+                path="/v2/quote",
+                plain=self._quote,
+                cost=1,
+                summary="One price: Delta, or Market where Delta cannot price",
+                query=QuoteQuery,
+                answer=QuoteResponse,
+            ),
+            row(
+                path="/v2/delta/prices",
+                plain=self._delta_prices,
+                summary="The Delta price alone",
+                query=DeltaPricesQuery,
+                answer=DeltaBlock,
+            ),
+            row(
+                path="/v2/delta/prices/is-token-supported",
+                plain=self._is_supported,
+                summary="Whether a token can be traded with Delta orders",
+                query=TokenSupportQuery,
+                answer=IsTokenSupported,
+            ),
+        )
+
+    def body(self, raw_query: bytes, now_ms: int, partner: str = "") -> bytes:
+        """The answer of GET /v2/quote.
+
+        Args:
+            raw_query: what follows the `?`.
+            partner: of a request that names none.
+
+        Raises:
+            RequestError: its row of the catalogue.
+        """
+        query = _with_partner(decode_quote_query(raw_query), partner)
+        mode = query.mode.value
+        try:
+            response = self._response(query, now_ms)
+        except RequestError as error:
+            self.outcomes[mode, error.error_type] += 1
+            raise
+        self.outcomes[mode, "market" if response.delta is UNSET else "delta"] += 1
+        return encode(response)
+
+    def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
+        place = place_at(self._places, query.chain_id, "chainId")
+        _check_lane(query)
+        mode, has_market = query.mode, place.settings.market
+        if mode is Mode.MARKET:
+            if not has_market:
+                raise NoRoute("Market is not served on this chain")
+            return QuoteResponse(market=self._market.market_route(query, now_ms))
+        try:
+            block = self._delta(place, query, now_ms)
+        except RequestError as error:
+            if mode is Mode.DELTA or not has_market:
+                raise
+            reason = FallbackReason(error.error_type, error.detail)
+            market = self._market.market_route(query, now_ms)
+            return QuoteResponse(market=market, fallback_reason=reason)
+        return QuoteResponse(delta=block, delta_address=block.spender)
+
+    def _quote(self, call: Call) -> Reply:
+        return Reply(200, self.body(call.request.query or b"", call.now_ms, self._partner_of(call)))
+
+    def _delta_prices(self, call: Call) -> Reply:
+        query = decode_delta_prices_query(call.request.query or b"")
+        query = _with_partner(query, self._partner_of(call))
+        place = _with_delta(self._places, query.chain_id)
+        _check_lane(query)
+        return Reply(200, encode(self._delta(place, query, call.now_ms)))
+
+    def _is_supported(self, call: Call) -> Reply:
+        query = decode_token_support_query(call.request.query or b"")
+        tokens = _with_delta(self._places, query.chain_id).tokens
+        try:
+            tokens.find(query.token, "srcToken", None)
+        except InvalidToken:
+            parse_address(query.token, "token")  # what is no address at all is at fault
+            return Reply(200, encode(IsTokenSupported(supported=False)))
+        except TokenNotSupported:
+            return Reply(200, encode(IsTokenSupported(supported=False)))
+        return Reply(200, encode(IsTokenSupported(supported=True)))
+
+    def _delta(self, place: Place, query: QuoteParameters, now_ms: int) -> DeltaBlock:
+        if not place.settings.delta:
+            raise NoRoute("Delta is not served on this chain")
+        ask = ask_of_quote(place, query, self._fees, now_ms)
+        plan = place.pathfinder.find(ask.among)
+        if plan is None:
+            raise NoRoute
+        delta = DeltaAsk(
+            place.chain_id,
+            ask.wanted.side,
+            ask.src,
+            ask.dest,
+            place.tokens.wrapped_native,
+            self._gas(plan) * ask.wanted.gas_price_wei,
+            ask.fee,
+            self._spenders[place.chain_id],
+        )
+        block = delta_block(delta, plan, place.usd, str(UUID(bytes=self._random16(), version=4)))
+        self._issued.add(canonical_route(block.route), place.chain_id, now_ms)
+        return block
+
+    def _gas(self, plan: RoutePlan) -> int:
+        """Of a settlement: that of the fills, and what it needs beside them."""
+        return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
+
+
+def _with_partner(query: Q, partner: str) -> Q:
+    """The query with a default partner."""
+    return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
+
+
+def _check_lane(query: QuoteParameters) -> None:
+    """Pass for a swap on one chain (choices.md 35)."""
+    if query.dest_chain_id not in (None, query.chain_id):
+        raise NoRoute(
+            field="destChainId",
+            expected=str(query.chain_id),
+            got=query.dest_chain_id,
+            message="No route (crosschain)",
+        )
+
+
+def _with_delta(places: Places, chain_id: int) -> Place:
+    place = place_at(places, chain_id, "chainId")
+    if not place.settings.delta:
+        raise UnsupportedChain(field="chainId", expected="a chain with `delta`", got=chain_id)
+    return place

@@ -1,0 +1,78 @@
+"""The table of endpoints: what answers a path, what it costs a caller, what it takes and gives.
+
+A group of endpoints is a file beside this one and hands out its rows; from all rows together come the surface
+that is served and the document that describes it (`openapi`). Here is the one place where a handler is put
+behind admission.
+
+Choice: `cost` is in requests: 1 is one of a caller's bucket; what does more work, or has others work for it,
+    costs more; 0 is not counted.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ....codecs.http1 import JSON
+from ....codecs.resource_messages import trading_error_body
+from ....codecs.wire import encode
+from ....config.errors import CambistError
+from ...admission.admission import Admission
+from ...server.routing import CoroutineHandler, PlainHandler, Surface
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """One row.
+
+    Attributes:
+        path: with `{placeholders}`.
+        plain: answers under 100 us without waiting; or
+        coroutine: may wait. Exactly one of the two.
+        cost: requests of the caller's bucket.
+        group: of the documentation.
+        summary: one line; detail: what else is to be known.
+        query: the struct of its parameters; body: of its JSON body.
+        answer: the type of its answer; None for one that is not JSON.
+        content_type: of the answer.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    plain: PlainHandler | None = None
+    coroutine: CoroutineHandler | None = None
+    cost: int = 1
+    group: str
+    summary: str
+    detail: str = ""
+    query: type[Struct] | None = None
+    body: type[Struct] | None = None
+    answer: Any = None
+    content_type: bytes = JSON
+
+    @property
+    def name(self) -> str:
+        """As errors.json names it."""
+        return f"{self.method} {self.path}"
+
+
+def encode_trading_error(error: CambistError, request_id: str) -> bytes:
+    """The body of a refusal (choices.md 4)."""
+    return encode(trading_error_body(error, request_id))
+
+
+def surface_of(
+    endpoints: Sequence[Endpoint], admission: Admission, *, cors_origins: Sequence[str], body_bytes_max: int
+) -> Surface:
+    """The rows as a surface, each behind admission."""
+    surface = Surface(encode_trading_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
+    for row in endpoints:
+        if row.plain is not None:
+            surface.plain(
+                row.method, row.path, admission.plain(row.plain, row.cost) if row.cost else row.plain
+            )
+        elif row.coroutine is not None:
+            counted = admission.coroutine(row.coroutine, row.cost) if row.cost else row.coroutine
+            surface.coroutine(row.method, row.path, counted)
+        else:
+            raise ValueError(f"{row.name} has no handler")
+    return surface

@@ -1,0 +1,395 @@
+"""The venue's role as one process: settings in, chains, feeds and a listener out.
+
+    opened_venue    store · nodes · connections to makers            for as long as the context lasts
+    VenueApp.run    server · feeds · gas · issued routes · streams   until it is drained or cancelled
+
+Shut-down: the listener closes, answers in flight go out, then the feeds and the watches end, what the store
+is still owed is written, and the store closes last.
+
+Source: design, "Time and chance" (shutdown order), "Keys".
+Choice: a venue is one process: its books, buckets and health scores are its own.
+"""
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from random import Random, SystemRandom
+from ssl import SSLContext
+from typing import Any
+
+import httpx
+import msgspec
+import structlog
+import trio
+from msgspec import Struct
+
+from ...codecs.eip712_orders.rfq import rfq_domain_separator
+from ...codecs.http1 import Http1Limits
+from ...config import limits
+from ...config.errors import CambistError, ConfigError, StoreError
+from ...config.nodes import revealed
+from ...config.settings import Settings
+from ...config.timeouts import ISSUED_ROUTES_END_S
+from ...config.venue import MakerCredentials, VenueSettings
+from ...crypto.hmac_auth import RequestSigner, decode_secret
+from ...crypto.route_seal import RouteSeal
+from ...feeds.firm_client import FirmClient
+from ...feeds.maker_health import MakerHealth
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
+from ...feeds.pair_index import PairIndex
+from ...feeds.supervisor import MakerFeed
+from ...feeds.usd_prices import UsdPrices
+from ..admission.admission import Admission
+from ..admission.keys import HASH_SECRET_BYTES
+from ..chain.address_book import FILE_NAME, AddressBook, read_book
+from ..chain.artifacts import known_errors
+from ..chain.port import Chain
+from ..chain.rpc import RpcChain
+from ..credentials import check_addresses
+from ..server import AccessLog, Router, Server
+from ..store.opening import open_store
+from ..store.store import Store
+from ..telemetry.clock import WallClock
+from ..telemetry.loop_lag import LoopLag
+from ..telemetry.metrics import Metrics
+from .api.health import Health
+from .api.market import Market
+from .api.operating import operating_endpoints
+from .api.quote import Quotes
+from .api.reference import Reference
+from .api.resources import Resources
+from .api.routes import Endpoint, encode_trading_error, surface_of
+from .api.streams import QuoteStreams, StreamedChain
+from .delta.issued import IssuedRoutes
+from .market.firm_desk import FirmDesk, FirmMaker
+from .market.market_desk import MarketDesk
+from .place import Place
+from .pricing.gas_watch import GasWatch
+from .pricing.pathfinder import Pathfinder
+from .role import ServedChain, served_chains
+from .venue_metrics import tell_venue
+
+_CONNECTIONS_MAX = 8  # to one maker, beside those of firm quotes
+_SEAL_KEY_CHARS_MIN = 16
+_ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class VenueParts(Struct, frozen=True):
+    """What the application is put together from.
+
+    Attributes:
+        places: by chain id.
+        seal: of Market routes.
+    """
+
+    places: Mapping[int, Place]
+    store: Store
+    seal: RouteSeal
+
+
+class VenueApp:
+    """One venue. Made by `opened_venue`.
+
+    Args:
+        settings: with `[venue]`.
+        parts: open while this runs.
+        clock: the wall clock.
+        access_log: kept by the server.
+
+    Attributes:
+        places: by chain id.
+        issued: the Delta routes that were given out.
+        quotes: GET /v2/quote.
+        router: every endpoint.
+        scheme: http or https.
+        drained: `run` came to its end: every answer went out.
+    """
+
+    def __init__(
+        self, settings: Settings, parts: VenueParts, *, clock: WallClock, access_log: AccessLog | None = None
+    ) -> None:
+        venue = _venue_of(settings)
+        self.places = parts.places
+        self.scheme = "https" if settings.server.tls else "http"
+        self.drained = False
+        self._store = parts.store
+        self._wall_ms = clock.now_ms
+        self.issued = IssuedRoutes(parts.store, round(venue.route_life_s * 1_000))
+        self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
+        market = MarketDesk(parts.places, parts.seal, settings.partners, settings.tiers)
+        self.quotes = Quotes(
+            parts.places,
+            settings,
+            market,
+            self.issued,
+            delta_gas=venue.delta_gas,
+            random16=lambda: secrets.token_bytes(16),
+            partner_of=self.admission.partner,
+        )
+        self._streams = QuoteStreams(
+            self.quotes.body,
+            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in parts.places.items()},
+            caller=self.admission.caller,
+            partner_of=self.admission.partner,
+            streams_max=venue.quote_streams_max,
+            wall_ms=clock.now_ms,
+        )
+        self._lag = LoopLag()
+        self._metrics = Metrics()
+        health = Health(not_ready=self.not_ready, metrics=self._metrics, open_to_all=venue.metrics_open)
+        rows: tuple[Endpoint, ...] = (
+            *self.quotes.endpoints(),
+            *Market(market).endpoints(),
+            *Resources(parts.places, settings).endpoints(),
+            *operating_endpoints(health, self._streams),
+        )
+        self.router = router = Router(encode_trading_error)
+        router.mount(
+            surface_of(
+                (*rows, *Reference(rows, parts.places).endpoints()),
+                self.admission,
+                cors_origins=settings.server.cors_origins,
+                body_bytes_max=settings.server.body_bytes_max,
+            )
+        )
+        self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
+        self._tell_metrics()
+
+    async def run(
+        self,
+        listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
+        async with trio.open_nursery() as nursery:
+            for place in self.places.values():
+                nursery.start_soon(place.gas.run)
+                for feed in place.feeds.values():
+                    nursery.start_soon(feed.run)
+            nursery.start_soon(self.issued.run)
+            nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
+            nursery.start_soon(self._streams.run)
+            nursery.start_soon(self._lag.run)
+            await self.server.serve(listener, task_status=task_status)
+            nursery.cancel_scope.cancel()
+        await self._settle()
+        self.drained = True
+
+    def drain(self) -> None:
+        """Stop accepting, answer what is in flight, then let `run` return."""
+        self.server.drain()
+
+    def not_ready(self) -> list[str]:
+        """Why nothing could be quoted on some chain, or built; nothing when it could."""
+        reasons = []
+        for chain_id, place in self.places.items():
+            if not place.gas.is_fresh:
+                reasons.append(f"chain {chain_id}: no node answers")
+            if next(place.index.books(), None) is None:
+                reasons.append(f"chain {chain_id}: no maker has a live book")
+        away = self._store.statistics().away
+        return [*reasons, f"store: {away}"] if away else reasons
+
+    def status(self) -> dict[str, Any]:
+        """Counters and reasons, for the operator."""
+        told: dict[str, Any] = msgspec.to_builtins(
+            {
+                "server": self.server.statistics(),
+                "admission": self.admission.statistics(),
+                "issuedRoutes": self.issued.statistics(),
+                "quoteStreams": self._streams.statistics(),
+                "chains": {
+                    str(chain_id): {
+                        "gas": place.gas.statistics(),
+                        "firm": place.desk.statistics(),
+                        "makers": {maker: feed.statistics() for maker, feed in place.feeds.items()},
+                    }
+                    for chain_id, place in self.places.items()
+                },
+            }
+        )
+        return told
+
+    async def _settle(self) -> None:
+        """Have what the store is owed written."""
+        try:
+            with trio.fail_after(ISSUED_ROUTES_END_S):
+                await self.issued.flush()
+        except (StoreError, trio.TooSlowError) as error:
+            waiting = self.issued.statistics().waiting
+            _log.error("issued routes are not in the store", routes=waiting, reason=str(error))
+
+    def _tell_metrics(self) -> None:
+        self._metrics.server(self.server.statistics)
+        self._metrics.store(self._store.statistics)
+        self._metrics.admission(self.admission.statistics)
+        self._metrics.loop_lag(self._lag.statistics)
+        tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
+
+
+@asynccontextmanager
+async def opened_venue(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    folder: Path,
+    clock: WallClock,
+    access_log: AccessLog | None = None,
+    random: Random | None = None,
+    chains: Mapping[int, Chain] | None = None,
+    store_in_process: bool = False,
+) -> AsyncIterator[VenueApp]:
+    """A venue that can run, with everything that it depends on.
+
+    Args:
+        environ: where `env:` references lead.
+        folder: what relative paths of the settings start from.
+        random: for jitter.
+        chains: in place of nodes, by chain id.
+        store_in_process: no store process.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+        StoreUnavailable: there is no store to begin with.
+    """
+    venue = _venue_of(settings)
+    check_addresses(settings)
+    served = served_chains(settings, venue, _book(settings, folder), (chains or {}).keys())
+    seal = _seal_of(settings)
+    nodes = {
+        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
+        for chain_id, one in served.items()
+        if chain_id not in (chains or {})
+    }
+    opening = _Opening(venue, clock.now_ms, random or SystemRandom(), client_tls())
+    async with AsyncExitStack() as owned:
+        store = await owned.enter_async_context(
+            open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)
+        )
+        found: dict[int, Chain] = dict(chains or {})
+        for chain_id, node in nodes.items():
+            found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
+        transport = DialTransport(tls=opening.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
+        http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
+        places = {
+            chain_id: await opening.place(owned, one, found[chain_id], http)
+            for chain_id, one in served.items()
+        }
+        yield VenueApp(settings, VenueParts(places, store, seal), clock=clock, access_log=access_log)
+
+
+class _Opening(Struct, frozen=True):
+    """Puts places together."""
+
+    venue: VenueSettings
+    wall_ms: Callable[[], int]
+    random: Random
+    tls: SSLContext
+
+    async def place(
+        self, owned: AsyncExitStack, served: ServedChain, chain: Chain, http: httpx.AsyncClient
+    ) -> Place:
+        index, at = PairIndex(), served.addresses
+        decimals = served.decimals
+        feeds: dict[str, MakerFeed] = {}
+        makers: dict[str, FirmMaker] = {}
+        for name, settings in served.makers.items():
+            signer = _signer_of(name, self.venue.makers[name].credentials)
+            feed = feeds[name] = MakerFeed(
+                name,
+                served.chain_id,
+                settings,
+                signer=signer,
+                index=index,
+                decimals=decimals,
+                blacklist_ms=round(self.venue.blacklist_s * 1_000),
+                http=http,
+                tls=self.tls,
+                wall_ms=self.wall_ms,
+                random=self.random,
+            )
+            client = FirmClient(
+                name,
+                settings.url,
+                signer=signer,
+                connections_max=self.venue.firm.connections_max,
+                wall_ms=self.wall_ms,
+                tls=self.tls,
+            )
+            await owned.enter_async_context(client)
+            firm = self.venue.firm
+            health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
+            makers[name] = FirmMaker(client, health, feed.cache)
+        gas = GasWatch(chain, self.wall_ms)
+        pathfinder = Pathfinder(index, at["wrapped_native"])
+        rfq, executor = at["rfq_contract"], at["executor"]
+        separator = rfq_domain_separator(served.settings.rfq_domain_name, served.chain_id, rfq)
+        return Place(
+            chain_id=served.chain_id,
+            settings=served.settings,
+            chain=chain,
+            router=at["router"],
+            executor=executor,
+            rfq=rfq,
+            delta=at["delta_contract"],
+            fee_vault=at["fee_vault"],
+            tokens=served.tokens,
+            index=index,
+            usd=UsdPrices(index, decimals, served.stables),
+            pathfinder=pathfinder,
+            gas=gas,
+            desk=FirmDesk(
+                makers,
+                pathfinder,
+                index,
+                chain,
+                rfq=rfq,
+                executor=executor,
+                separator=separator,
+                settings=self.venue.firm,
+                wall_ms=self.wall_ms,
+            ),
+            feeds=feeds,
+        )
+
+
+def _venue_of(settings: Settings) -> VenueSettings:
+    if settings.venue is None:
+        raise ConfigError("venue", "is not set: there is nothing to serve")
+    if settings.server.processes != 1:
+        raise ConfigError("server.processes", f"a venue is one process, got {settings.server.processes}")
+    return settings.venue
+
+
+def _book(settings: Settings, folder: Path) -> AddressBook:
+    return read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
+
+
+def _seal_of(settings: Settings) -> RouteSeal:
+    if not settings.route_seal_keys:
+        raise ConfigError("route_seal_keys", "names no key: Market routes are sealed with one")
+    keys = [key.reveal() for key in settings.route_seal_keys]
+    for at, key in enumerate(keys):
+        if len(key) < _SEAL_KEY_CHARS_MIN:
+            raise ConfigError(
+                f"route_seal_keys[{at}]", f"at least {_SEAL_KEY_CHARS_MIN} characters, got {len(key)}"
+            )
+    return RouteSeal([key.encode() for key in keys])
+
+
+def _signer_of(maker: str, credentials: MakerCredentials | None) -> RequestSigner | None:
+    """What signs the requests to a maker; None where nothing is signed."""
+    if credentials is None:
+        return None
+    field = f"venue.makers.{maker}.credentials"
+    try:
+        secret = decode_secret(credentials.secret.reveal(), credentials.secret_encoding)
+        return RequestSigner(credentials.domain, credentials.access_key, secret)
+    except CambistError as error:
+        raise ConfigError(field, error.detail) from None

@@ -1,0 +1,87 @@
+"""What only the chain can say of firm quotes: whether a contract signed, whether an order is still open, and
+whether the makers can pay.
+
+A quote is of an order that nobody has seen yet: one that was filled or cancelled before is signed as well as any
+other, and costs its maker nothing.
+
+What one account gives of one token is summed over all its quotes. Balance and allowance of all of them are
+read in one batched call at a pinned block.
+
+Source: document 3, Firm order (`maker`); EIP-1271; interop.md section 4; design, "Firm quotes".
+Choice: exactly enough is enough, where other consumers want more than the order says.
+Choice: a chain that does not answer in time is no reason to take a quote unchecked: ServiceUnavailable.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import trio
+
+from ....codecs.calldata import remaining
+from ....config.errors import ChainError, ServiceUnavailable
+from ....config.timeouts import FIRM_CHAIN_S
+from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ....feeds.firm_check import FirmFailure, FirmFault
+from ...chain.holdings import Question, holdings
+from ...chain.port import Call, Chain
+from .firm_parts import Ask
+
+_NEVER_SEEN = bytes(32)
+
+
+async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: bool) -> None:
+    """Fail the asks whose quote would not be filled. Each has a quote.
+
+    Args:
+        rfq: the contract that fills the orders and takes the makers' tokens.
+        check_funds: see whether the orders are open, and read balances and allowances too.
+
+    Raises:
+        ServiceUnavailable: the chain does not answer, or makes no sense; nothing was failed then.
+    """
+    try:
+        with trio.fail_after(FIRM_CHAIN_S):
+            await _ask_contracts(chain, asks)
+            if check_funds:
+                await _look_for_traces(chain, rfq, [ask for ask in asks if ask.quote is not None])
+                await _count_funds(chain, rfq, [ask for ask in asks if ask.quote is not None])
+    except (ChainError, trio.TooSlowError):
+        raise ServiceUnavailable("what the makers have cannot be read from the chain") from None
+
+
+async def _ask_contracts(chain: Chain, asks: Iterable[Ask]) -> None:
+    unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
+    if not unproven:
+        return
+    calls = [
+        Call(quote.order.maker, is_valid_signature_calldata(quote.digest32, quote.signature))
+        for _, quote in unproven
+    ]
+    for (ask, _), answer in zip(unproven, await chain.call_many(calls), strict=True):
+        if isinstance(answer, Exception) or not is_magic_answer(answer):
+            ask.fail(FirmFailure(FirmFault.INVALID, "signature: not the maker's"))
+
+
+async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
+    """Fail what the RFQ contract has seen before. An answer that makes no sense is one, too."""
+    quotes = [ask.quote for ask in asks if ask.quote is not None]
+    calls = [Call(rfq, remaining(quote.order.maker, quote.digest32)) for quote in quotes]
+    for ask, answer in zip(asks, await chain.call_many(calls), strict=True):
+        if answer != _NEVER_SEEN:
+            ask.fail(FirmFailure(FirmFault.INVALID, "order: filled or cancelled before"))
+
+
+async def _count_funds(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
+    needed: dict[tuple[bytes, bytes], int] = {}
+    for ask in asks:
+        key = ask.order.maker_asset, ask.order.maker
+        needed[key] = needed.get(key, 0) + ask.order.maker_amount
+    questions = [Question(token, maker, rfq) for token, maker in needed]
+    found = (await holdings(chain, questions)).found
+    lacking = {
+        key
+        for (key, amount), holding in zip(needed.items(), found, strict=True)
+        if holding is None or holding.usable < amount
+    }
+    for ask in asks:
+        if (ask.order.maker_asset, ask.order.maker) in lacking:
+            ask.fail(FirmFailure(FirmFault.UNFUNDED, "balance or allowance is below makerAmount"))

@@ -1,0 +1,142 @@
+"""The Market surface of a venue, chain by chain: quotes, and the transactions that are built from them.
+
+Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
+
+Source: document 1, GET /v2/quote, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
+Choice: GET /swap makes no checks, as `ignoreChecks=true`: it is asked before the user has approved anything.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Raw
+
+from ....codecs.market_messages import (
+    ContractParams,
+    PriceRoute,
+    PricesResponse,
+    QuoteQuery,
+    SwapQuery,
+    SwapResponse,
+    TransactionBody,
+    TransactionEnvelope,
+    TransactionQuery,
+    decode_prices_query,
+    decode_swap_query,
+    decode_transaction_body,
+    decode_transaction_query,
+)
+from ....codecs.vocabulary import MarketVersion, Side
+from ....codecs.wire import encode
+from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, UnsupportedChain
+from ....config.partners import Partner, Tier
+from ....crypto.route_seal import RouteSeal
+from .price_route import opened, sealed, unpriced
+from .prices import Fees, ask_of_prices, ask_of_quote, best_route
+from .transaction import transaction
+
+if TYPE_CHECKING:
+    from ..place import Place
+
+
+class MarketDesk:
+    """Quotes and builds Market swaps.
+
+    Args:
+        places: by chain id.
+        seal: of the routes that are issued.
+        partners, tiers: as configured.
+    """
+
+    def __init__(
+        self,
+        places: "Mapping[int, Place]",
+        seal: RouteSeal,
+        partners: Mapping[str, Partner],
+        tiers: Mapping[str, Tier],
+    ) -> None:
+        self._places = places
+        self._seal = seal
+        self._fees = Fees(partners, tiers)
+
+    def prices(self, raw_query: bytes, now_ms: int) -> PricesResponse:
+        """GET /prices."""
+        query = decode_prices_query(raw_query)
+        place = self._place(query.chain, "network")
+        ask = ask_of_prices(place, query, self._fees, now_ms)
+        return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
+
+    def market_route(self, query: QuoteQuery, now_ms: int) -> PriceRoute:
+        """The `market` block of GET /v2/quote."""
+        place = self._place(query.chain_id, "chainId")
+        ask = ask_of_quote(place, query, self._fees, now_ms)
+        return sealed(self._seal, best_route(place, ask), now_ms)
+
+    async def swap(self, raw_query: bytes, now_ms: int) -> SwapResponse:
+        """GET /swap."""
+        query = decode_swap_query(raw_query)
+        place = self._place(query.chain, "network")
+        _check_version(query.version, "version")
+        if query.slippage is None:
+            raise MissingSlippage(field="slippage", expected="basis points")
+        ask = ask_of_prices(
+            place,
+            query,
+            self._fees,
+            now_ms,
+            fee_bps=query.partner_fee_bps,
+            tx_origin=query.tx_origin,
+        )
+        route = sealed(self._seal, best_route(place, ask), now_ms)
+        built = await transaction(
+            place,
+            unpriced(route),
+            _body_of(query, route),
+            TransactionQuery(ignore_checks=True),
+            self._fees,
+            now_ms,
+        )
+        assert isinstance(built, TransactionEnvelope)  # noqa: S101 - not onlyParams
+        return SwapResponse(route, built)
+
+    async def transaction(
+        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int
+    ) -> TransactionEnvelope | ContractParams:
+        """POST /transactions/{chainId}."""
+        place = self._place(chain_id, "chainId")
+        query = decode_transaction_query(raw_query)
+        asked = decode_transaction_body(body)
+        found = opened(self._seal, bytes(asked.price_route), now_ms)
+        if found.route.network != chain_id:
+            raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
+        _check_version(found.route.version, "priceRoute.version")
+        return await transaction(place, found, asked, query, self._fees, now_ms)
+
+    def _place(self, chain_id: int, field: str) -> "Place":
+        place = self._places.get(chain_id)
+        if place is None or not (place.settings.market and place.router):
+            raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)
+        return place
+
+
+def _check_version(version: str, field: str) -> None:
+    """Pass for the one router that is deployed (choices.md 7)."""
+    if version != MarketVersion.V6_2:
+        raise InvalidInput(
+            field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)
+        )
+
+
+def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
+    """The same request as POST /transactions would have it."""
+    members: dict[str, Any] = {
+        name: getattr(query, name)
+        for name in TransactionBody.__struct_fields__
+        if name in SwapQuery.__struct_fields__ and name not in _OF_THE_ROUTE
+    }
+    members["src_amount" if query.side is Side.SELL else "dest_amount"] = query.amount
+    return TransactionBody(price_route=Raw(encode(route)), **members)
+
+
+_OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
+"""Sealed with the route: they need not be said again."""

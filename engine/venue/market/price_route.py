@@ -1,0 +1,295 @@
+"""A Market route on the wire: a plan as `priceRoute`, its seal, and the way back to the plan. Pure.
+
+A sealed route holds all that a transaction is built from, so that nothing is remembered between the two
+requests: amounts and makers in `bestRoute`, what it was asked with in `terms`.
+
+    sale       destAmount = what the paths give, less the fee
+    purchase   srcAmount = what the paths cost, and the fee on top
+
+Source: document 1, Market route and "Invalid priceRoute / Stale priceRoute"; interop.md 3, `bestRoute`;
+    choices.md 7, 8, 9, 11 and 13.
+Choice: percentages are of the amount that is fixed, with two decimals cut off; the largest part has what is
+    missing to 100.
+Choice: hops are written with the tokens that are traded: the wrapped form of the native token.
+Choice: `gasCost` is in units of gas; a value in US dollars that is not known is `"0"`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from ....codecs.amounts import format_units, format_usd, parse_amount
+from ....codecs.canonical_json import canonical
+from ....codecs.market_messages import (
+    OtherRoute,
+    PriceRoute,
+    RoutePart,
+    RouteTerms,
+    Swap,
+    SwapExchange,
+    decode_price_route,
+)
+from ....codecs.rounding import mul_div_down
+from ....codecs.vocabulary import MarketVersion, Side
+from ....config.errors import InvalidInput, InvalidPriceRoute, NoRoute
+from ....config.limits import BPS_ONE
+from ....config.partners import ResolvedFee
+from ....crypto.addresses import parse_address, to_checksum
+from ....crypto.route_seal import RouteSeal
+from ..pricing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
+from ..tokens import NATIVE_DECIMALS, ListedToken
+
+METHODS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
+"""The Router's functions; each takes a fee."""
+
+_PERCENT = Decimal(100)
+_PRICE_DECIMALS = 18
+_ADDRESSES_REMEMBERED = 1_024
+_text = lru_cache(_ADDRESSES_REMEMBERED)(to_checksum)
+_sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class Offered(Struct, frozen=True):
+    """What a route is written with, beside its plan.
+
+    Attributes:
+        tokens: the listed ones, by address.
+        router: 20 bytes.
+        src_usd, dest_usd: of the amounts of the plan, before the fee; gas_usd: of its gas.
+        others: the plans of single makers; None where nobody asked.
+    """
+
+    chain_id: int
+    block_number: int
+    wanted: Wanted
+    src: ListedToken
+    dest: ListedToken
+    tokens: Mapping[bytes, ListedToken]
+    router: bytes
+    fee: ResolvedFee
+    version: MarketVersion
+    src_usd: Decimal | None
+    dest_usd: Decimal | None
+    gas_usd: Decimal | None
+    is_impact_reached: bool
+    others: Mapping[str, RoutePlan] | None = None
+
+
+class Opened(Struct, frozen=True):
+    """A route that came back, and what it was made of."""
+
+    route: PriceRoute
+    plan: RoutePlan
+    wanted: Wanted
+
+    @property
+    def fee_bps(self) -> int:
+        """Of the partner, as it was quoted."""
+        return int(self.route.partner_fee * _PERCENT)
+
+
+def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
+    """The route of a plan, not sealed yet.
+
+    Raises:
+        NoRoute: nothing would be left after the fee.
+    """
+    src_amount, dest_amount = after_fee(plan, offered.fee.fee_bps)
+    if dest_amount <= 0:
+        raise NoRoute("the partner's fee takes all that it brings")
+    router = _text(offered.router)
+    wanted, tokens = offered.wanted, offered.tokens
+    return PriceRoute(
+        block_number=offered.block_number,
+        network=offered.chain_id,
+        src_token=offered.src.text,
+        dest_token=offered.dest.text,
+        src_decimals=offered.src.decimals,
+        dest_decimals=offered.dest.decimals,
+        src_amount=str(src_amount),
+        dest_amount=str(dest_amount),
+        best_route=tuple(
+            RoutePart(percent, _swaps(path.hops, plan.side, tokens))
+            for percent, path in zip(_percents(plan.side, plan.paths), plan.paths, strict=True)
+        ),
+        gas_cost_usd=format_usd(offered.gas_usd),
+        gas_cost=str(plan.gas),
+        version=offered.version.value,
+        contract_address=router,
+        token_transfer_proxy=router,
+        contract_method=METHODS[plan.side],
+        partner_fee=Decimal(offered.fee.fee_bps) / _PERCENT,
+        src_usd=format_usd(_part(offered.src_usd, src_amount, plan.src_amount)),
+        dest_usd=format_usd(_part(offered.dest_usd, dest_amount, plan.dest_amount)),
+        partner=offered.fee.partner,
+        max_impact_reached=offered.is_impact_reached,
+        side=plan.side,
+        others=UNSET if offered.others is None else _others(offered, offered.others),
+        terms=_terms(wanted, plan),
+    )
+
+
+def after_fee(plan: RoutePlan, fee_bps: int) -> tuple[int, int]:
+    """What the user gives and gets, the partner's fee included (choices.md 13)."""
+    if plan.side is Side.SELL:
+        return plan.src_amount, plan.dest_amount - mul_div_down(plan.dest_amount, fee_bps, BPS_ONE)
+    return plan.src_amount + mul_div_down(plan.src_amount, fee_bps, BPS_ONE), plan.dest_amount
+
+
+# --- The seal -----------------------------------------------------------------------------------------
+
+
+def sealed(seal: RouteSeal, route: PriceRoute, now_ms: int) -> PriceRoute:
+    """The route with its `hmac`."""
+    return msgspec.structs.replace(route, hmac=seal.seal(_sorted(route), now_ms))
+
+
+def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
+    """What a client sent back as `priceRoute`.
+
+    Args:
+        raw: its JSON.
+
+    Raises:
+        InvalidPriceRoute: it is not a route that was issued here, to the digit.
+        StalePriceRoute: issued too long ago.
+    """
+    try:
+        members = _members(canonical(raw))
+        given = msgspec.json.decode(members.pop("hmac", Raw(b"null")))
+    except (InvalidInput, msgspec.DecodeError) as error:
+        raise InvalidPriceRoute(str(error), field="priceRoute") from None
+    seal.check(_sorted(members), given, now_ms)
+    return unpriced(decode_price_route(raw))
+
+
+def unpriced(route: PriceRoute) -> Opened:
+    """The plan of a route of ours, and what was asked.
+
+    Raises:
+        InvalidPriceRoute: it holds no terms: it is older than they are.
+    """
+    terms = route.terms
+    if isinstance(terms, msgspec.UnsetType):
+        raise InvalidPriceRoute(field="priceRoute.terms", expected="those that it was issued with")
+    paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
+    plan = RoutePlan(
+        route.side,
+        parse_amount(terms.src_amount),
+        parse_amount(terms.dest_amount),
+        paths,
+        parse_amount(route.gas_cost),
+    )
+    wanted = Wanted(
+        src_token=paths[0].hops[0].src_token,
+        dest_token=paths[0].hops[-1].dest_token,
+        amount=plan.src_amount if route.side is Side.SELL else plan.dest_amount,
+        side=route.side,
+        only=None if terms.include is None else frozenset(terms.include),
+        without=frozenset(terms.exclude),
+        route=tuple(map(parse_address, terms.route)),
+        taxes=Taxes(*terms.taxes),
+        gas_price_wei=parse_amount(terms.gas_price_wei),
+    )
+    return Opened(route, plan, wanted)
+
+
+# --- Parts --------------------------------------------------------------------------------------------
+
+
+def _terms(wanted: Wanted, plan: RoutePlan) -> RouteTerms:
+    taxes = wanted.taxes
+    return RouteTerms(
+        src_amount=str(plan.src_amount),
+        dest_amount=str(plan.dest_amount),
+        gas_price_wei=str(wanted.gas_price_wei),
+        include=None if wanted.only is None else tuple(sorted(wanted.only)),
+        exclude=tuple(sorted(wanted.without)),
+        route=tuple(map(_text, wanted.route)),
+        taxes=(taxes.src, taxes.dest, taxes.src_dex, taxes.dest_dex),
+    )
+
+
+def _others(offered: Offered, plans: Mapping[str, RoutePlan]) -> dict[str, OtherRoute]:
+    others = {}
+    for maker, plan in sorted(plans.items()):
+        src_amount, dest_amount = after_fee(plan, offered.fee.fee_bps)
+        hops = [hop for path in plan.paths for hop in path.hops]
+        others[maker] = OtherRoute(str(src_amount), str(dest_amount), _swaps(hops, plan.side, offered.tokens))
+    return others
+
+
+def _swaps(hops: Iterable[HopPlan], side: Side, tokens: Mapping[bytes, ListedToken]) -> tuple[Swap, ...]:
+    return tuple(_swap(hop, side, tokens) for hop in hops)
+
+
+def _swap(hop: HopPlan, side: Side, tokens: Mapping[bytes, ListedToken]) -> Swap:
+    src, src_decimals = _told(hop.src_token, tokens)
+    dest, dest_decimals = _told(hop.dest_token, tokens)
+    return Swap(
+        src_token=src,
+        src_decimals=src_decimals,
+        dest_token=dest,
+        dest_decimals=dest_decimals,
+        swap_exchanges=tuple(
+            SwapExchange(
+                share.maker,
+                str(share.src_amount),
+                str(share.dest_amount),
+                percent,
+                _data(share, src_decimals, dest_decimals),
+            )
+            for percent, share in zip(_percents(side, hop.shares), hop.shares, strict=True)
+        ),
+    )
+
+
+def _told(address: bytes, tokens: Mapping[bytes, ListedToken]) -> tuple[str, int]:
+    """(text, decimals) of a token. The wrapped native one is routed without being listed, too."""
+    token = tokens.get(address)
+    return (token.text, token.decimals) if token else (_text(address), NATIVE_DECIMALS)
+
+
+def _data(share: MakerShare, src_decimals: int, dest_decimals: int) -> dict[str, Any]:
+    """What people look at: what kind of source it is, and destination tokens for one of the source."""
+    scale = src_decimals + _PRICE_DECIMALS
+    price = mul_div_down(share.dest_amount, 10**scale, share.src_amount) if share.src_amount else 0
+    return {"type": "RFQ", "price": format_units(price, dest_decimals + _PRICE_DECIMALS)}
+
+
+def _path(hops: tuple[HopPlan, ...]) -> PathPlan:
+    return PathPlan(hops[0].src_amount, hops[-1].dest_amount, hops)
+
+
+def _hop(swap: Swap) -> HopPlan:
+    shares = tuple(
+        MakerShare(one.exchange, parse_amount(one.src_amount), parse_amount(one.dest_amount))
+        for one in swap.swap_exchanges
+    )
+    return HopPlan(
+        parse_address(swap.src_token),
+        parse_address(swap.dest_token),
+        sum(share.src_amount for share in shares),
+        sum(share.dest_amount for share in shares),
+        shares,
+    )
+
+
+def _percents(side: Side, parts: Sequence[PathPlan] | Sequence[MakerShare]) -> list[Decimal]:
+    if len(parts) == 1:
+        return [_PERCENT]
+    amounts = [part.src_amount if side is Side.SELL else part.dest_amount for part in parts]
+    total = sum(amounts)
+    hundredths = [amount * BPS_ONE // total for amount in amounts]
+    hundredths[amounts.index(max(amounts))] += BPS_ONE - sum(hundredths)
+    return [Decimal(one) / _PERCENT for one in hundredths]
+
+
+def _part(value: Decimal | None, amount: int, whole: int) -> Decimal | None:
+    """The value of `amount` where `whole` has that value."""
+    return value if value is None or amount == whole else value * amount / whole

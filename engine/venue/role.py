@@ -1,0 +1,136 @@
+"""From settings to the chains that a venue serves: addresses found, tokens listed, makers placed. Pure.
+
+A chain is served when it has a role (`market`, `delta`) and a node. Contract addresses that the settings lack
+are those of contracts.json in the state directory, where `cambist devnet` and `cambist contracts deploy` have
+written them.
+
+Source: choices.md 2; document 1, "Spender rules".
+Choice: a shipped chain without a node is not served and is no error; one that a maker is placed on is.
+"""
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from ...config.chains import ADDRESS_SETTINGS, Chain
+from ...config.errors import ConfigError
+from ...config.settings import Settings
+from ...config.tokens import Token
+from ...config.venue import VenueMakerChain, VenueSettings
+from ...crypto.addresses import parse_address
+from ..chain.address_book import AddressBook, ChainEntry
+from .tokens import TokenTable
+
+_IN_BOOK = {
+    "router": "router",
+    "delta_contract": "delta",
+    "rfq_contract": "rfq",
+    "executor": "executor",
+    "fee_vault": "fee_vault",
+    "wrapped_native": "wrapped_native",
+}
+"""Setting of a chain -> member of its entry in contracts.json."""
+_NEEDED = ("rfq_contract", "executor")
+_NEEDED_BY = {"market": "router", "delta": "delta_contract"}
+
+
+class ServedChain(Struct, frozen=True):
+    """One chain, as far as settings tell.
+
+    Attributes:
+        field: its place in the settings.
+        settings: with the addresses of the book where the operator has set none.
+        addresses: by setting, 20 bytes; empty where there is none.
+        listed: the operator's tokens.
+        stables: those worth one dollar.
+        makers: by name.
+    """
+
+    chain_id: int
+    field: str
+    settings: Chain
+    addresses: Mapping[str, bytes]
+    tokens: TokenTable
+    listed: tuple[Token, ...]
+    stables: frozenset[bytes]
+    makers: Mapping[str, VenueMakerChain]
+
+    @property
+    def decimals(self) -> dict[bytes, int]:
+        """Of the listed tokens, by address."""
+        return {parse_address(token.address, "address"): token.decimals for token in self.listed}
+
+
+def served_chains(
+    settings: Settings, venue: VenueSettings, book: AddressBook, reachable: Collection[int] = ()
+) -> dict[int, ServedChain]:
+    """The chains by id.
+
+    Args:
+        book: contracts.json.
+        reachable: chains that need no node of the settings.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+    served = {
+        chain_id: _served(settings, venue, chain_id, chain, book.chains.get(str(chain_id)))
+        for chain_id, chain in sorted(settings.chains.items())
+        if (chain.market or chain.delta) and (chain.node.urls or chain_id in reachable)
+    }
+    for name, maker in venue.makers.items():
+        for chain_id in maker.chains:
+            if chain_id not in served:
+                raise ConfigError(f"venue.makers.{name}.chains.{chain_id}", _why_not(settings, chain_id))
+    if not served:
+        raise ConfigError("chains", "none has `market` or `delta` and a node: there is nothing to serve")
+    return served
+
+
+def _why_not(settings: Settings, chain_id: int) -> str:
+    chain = settings.chains.get(chain_id)
+    if chain is None:
+        return f"there is no chain {chain_id} in [chains]"
+    if not (chain.market or chain.delta):
+        return f"the chain is not served: chains.{chain_id} has neither `market` nor `delta`"
+    return f"the chain is not served: chains.{chain_id}.node.urls names no node"
+
+
+def _served(
+    settings: Settings, venue: VenueSettings, chain_id: int, chain: Chain, entry: ChainEntry | None
+) -> ServedChain:
+    field = f"chains.{chain_id}"
+    chain = _with_book(chain, entry)
+    needed = [*_NEEDED, *(name for role, name in _NEEDED_BY.items() if getattr(chain, role))]
+    for name in needed:
+        if not getattr(chain, name):
+            raise ConfigError(f"{field}.{name}", "is not set, nor is it in contracts.json of state_dir")
+    addresses = {
+        name: parse_address(text, f"{field}.{name}") if (text := getattr(chain, name)) else b""
+        for name in ADDRESS_SETTINGS
+    }
+    listed = tuple(token for token in settings.tokens if token.chain_id == chain_id)
+    if not listed:
+        raise ConfigError("tokens", f"none is listed of chain {chain_id}, which is served")
+    return ServedChain(
+        chain_id,
+        field,
+        chain,
+        addresses,
+        TokenTable(listed, addresses["wrapped_native"], chain.native_symbol),
+        listed,
+        frozenset(parse_address(token.address, "address") for token in listed if token.stable_usd),
+        {name: maker.chains[chain_id] for name, maker in venue.makers.items() if chain_id in maker.chains},
+    )
+
+
+def _with_book(chain: Chain, entry: ChainEntry | None) -> Chain:
+    if entry is None:
+        return chain
+    found = {
+        setting: getattr(entry, member) or ""
+        for setting, member in _IN_BOOK.items()
+        if not getattr(chain, setting)
+    }
+    return msgspec.structs.replace(chain, **found)

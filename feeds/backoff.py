@@ -1,0 +1,13 @@
+"""How long to wait before what failed is tried again: doubling, with jitter. Pure."""
+
+from random import Random
+
+from ..config.timeouts import FEED_PAUSE_S, FEED_PAUSE_S_MAX
+
+_DOUBLINGS_MAX = 16
+
+
+def pause_s(failures: int, random: Random) -> float:
+    """Seconds to wait after so many failures in a row, half to one and a half times the bare ones."""
+    bare_s: float = FEED_PAUSE_S * 2 ** min(failures - 1, _DOUBLINGS_MAX)
+    return min(bare_s, FEED_PAUSE_S_MAX) * random.uniform(0.5, 1.5)

@@ -1,0 +1,70 @@
+"""Addresses that a market maker does not trade with, each until it expires. Pure.
+
+    polled   all that /blacklist, or the first message of the socket, said; the next one replaces it
+    added    by the socket, or by a firm answer without an order; stays until it expires, whatever polls say
+
+Source: document 3, "POST /firm request body" (a success without `order`), "Events" 4 and 5.
+Choice: a poll that fails changes nothing: what the last one brought holds until it expires.
+Choice: of more than MAKER_BLACKLIST_MAX added addresses those that were added first are forgotten.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from ..config.limits import MAKER_BLACKLIST_MAX
+
+_EXPIRED_AT_ONCE = 1_000
+
+
+class MakerBlacklist:
+    """One maker's, on one chain.
+
+    Args:
+        life_ms: an address holds for so long after it was last heard of.
+    """
+
+    __slots__ = ("_added", "_life_ms", "_polled", "_polled_until_ms")
+
+    def __init__(self, life_ms: int) -> None:
+        self._life_ms = life_ms
+        self._polled: AbstractSet[bytes] = frozenset()
+        self._polled_until_ms = 0
+        self._added: OrderedDict[bytes, int] = OrderedDict()  # -> until; the first to expire stands first
+
+    def __len__(self) -> int:
+        """How many addresses are kept; one that is both polled and added counts twice."""
+        return len(self._polled) + len(self._added)
+
+    def holds(self, address: bytes, now_ms: int) -> bool:
+        """Whether these 20 bytes are blacklisted now."""
+        if now_ms < self._polled_until_ms and address in self._polled:
+            return True
+        return now_ms < self._added.get(address, 0)
+
+    def replace(self, addresses: AbstractSet[bytes], now_ms: int) -> None:
+        """Take a complete list in place of the last one; what was added stays.
+
+        Args:
+            addresses: 20 bytes each, at most MAKER_BLACKLIST_MAX of them. Kept, not copied: leave it alone.
+        """
+        self._polled = addresses
+        self._polled_until_ms = now_ms + self._life_ms
+
+    def add(self, addresses: Iterable[bytes], now_ms: int) -> None:
+        """Take further addresses, of 20 bytes each; one that is known begins a new life."""
+        added, until_ms = self._added, now_ms + self._life_ms
+        for address in addresses:
+            added[address] = until_ms
+            added.move_to_end(address)
+            if len(added) > MAKER_BLACKLIST_MAX:
+                added.popitem(last=False)
+
+    def expire(self, now_ms: int) -> None:
+        """Forget what holds no more, a thousand addresses at a time."""
+        if now_ms >= self._polled_until_ms:
+            self._polled = frozenset()
+        for _ in range(min(len(self._added), _EXPIRED_AT_ONCE)):
+            if now_ms < next(iter(self._added.values())):
+                return
+            self._added.popitem(last=False)

@@ -1,0 +1,155 @@
+"""Asks one maker on one chain for firm quotes: POST {url}/firm, on pooled connections.
+
+A request that a reused connection lost before a byte of its answer is sent once more: two quotes for the same
+question do no harm, since only one is executed. Nothing is asked twice after an answer, whatever it is.
+
+    success with `order`       --> the order, as it was written
+    success without it         --> BLACKLISTED: the maker does not serve this user
+    any other status           --> REFUSED, 403 as well, with the `error` of the body
+    deadline                   --> LATE; OUT_OF_TIME where all connections were taken by requests of our own
+    no whole HTTP answer       --> UNAVAILABLE: no connection, it broke, or what came is no HTTP, or too much
+    a body that is none        --> INVALID
+
+Source: document 3, POST /firm, Authentication, Errors; interop.md section 4; design, "Firm client".
+Choice: 403 is a failure like any other (choices.md 18).
+"""
+
+from collections.abc import Callable
+from ssl import SSLContext
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from msgspec import UNSET
+
+from ..codecs.http1 import Http1Limits, Response
+from ..codecs.maker_messages import FirmOrder, FirmRequest, decode_error_body, decode_firm_response
+from ..codecs.vocabulary import Side
+from ..codecs.wire import encode
+from ..config.error_text import shown
+from ..config.errors import InvalidInput
+from ..config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
+from ..crypto.hmac_auth import RequestSigner
+from .firm_check import FirmAsked, FirmFailure, FirmFault
+from .net.http_client import HttpClient, HttpClientStatistics, HttpFailure, Stage
+from .net.streams import Dial, client_tls, dial
+
+_LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
+_PORTS = {"http": 80, "https": 443}
+_JSON = (b"content-type", b"application/json")
+
+
+class FirmClient:
+    """One maker on one chain. Use it as an async context manager: leaving it closes the connections.
+
+    Args:
+        maker: its name.
+        url: base of its endpoints, http or https, prefix included.
+        signer: None where requests are not signed.
+        connections_max: at a time; further requests wait within their deadline.
+        wall_ms: Unix milliseconds, for the signature.
+        tls: for https; the system's authorities unless given.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        maker: str,
+        url: str,
+        *,
+        signer: RequestSigner | None,
+        connections_max: int,
+        wall_ms: Callable[[], int],
+        tls: SSLContext | None = None,
+        dial: Dial = dial,
+    ) -> None:
+        parts = urlsplit(url)
+        is_secure = parts.scheme == "https"
+        self.maker = maker
+        self._signer = signer
+        self._wall_ms = wall_ms
+        self._target = f"{parts.path.rstrip('/')}/firm"
+        self._http = HttpClient(
+            parts.hostname or "",
+            parts.port or _PORTS[parts.scheme],
+            tls=(tls or client_tls()) if is_secure else None,
+            connections_max=connections_max,
+            limits=_LIMITS,
+            dial=dial,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._http.__aexit__(kind, error, trace)
+
+    def statistics(self) -> HttpClientStatistics:
+        """Of its connections."""
+        return self._http.statistics()
+
+    async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
+        """Ask and wait for the answer.
+
+        Args:
+            deadline_s: seconds from now, for everything.
+
+        Returns:
+            What the maker wrote; `firm_check` holds it against the question.
+
+        Raises:
+            FirmFailure: see the module. Its text names no host, key or header.
+        """
+        body = encode(_request(asked))
+        headers = [_JSON]
+        if self._signer is not None:
+            signed = self._signer.headers(self._wall_ms(), "POST", self._target, body)
+            headers += [(name.encode(), value.encode()) for name, value in signed.items()]
+        try:
+            answer = await self._http.request(
+                b"POST", self._target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
+            )
+        except HttpFailure as failure:
+            raise _failure_of(failure) from None
+        return _order_of(answer)
+
+
+def _request(asked: FirmAsked) -> FirmRequest:
+    sells = asked.side is Side.SELL
+    return FirmRequest(
+        maker_asset=f"0x{asked.dest_token.hex()}",
+        taker_asset=f"0x{asked.src_token.hex()}",
+        maker_amount=None if sells else str(asked.amount),
+        taker_amount=str(asked.amount) if sells else None,
+        user_address=f"0x{asked.user.hex()}",
+        taker_address=f"0x{asked.taker.hex()}",
+    )
+
+
+def _order_of(answer: Response) -> FirmOrder:
+    if not 200 <= answer.status < 300:
+        raise FirmFailure(FirmFault.REFUSED, f"status {answer.status}{_reason(answer.body)}")
+    try:
+        decoded = decode_firm_response(answer.body)
+    except InvalidInput as error:
+        raise FirmFailure(FirmFault.INVALID, error.detail) from None
+    if decoded.order is UNSET:
+        raise FirmFailure(FirmFault.BLACKLISTED)
+    return decoded.order
+
+
+def _reason(body: bytes) -> str:
+    try:
+        return f": {shown(decode_error_body(body).error)}"
+    except InvalidInput:
+        return " without an error text"
+
+
+def _failure_of(failure: HttpFailure) -> FirmFailure:
+    if not failure.is_late:
+        return FirmFailure(FirmFault.UNAVAILABLE, failure.stage.value)
+    is_ours = failure.stage is Stage.TURN
+    return FirmFailure(FirmFault.OUT_OF_TIME if is_ours else FirmFault.LATE, failure.stage.value)

@@ -1,0 +1,579 @@
+"""One market maker on one chain, as its messages tell it, and its live books in the pair index. Pure.
+
+    /tokens  ->  token id -> address, decimals     those that the operator lists, with the same decimals
+    /pairs   ->  pair id  -> base, quote           of such tokens
+    /prices  ->  pair id  -> grid, when confirmed  of such pairs
+
+A book is in the index exactly while its pair stands in all three, its grid makes a book with a level on some
+side, it was confirmed within `stale_ms`, it does not rest, and nothing withholds the maker. In which order
+the three came does not matter: what is not of use yet is remembered.
+
+The `apply_` methods are generators that yield after every entry, so that whoever drives them can let others
+run; between two steps the cache is whole, and one that is abandoned leaves what it did not come to as it
+was. One at a time is to be run. Each book is built aside and put into the index in one step.
+
+Source: document 3, "GET /prices semantics", "Events", "States and transitions"; design, "Feeds"; choices.md
+    10, 16 and 17.
+Choice: a token counts if the operator lists its address with the same decimals; else its pairs are left out.
+Choice: between two tokens a maker has one book, whichever is its base. Of several pair ids between the same
+    two the first by name of those with a usable book is shown: a pair is renamed while the old id retires.
+Choice: a pair or a grid that is refused takes the pair's former book out of use.
+Choice: an update that came over the socket after a poll was sent is newer than the poll's answer.
+Choice: a grid that was not confirmed for `stale_ms` and has no pair is forgotten.
+Choice: of the blacklist a bad address, and one that is said twice, costs only itself.
+Choice: a liquidityUSD below zero counts as none.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from typing import TypeVar
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from ..codecs.maker_messages import (
+    BlacklistBody,
+    Decoded,
+    Pair,
+    PairsBody,
+    PriceGrid,
+    PricesBody,
+    StreamMessage,
+    Token,
+    TokensBody,
+)
+from ..config.error_text import shown
+from ..config.errors import InvalidInput
+from ..config.limits import MAKER_ENTRIES_MAX, NAME_CHARS_MAX
+from ..crypto.addresses import parse_address
+from .blacklist import MakerBlacklist
+from .book import Book, build_book
+from .pair_index import LiveBook, PairIndex
+
+E = TypeVar("E")
+
+_REST = "rest"
+_NO_TOKENS = (b"", b"")
+
+
+class Standing(StrEnum):
+    """Why a pair is routed, or is not."""
+
+    LIVE = "live"
+    WITHHELD = "withheld"  # the whole maker is
+    RESTING = "resting"
+    STALE = "stale"
+    DOUBLED = "doubled"  # another pair id between the same two tokens is shown
+    EMPTY = "empty"  # no level on either side
+    DISABLED = "disabled"  # `{}`
+    UNPRICED = "unpriced"  # absent from the prices
+    REFUSED_GRID = "refused grid"
+    UNPAIRED = "unpaired"  # absent from the pairs
+    REFUSED_PAIR = "refused pair"
+    UNKNOWN_TOKEN = "unknown token"  # noqa: S105
+    REFUSED_TOKEN = "refused token"  # noqa: S105
+    UNLISTED_TOKEN = "unlisted token"  # noqa: S105
+
+
+class CacheStatistics(Struct, frozen=True):
+    """One moment of a cache.
+
+    Attributes:
+        pairs: standing -> how many pairs have it.
+        reasons: pair id -> why it is not live, in words.
+        withheld: why the whole maker is; empty while it is not.
+        refused: `tokens`, `pairs`, `prices`, `blacklist` -> entries refused since the start.
+        blacklisted: addresses that are kept.
+        updated_ms: when something was last applied; 0 before that.
+    """
+
+    pairs: Mapping[Standing, int]
+    reasons: Mapping[str, str]
+    withheld: tuple[str, ...]
+    refused: Mapping[str, int]
+    blacklisted: int
+    updated_ms: int
+
+
+class _KnownToken(Struct, frozen=True):
+    """An entry of the tokens; `fault` says why it is of no use. `heard_ms`: over the socket, 0 for a poll."""
+
+    heard_ms: int
+    address: bytes = b""
+    decimals: int = 0
+    standing: Standing = Standing.LIVE
+    fault: str = ""
+
+
+class _Built(Struct, frozen=True):
+    """A book, and what it was made of."""
+
+    grid: PriceGrid
+    decimals: tuple[int, int]
+    book: Book
+
+
+class _Entry:
+    """A pair id: what is told of it, and what follows.
+
+    Attributes:
+        pair_fault, grid_fault: why what was told is refused; then the pair or grid is None.
+        heard_ms, priced_ms: when the socket last told the pair, and its grid; 0 where a poll did since.
+        ends: its two tokens in order; two empty ones while they are not known.
+        usable_at: the ends between which it stands among the usable pairs; two empty ones for none.
+        standing: LIVE for a usable book, whether it is stale or not.
+    """
+
+    __slots__ = (
+        "base",
+        "built",
+        "confirmed_ms",
+        "ends",
+        "grid",
+        "grid_fault",
+        "heard_ms",
+        "is_stale",
+        "pair",
+        "pair_fault",
+        "priced_ms",
+        "quote",
+        "reason",
+        "standing",
+        "usable_at",
+    )
+
+    def __init__(self) -> None:
+        self.pair: Pair | None = None
+        self.pair_fault = ""
+        self.heard_ms = 0
+        self.priced_ms = 0
+        self.grid: PriceGrid | None = None
+        self.grid_fault = ""
+        self.confirmed_ms = 0
+        self.is_stale = False
+        self.base = self.quote = b""
+        self.ends: tuple[bytes, bytes] = _NO_TOKENS
+        self.usable_at: tuple[bytes, bytes] = _NO_TOKENS
+        self.built: _Built | None = None
+        self.standing = Standing.UNPAIRED
+        self.reason = ""
+
+    @property
+    def is_usable(self) -> bool:
+        return self.standing is Standing.LIVE and not self.is_stale
+
+
+class MakerCache:
+    """The books of one maker on one chain.
+
+    Args:
+        maker: its name.
+        index: of the chain; this cache alone shows and hides this maker's books there.
+        decimals: of the listed tokens, by address.
+        stale_ms: a book that was not confirmed for longer is not used.
+    """
+
+    def __init__(
+        self,
+        maker: str,
+        index: PairIndex,
+        decimals: Mapping[bytes, int],
+        *,
+        stale_ms: int,
+        blacklist: MakerBlacklist,
+    ) -> None:
+        self.maker = maker
+        self.blacklist = blacklist
+        self._index = index
+        self._decimals = decimals
+        self._stale_ms = stale_ms
+        self._tokens: dict[str, _KnownToken] = {}
+        self._entries: dict[str, _Entry] = {}
+        self._ages: OrderedDict[str, None] = OrderedDict()  # pair ids with a grid, the oldest first
+        self._usable: dict[tuple[bytes, bytes], list[str]] = {}  # pair ids, the first by name counts
+        self._shown: dict[tuple[bytes, bytes], LiveBook] = {}
+        self._withheld: set[str] = set()
+        self._rests: dict[tuple[bytes, bytes], int] = {}
+        self._rests_until_ms = 0
+        self._refused: Counter[str] = Counter()
+        self._updated_ms = 0
+
+    # --- What is told -------------------------------------------------------------------------------
+
+    def apply_tokens(self, told: Decoded[TokensBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+        """A poll of /tokens, asked at `asked_ms`: all tokens there are."""
+        self._updated_ms = now_ms
+        tokens = _with_faults("tokens", told.body.tokens, told.refused)
+        yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+
+    def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+        """A poll of /pairs, asked at `asked_ms`: all pairs there are."""
+        self._updated_ms = now_ms
+        pairs = _with_faults("pairs", told.body.pairs, told.refused)
+        yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+
+    def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
+        """A poll of /prices: a pair that is absent is disabled."""
+        self._updated_ms = now_ms
+        prices = _with_faults("prices", told.body.prices, told.refused)
+        yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+
+    def apply_blacklist(self, told: Decoded[BlacklistBody], now_ms: int) -> Iterator[None]:
+        """A poll of /blacklist, in place of the one before."""
+        self._updated_ms = now_ms
+        yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
+
+    def apply_message(
+        self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False
+    ) -> Iterator[None]:
+        """A message of the socket. Of the first one all four contents are complete."""
+        self._updated_ms = now_ms
+        body, refused = told.body, told.refused
+        if body.tokens is not UNSET:
+            tokens = _with_faults("tokens", body.tokens, refused)
+            yield from self._take_tokens(tokens, is_complete=is_first, heard_ms=now_ms, asked_ms=now_ms)
+        if body.pairs is not UNSET:
+            pairs = _with_faults("pairs", body.pairs, refused)
+            yield from self._take_pairs(pairs, is_complete=is_first, heard_ms=now_ms, asked_ms=now_ms)
+        if body.prices is not UNSET:
+            prices = _with_faults("prices", body.prices, refused)
+            yield from self._take_prices(
+                prices, now_ms, is_complete=is_first, heard_ms=now_ms, asked_ms=now_ms
+            )
+        if body.blacklist is not UNSET:
+            yield from self._take_addresses(body.blacklist, refused, now_ms, is_complete=is_first)
+
+    # --- What keeps books out of use ------------------------------------------------------------------
+
+    def withhold(self, reason: str) -> None:
+        """Hide all books at once, until every reason is released."""
+        self._withheld.add(reason)
+        for ends in tuple(self._shown):
+            self._show(ends)
+
+    def release(self, reason: str) -> None:
+        """Show what may be shown, unless another reason is left."""
+        if reason not in self._withheld:
+            return
+        self._withheld.discard(reason)
+        if not self._withheld:
+            for ends in self._usable:
+                self._show(ends)
+
+    def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
+        """Hide the book between two tokens, in either order, until then; in place of its rest before."""
+        ends = _ends(base, quote)
+        self._rests[ends] = until_ms
+        self._show(ends)
+
+    def rest_maker(self, until_ms: int) -> None:
+        """Hide all books until then; in place of the rest before."""
+        self._rests_until_ms = until_ms
+        self.withhold(_REST)
+
+    def expire(self, now_ms: int) -> None:
+        """Hide what became stale, show what has rested; to be called again and again."""
+        while self._ages:
+            pair_id = next(iter(self._ages))
+            entry = self._entries[pair_id]
+            if entry.confirmed_ms + self._stale_ms >= now_ms:
+                break
+            del self._ages[pair_id]
+            entry.is_stale = True
+            if entry.standing is Standing.LIVE:
+                self._rank(pair_id, entry)
+            elif entry.pair is None:
+                entry.grid = entry.built = None
+                self._settle(pair_id, entry)
+        for ends in [ends for ends, until_ms in self._rests.items() if until_ms <= now_ms]:
+            del self._rests[ends]
+            self._show(ends)
+        if self._rests_until_ms <= now_ms:
+            self.release(_REST)
+        self.blacklist.expire(now_ms)
+
+    # --- What is seen -------------------------------------------------------------------------------
+
+    def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:
+        """Base, quote and grid of a pair that is live; None for one that is not."""
+        entry = self._entries.get(pair_id)
+        if entry is None or entry.built is None or self.standing(pair_id)[0] is not Standing.LIVE:
+            return None
+        return entry.base, entry.quote, entry.built.grid
+
+    def standing(self, pair_id: str) -> tuple[Standing, str]:
+        """Whether a pair is live, and in words why it is not. KeyError: it was never told."""
+        entry = self._entries[pair_id]
+        if entry.standing is not Standing.LIVE:
+            return entry.standing, entry.reason
+        if entry.is_stale:
+            return Standing.STALE, f"not confirmed for {self._stale_ms} ms"
+        if self._withheld:
+            return Standing.WITHHELD, ", ".join(sorted(self._withheld))
+        if entry.ends in self._rests:
+            return Standing.RESTING, f"rests until {self._rests[entry.ends]}"
+        if self._winner(entry.ends) is not entry:
+            return Standing.DOUBLED, "another pair between the same two tokens is used"
+        return Standing.LIVE, ""
+
+    def statistics(self) -> CacheStatistics:
+        """What is live, and why the rest is not."""
+        standings = {pair_id: self.standing(pair_id) for pair_id in self._entries}
+        return CacheStatistics(
+            pairs=Counter(standing for standing, _ in standings.values()),
+            reasons={pair_id: reason for pair_id, (standing, reason) in standings.items() if reason},
+            withheld=tuple(sorted(self._withheld)),
+            refused=dict(self._refused),
+            blacklisted=len(self.blacklist),
+            updated_ms=self._updated_ms,
+        )
+
+    # --- Tokens -------------------------------------------------------------------------------------
+
+    def _take_tokens(
+        self, told: Mapping[str, Token | str], *, is_complete: bool, heard_ms: int, asked_ms: int
+    ) -> Iterator[None]:
+        if is_complete:
+            gone = [name for name, token in self._tokens.items() if name not in told]
+            for token_id in gone:
+                if self._tokens[token_id].heard_ms <= asked_ms:
+                    del self._tokens[token_id]
+        for token_id, token in told.items():
+            before = self._tokens.get(token_id)
+            if before is None and not self._has_room("tokens", token_id, len(self._tokens)):
+                continue
+            if before is None or before.heard_ms <= asked_ms:
+                self._tokens[token_id] = self._known_token(token_id, token, heard_ms)
+            yield
+        for pair_id, entry in tuple(self._entries.items()):
+            pair = entry.pair
+            if pair is not None and (is_complete or pair.base in told or pair.quote in told):
+                self._settle(pair_id, entry)
+                yield
+
+    def _known_token(self, token_id: str, token: Token | str, heard_ms: int) -> _KnownToken:
+        if isinstance(token, str):
+            self._refused["tokens"] += 1
+            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=token)
+        field = f"tokens.{token_id}"
+        try:
+            address = parse_address(token.address, f"{field}.address")
+        except InvalidInput as fault:
+            self._refused["tokens"] += 1
+            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=fault.detail)
+        listed = self._decimals.get(address)
+        if listed is None:
+            unlisted = f"{field}: {token.address} is not listed"
+            return _KnownToken(heard_ms, standing=Standing.UNLISTED_TOKEN, fault=unlisted)
+        if listed != token.decimals:
+            self._refused["tokens"] += 1
+            other = InvalidInput(field=f"{field}.decimals", expected=str(listed), got=token.decimals)
+            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=other.detail)
+        return _KnownToken(heard_ms, address, listed)
+
+    # --- Pairs --------------------------------------------------------------------------------------
+
+    def _take_pairs(
+        self, told: Mapping[str, Pair | str], *, is_complete: bool, heard_ms: int, asked_ms: int
+    ) -> Iterator[None]:
+        if is_complete:
+            for pair_id, entry in tuple(self._entries.items()):
+                if pair_id not in told and entry.heard_ms <= asked_ms:
+                    entry.pair, entry.pair_fault = None, ""
+                    self._settle(pair_id, entry)
+                    yield
+        for pair_id, pair in told.items():
+            known = self._entry("pairs", pair_id)
+            if known is None or known.heard_ms > asked_ms:
+                continue
+            known.heard_ms = heard_ms
+            if isinstance(pair, str):
+                self._refused["pairs"] += 1
+                known.pair, known.pair_fault = None, pair
+            elif is_complete or known.pair is None:
+                known.pair, known.pair_fault = pair, ""
+            else:
+                known.pair = replace(pair, liquidity_usd=known.pair.liquidity_usd)
+            self._settle(pair_id, known)
+            yield
+
+    # --- Prices -------------------------------------------------------------------------------------
+
+    def _take_prices(
+        self,
+        told: Mapping[str, PriceGrid | str],
+        now_ms: int,
+        *,
+        is_complete: bool,
+        heard_ms: int,
+        asked_ms: int,
+    ) -> Iterator[None]:
+        if is_complete:
+            for pair_id, entry in tuple(self._entries.items()):
+                if pair_id in told or entry.priced_ms > asked_ms:
+                    continue
+                if entry.grid is not None or entry.grid_fault:
+                    self._take_grid(pair_id, entry, None)
+                    yield
+        for pair_id, grid in told.items():
+            known = self._entry("prices", pair_id)
+            if known is None or known.priced_ms > asked_ms:
+                continue
+            known.priced_ms = heard_ms
+            if isinstance(grid, str):
+                self._refused["prices"] += 1
+                self._take_grid(pair_id, known, None, grid)
+            else:
+                known.confirmed_ms = now_ms
+                self._ages[pair_id] = None
+                self._ages.move_to_end(pair_id)
+                if known.is_stale or grid != known.grid:
+                    self._take_grid(pair_id, known, grid)
+            yield
+
+    def _take_grid(self, pair_id: str, entry: _Entry, grid: PriceGrid | None, fault: str = "") -> None:
+        entry.grid, entry.grid_fault = grid, fault
+        entry.is_stale = False
+        if grid is None:
+            entry.built = None
+            self._ages.pop(pair_id, None)
+        self._settle(pair_id, entry)
+
+    # --- Blacklist ----------------------------------------------------------------------------------
+
+    def _take_addresses(
+        self, told: tuple[str, ...], refused: Mapping[str, str], now_ms: int, *, is_complete: bool
+    ) -> Iterator[None]:
+        self._refused["blacklist"] += sum(name.startswith("blacklist.") for name in refused)
+        addresses: set[bytes] = set()
+        for text in told:
+            try:
+                address = parse_address(text, "blacklist")
+            except InvalidInput:
+                self._refused["blacklist"] += 1
+            else:
+                self._refused["blacklist"] += address in addresses
+                addresses.add(address)
+                if not is_complete:
+                    self.blacklist.add((address,), now_ms)
+            yield
+        if is_complete:
+            self.blacklist.replace(addresses, now_ms)
+
+    # --- What follows -------------------------------------------------------------------------------
+
+    def _entry(self, body: str, pair_id: str) -> _Entry | None:
+        """The entry of a pair id, made if it is new; None if there is no room for it."""
+        entry = self._entries.get(pair_id)
+        if entry is None and self._has_room(body, pair_id, len(self._entries)):
+            entry = self._entries[pair_id] = _Entry()
+        return entry
+
+    def _has_room(self, body: str, name: str, count: int) -> bool:
+        has_room = count < MAKER_ENTRIES_MAX and len(name) <= NAME_CHARS_MAX
+        self._refused[body] += not has_room
+        return has_room
+
+    def _settle(self, pair_id: str, entry: _Entry) -> None:
+        """Judge a pair anew after what is told of it, or of its tokens, has changed."""
+        entry.base = entry.quote = b""
+        entry.standing, entry.reason = self._judge(pair_id, entry)
+        entry.ends = _ends(entry.base, entry.quote)
+        self._rank(pair_id, entry)
+        if entry.pair is None and entry.grid is None and not (entry.pair_fault or entry.grid_fault):
+            self._ages.pop(pair_id, None)
+            del self._entries[pair_id]
+
+    def _rank(self, pair_id: str, entry: _Entry) -> None:
+        """Put a pair among those that may be shown between its tokens, or out of them, and show the first."""
+        before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
+        entry.usable_at = ends
+        if before != ends:
+            if before != _NO_TOKENS:
+                usable = self._usable[before]
+                del usable[bisect_left(usable, pair_id)]
+                if not usable:
+                    del self._usable[before]
+                self._show(before)
+            if ends != _NO_TOKENS:
+                insort(self._usable.setdefault(ends, []), pair_id)
+        if ends != _NO_TOKENS:
+            self._show(ends)
+
+    def _judge(self, pair_id: str, entry: _Entry) -> tuple[Standing, str]:
+        pair, grid = entry.pair, entry.grid
+        if pair is None:
+            if entry.pair_fault:
+                return Standing.REFUSED_PAIR, entry.pair_fault
+            return Standing.UNPAIRED, "not among the pairs"
+        base, quote = self._tokens.get(pair.base), self._tokens.get(pair.quote)
+        if base is None or quote is None:
+            unknown = shown(pair.base if base is None else pair.quote)
+            return Standing.UNKNOWN_TOKEN, f"pairs.{pair_id}: there is no token {unknown}"
+        for token in (base, quote):
+            if token.fault:
+                return token.standing, token.fault
+        if base.address == quote.address:
+            return Standing.REFUSED_PAIR, f"pairs.{pair_id}: base and quote are the same token"
+        entry.base, entry.quote = base.address, quote.address
+        if entry.grid_fault:
+            return Standing.REFUSED_GRID, entry.grid_fault
+        if grid is None:
+            return Standing.UNPRICED, "not among the prices"
+        if grid.bids is UNSET and grid.asks is UNSET:
+            return Standing.DISABLED, "disabled by {}"
+        return self._build(pair_id, entry, grid, (base.decimals, quote.decimals))
+
+    def _build(
+        self, pair_id: str, entry: _Entry, grid: PriceGrid, decimals: tuple[int, int]
+    ) -> tuple[Standing, str]:
+        built = entry.built if entry.built is not None and entry.built.decimals == decimals else None
+        if built is None or built.grid is not grid:
+            entry.built = None
+            previous = None if built is None else (built.grid, built.book)
+            try:
+                book = build_book(grid, *decimals, field=f"prices.{pair_id}", previous=previous)
+            except InvalidInput as fault:
+                self._refused["prices"] += 1
+                return Standing.REFUSED_GRID, fault.detail
+            built = entry.built = _Built(grid, decimals, book)
+        if not (built.book.bids.prices or built.book.asks.prices):
+            return Standing.EMPTY, "no level on either side"
+        return Standing.LIVE, ""
+
+    def _winner(self, ends: tuple[bytes, bytes]) -> _Entry | None:
+        """The pair whose book counts between two tokens."""
+        usable = self._usable.get(ends)
+        return self._entries[usable[0]] if usable else None
+
+    def _show(self, ends: tuple[bytes, bytes]) -> None:
+        """Bring the index up to date between two tokens."""
+        hidden = bool(self._withheld) or ends in self._rests
+        entry = None if hidden else self._winner(ends)
+        before = self._shown.get(ends)
+        if before is not None and (entry is None or entry.base != before.base):
+            del self._shown[ends]
+            self._index.drop(self.maker, before.base, before.quote)
+        if entry is None or entry.built is None or entry.pair is None:
+            return
+        live = LiveBook(
+            self.maker, entry.base, entry.quote, entry.built.book, max(entry.pair.liquidity_usd, Decimal())
+        )
+        self._shown[ends] = live
+        self._index.put(live)
+
+
+def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:
+    """Entries together with those that were refused, as the reasons why."""
+    if not refused:
+        return entries
+    prefix = f"{key}."
+    faults = {name.removeprefix(prefix): why for name, why in refused.items() if name.startswith(prefix)}
+    return {**entries, **faults}
+
+
+def _ends(one: bytes, other: bytes) -> tuple[bytes, bytes]:
+    return (one, other) if one < other else (other, one)

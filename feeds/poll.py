@@ -1,0 +1,162 @@
+"""Polls one of a market maker's four resources, for ever.
+
+    asking --2xx and the documented body--> applied --every_s--> asking
+       \\--anything else--> failed --every_s; FEED_REST_S from the fifth in a row on--> asking
+
+A failure of /prices withholds the maker at once, the next success releases it: that is the maker's off
+switch. A failure of the others changes nothing: what they said last holds.
+
+Source: document 3, "Endpoints", "Authentication", "What the service does"; interop.md 4.
+Choice: an answer that is not 2xx, redirects included, or not the documented body, is a failure.
+"""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Literal
+
+import httpx
+import structlog
+import trio
+from msgspec import Struct
+
+from ..codecs.maker_messages import decode_blacklist, decode_pairs, decode_prices, decode_tokens
+from ..config.error_text import shown
+from ..config.errors import InvalidInput, MakerError
+from ..config.timeouts import FEED_REQUEST_S, FEED_REST_AFTER, FEED_REST_S
+from ..crypto.hmac_auth import RequestSigner
+from .maker_cache import MakerCache
+from .remarks import Remarks
+from .slices import Slices
+
+Resource = Literal["tokens", "pairs", "prices", "blacklist"]
+
+_JITTER = 0.1  # of every pause, either way
+
+
+class PollStatistics(Struct, frozen=True):
+    """One moment of a poll.
+
+    Attributes:
+        answers: that were applied.
+        failures: since the start; in_a_row: since the last answer.
+        said: the last failure; empty before the first.
+        answered_ms: when the last answer came; 0 before the first.
+    """
+
+    answers: int
+    failures: int
+    in_a_row: int
+    said: str
+    answered_ms: int
+
+
+class Poll:
+    """One resource of one maker on one chain.
+
+    Args:
+        url: the maker's base, prefix included.
+        every_s: between two polls.
+        signer: None where requests are not signed.
+        http: on a `DialTransport`, whose limits bound the answers.
+    """
+
+    def __init__(
+        self,
+        resource: Resource,
+        url: str,
+        every_s: float,
+        *,
+        signer: RequestSigner | None,
+        http: httpx.AsyncClient,
+        cache: MakerCache,
+        slices: Slices,
+        remarks: Remarks,
+        log: structlog.typing.FilteringBoundLogger,
+        wall_ms: Callable[[], int],
+        random: Random,
+    ) -> None:
+        self.resource = resource
+        self._url = httpx.URL(f"{url.rstrip('/')}/{resource}")
+        self._every_s = every_s
+        self._signer = signer
+        self._http = http
+        self._cache = cache
+        self._slices = slices
+        self._remarks = remarks
+        self._log = log
+        self._wall_ms = wall_ms
+        self._random = random
+        self._answers = self._failures = self._in_a_row = self._answered_ms = 0
+        self._said = ""
+
+    def statistics(self) -> PollStatistics:
+        """What happened so far."""
+        return PollStatistics(self._answers, self._failures, self._in_a_row, self._said, self._answered_ms)
+
+    async def follow(self) -> None:
+        """Poll for ever."""
+        while True:
+            try:
+                await self._poll()
+            except (MakerError, InvalidInput) as error:
+                self._fail(error.detail)
+            rests = self._in_a_row >= FEED_REST_AFTER
+            pause_s = max(self._every_s, FEED_REST_S) if rests else self._every_s
+            await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
+
+    async def _poll(self) -> None:
+        """Ask and apply; MakerError or InvalidInput for a failure."""
+        asked_ms = self._wall_ms()
+        raw = await self._ask(asked_ms)
+        await self._slices.work(self._apply(raw, asked_ms))
+        if self._in_a_row:
+            self._log.info("poll answered again", resource=self.resource, failures=self._in_a_row)
+        self._answers += 1
+        self._in_a_row = 0
+        self._answered_ms = self._wall_ms()
+        if self.resource == "prices":
+            self._cache.release("prices")
+
+    async def _ask(self, asked_ms: int) -> bytes:
+        headers = {}
+        if self._signer is not None:
+            headers = self._signer.headers(asked_ms, "GET", self._url.raw_path.decode())
+        try:
+            answer = await self._http.get(self._url, headers=headers, timeout=FEED_REQUEST_S)
+        except httpx.HTTPError as error:
+            raise MakerError(f"{type(error).__name__}: {error}") from None
+        if not answer.is_success:
+            raise MakerError(f"answered {answer.status_code}: {shown(answer.content)}")
+        return answer.content
+
+    def _apply(self, raw: bytes, asked_ms: int) -> Iterator[None]:
+        """Decode and apply, in steps; raises InvalidInput."""
+        cache, now_ms = self._cache, self._wall_ms()
+        match self.resource:
+            case "tokens":
+                tokens = yield from decode_tokens.in_steps(raw)
+                self._remarks.take(tokens.body.message)
+                yield from cache.apply_tokens(tokens, asked_ms, now_ms)
+            case "pairs":
+                pairs = yield from decode_pairs.in_steps(raw)
+                self._remarks.take(pairs.body.message)
+                yield from cache.apply_pairs(pairs, asked_ms, now_ms)
+            case "prices":
+                prices = yield from decode_prices.in_steps(raw)
+                self._remarks.take(prices.body.message)
+                yield from cache.apply_prices(prices, asked_ms, now_ms)
+            case "blacklist":
+                blacklist = yield from decode_blacklist.in_steps(raw)
+                self._remarks.take(blacklist.body.message)
+                yield from cache.apply_blacklist(blacklist, now_ms)
+
+    def _fail(self, reason: str) -> None:
+        if self.resource == "prices":
+            self._cache.withhold("prices")
+        self._failures += 1
+        self._in_a_row += 1
+        self._said = reason
+        if self._in_a_row == 1:
+            self._log.warning("poll failed", resource=self.resource, reason=reason)
+        elif self._in_a_row == FEED_REST_AFTER:
+            self._log.warning("polls rest", resource=self.resource, reason=reason, every_s=FEED_REST_S)

@@ -1,0 +1,43 @@
+"""The `message` strings of a market maker, for the log: so many and so much of each as a log can bear.
+
+Source: document 3, "What the service does" and "Events" 4: the service logs them.
+"""
+
+from collections.abc import Callable
+
+from ..config.error_text import one_line
+from ..config.limits import MAKER_REMARK_CHARS_MAX
+from ..config.timeouts import FEED_REMARK_EVERY_S
+
+
+class Remarks:
+    """What one maker on one chain remarks.
+
+    Args:
+        write: the log.
+        now_ms: the clock.
+
+    Attributes:
+        dropped: remarks that came too soon after the last.
+    """
+
+    __slots__ = ("_last", "_next_ms", "_now_ms", "_write", "dropped")
+
+    def __init__(self, write: Callable[[str], object], now_ms: Callable[[], int]) -> None:
+        self._write = write
+        self._now_ms = now_ms
+        self._next_ms = 0
+        self._last = ""
+        self.dropped = 0
+
+    def take(self, text: str | None) -> None:
+        """Log a remark, unless it is the last one again or comes within FEED_REMARK_EVERY_S of it."""
+        if not text or text == self._last:
+            return
+        now_ms = self._now_ms()
+        if now_ms < self._next_ms:
+            self.dropped += 1
+            return
+        self._last = text
+        self._next_ms = now_ms + round(FEED_REMARK_EVERY_S * 1_000)
+        self._write(one_line(text[:MAKER_REMARK_CHARS_MAX]))

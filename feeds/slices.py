@@ -1,0 +1,33 @@
+"""Work in slices of time, one piece after the other, so that nobody else waits for the whole of it."""
+
+import time
+from collections.abc import Iterator
+
+import trio
+
+SLICE_S = 0.001
+
+
+class Slices:
+    """The work of one maker on one chain: what polls and the socket bring is applied here, in turn."""
+
+    def __init__(self) -> None:
+        self._turn = trio.Lock()
+        self._slice_ends = 0.0
+
+    async def work(self, steps: Iterator[None]) -> None:
+        """Run all steps, with a checkpoint after each millisecond of them.
+
+        Many small pieces share a slice: there may be no checkpoint in one of them.
+        """
+        try:
+            self._turn.acquire_nowait()
+        except trio.WouldBlock:
+            await self._turn.acquire()
+        try:
+            for _ in steps:
+                if time.perf_counter() >= self._slice_ends:
+                    await trio.lowlevel.checkpoint()
+                    self._slice_ends = time.perf_counter() + SLICE_S
+        finally:
+            self._turn.release()

@@ -1,0 +1,200 @@
+"""The WebSocket of one market maker on one chain: a complete first message, then updates, for ever.
+
+    connecting --101--> opened --the complete first message--> up --closed, garbage--> down
+        \\--refused, late----------\\--late, incomplete, garbage--> down --jittered, doubling--> connecting
+
+While it is up the age of each book decides whether it is used. A socket that is down for longer than
+SOCKET_GRACE_S withholds the maker (`heed_grace` looks), until the next complete first message is applied.
+
+Source: document 3, "Events", "Authentication" (the path alone is signed); choices.md 16 and 17.
+Choice: a first message that lacks one of the four contents, and any message that is not the documented
+    JSON, ends the connection with 1007.
+Choice: a socket that was up for FEED_PAUSE_S_MAX is connected again at once, others after a pause.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from random import Random
+from ssl import SSLContext
+from urllib.parse import urlsplit
+
+import structlog
+import trio
+from msgspec import UNSET, Struct
+
+from ..codecs.maker_messages import StreamMessage, decode_stream_message
+from ..config import limits
+from ..config.errors import InvalidInput, MakerError, WebSocketClosed
+from ..config.timeouts import FEED_PAUSE_S_MAX, FIRST_MESSAGE_S, SOCKET_GRACE_S
+from ..crypto.hmac_auth import RequestSigner
+from .backoff import pause_s
+from .maker_cache import MakerCache
+from .net.streams import Dial
+from .net.websocket import WebSocket, connect_websocket
+from .remarks import Remarks
+from .slices import Slices
+
+_SEND_BYTES_MAX = 4_096  # nothing is sent but pongs and close frames
+_INVALID_DATA = 1007
+_WITHHOLDS = "socket"
+
+
+class StreamStatistics(Struct, frozen=True):
+    """One moment of a maker's WebSocket.
+
+    Attributes:
+        is_up: the complete first message is applied.
+        connections: that came up so far.
+        messages: that were applied.
+        failures: connections that were refused or ended; in_a_row: without one that lasted.
+        said: the last failure; empty before the first.
+    """
+
+    is_up: bool
+    connections: int
+    messages: int
+    failures: int
+    in_a_row: int
+    said: str
+
+
+class Stream:
+    """Follows the socket.
+
+    Args:
+        url: ws or wss.
+        signer: None where the handshake is not signed.
+        tls: for wss.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        signer: RequestSigner | None,
+        tls: SSLContext,
+        dial: Dial,
+        cache: MakerCache,
+        slices: Slices,
+        remarks: Remarks,
+        log: structlog.typing.FilteringBoundLogger,
+        wall_ms: Callable[[], int],
+        random: Random,
+    ) -> None:
+        parts = urlsplit(url)
+        self._host = parts.hostname or ""
+        self._is_secure = parts.scheme == "wss"
+        self._port = parts.port or (443 if self._is_secure else 80)
+        self._path = parts.path or "/"
+        self._query = f"?{parts.query}" if parts.query else ""
+        self._signer = signer
+        self._tls = tls
+        self._dial = dial
+        self._cache = cache
+        self._slices = slices
+        self._remarks = remarks
+        self._log = log
+        self._wall_ms = wall_ms
+        self._random = random
+        self._down_since = -math.inf  # math.inf while up
+        self._connections = self._messages = self._failures = self._in_a_row = 0
+        self._said = ""
+        cache.withhold(_WITHHOLDS)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the complete first message is applied and the socket is open."""
+        return self._down_since == math.inf
+
+    def statistics(self) -> StreamStatistics:
+        """What happened so far."""
+        return StreamStatistics(
+            self.is_up, self._connections, self._messages, self._failures, self._in_a_row, self._said
+        )
+
+    def heed_grace(self) -> None:
+        """Withhold the maker once the socket is down for too long."""
+        if trio.current_time() - self._down_since > SOCKET_GRACE_S:
+            self._cache.withhold(_WITHHOLDS)
+
+    async def follow(self) -> None:
+        """Connect and apply what comes, for ever."""
+        while True:
+            began, connections = trio.current_time(), self._connections
+            try:
+                await self._listen()
+            except (MakerError, WebSocketClosed, InvalidInput) as fault:
+                lasted = trio.current_time() - began >= FEED_PAUSE_S_MAX and self._connections > connections
+                self._fail(fault.detail, lasted=lasted)
+                if not lasted:
+                    await trio.sleep(pause_s(self._in_a_row, self._random))
+
+    def _fail(self, said: str, *, lasted: bool) -> None:
+        if said != self._said or lasted:
+            self._log.warning("socket ended", reason=said)
+        self._said = said
+        self._failures += 1
+        self._in_a_row = 0 if lasted else self._in_a_row + 1
+
+    async def _listen(self) -> None:
+        """Connect and apply until it fails."""
+        headers = {}
+        if self._signer is not None:
+            headers = self._signer.headers(self._wall_ms(), "GET", self._path)
+        async with connect_websocket(
+            self._host,
+            self._port,
+            self._path + self._query,
+            tls=self._tls if self._is_secure else None,
+            headers=headers,
+            message_bytes_max=limits.MAKER_JSON_BYTES_MAX,
+            send_bytes_max=_SEND_BYTES_MAX,
+            dial=self._dial,
+        ) as socket:
+            try:
+                await self._take_first(socket)
+                while True:
+                    await self._take(await socket.receive(), is_first=False)
+            except InvalidInput as error:
+                self._lower()
+                await socket.aclose(_INVALID_DATA, error.detail)
+                raise
+            finally:
+                self._lower()
+
+    def _lower(self) -> None:
+        if self.is_up:
+            self._down_since = trio.current_time()
+
+    async def _take_first(self, socket: WebSocket) -> None:
+        """Apply the first message and let the maker's books be used."""
+        try:
+            with trio.fail_after(FIRST_MESSAGE_S):
+                first = await socket.receive()
+        except trio.TooSlowError:
+            raise MakerError(f"no first message within {FIRST_MESSAGE_S:g} s") from None
+        await self._take(first, is_first=True)
+        self._connections += 1
+        self._down_since = math.inf
+        self._cache.release(_WITHHOLDS)
+        self._log.info("socket is up", connections=self._connections)
+
+    async def _take(self, message: str | bytes, *, is_first: bool) -> None:
+        raw = message.encode() if isinstance(message, str) else message
+        await self._slices.work(self._apply(raw, is_first=is_first))
+        self._messages += 1
+
+    def _apply(self, raw: bytes, *, is_first: bool) -> Iterator[None]:
+        """Decode and apply, in steps; raises InvalidInput."""
+        told = yield from decode_stream_message.in_steps(raw)
+        if is_first:
+            _refuse_incomplete(told.body)
+        self._remarks.take(told.body.message)
+        yield from self._cache.apply_message(told, self._wall_ms(), is_first=is_first)
+
+
+def _refuse_incomplete(first: StreamMessage) -> None:
+    for name in ("tokens", "pairs", "prices", "blacklist"):
+        if getattr(first, name) is UNSET:
+            raise InvalidInput("missing in the first message", field=name)

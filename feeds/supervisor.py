@@ -1,0 +1,202 @@
+"""All that keeps one market maker's books on one chain current, under one owner.
+
+    task                     while it is down                       started again
+    tokens, pairs, blacklist what they said last holds              always
+    prices                   the maker is withheld ("prices")       always; the next answer releases it
+    stream                   the maker is withheld ("socket")       always; the next first message releases it
+    watchdog                 the maker is withheld ("watchdog")     always; its next look releases it
+
+The tasks deal with what a maker may do wrong by themselves; what else they raise is logged with its traceback
+and the task is started again after a doubling, jittered pause. No failure of one takes down another task, nor
+another maker: a feed ends only when it is cancelled.
+
+The watchdog looks at the age of books: stale ones leave routing whatever the socket says. A maker need not
+repeat over its socket what has not changed: beside one, /prices is polled three times in `stale_s`, which
+confirms what is quiet.
+
+Source: design, "Feeds"; choices.md 16 and 17.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+from ssl import SSLContext
+
+import httpx
+import structlog
+import trio
+from msgspec import Struct
+
+from ..config.timeouts import BOOK_LOOK_S, FEED_PAUSE_S_MAX
+from ..config.venue import VenueMakerChain
+from ..crypto.hmac_auth import RequestSigner
+from .backoff import pause_s
+from .blacklist import MakerBlacklist
+from .maker_cache import CacheStatistics, MakerCache
+from .net.streams import Dial, dial
+from .pair_index import PairIndex
+from .poll import Poll, PollStatistics, Resource
+from .remarks import Remarks
+from .slices import Slices
+from .stream import Stream, StreamStatistics
+
+_log = structlog.get_logger("cambist.feeds")
+
+_WATCHDOG = "watchdog"
+_CONFIRMED = 3  # times in `stale_s`, beside a socket
+_WITHHOLDS = {"prices": "prices", "stream": "socket", _WATCHDOG: _WATCHDOG}
+
+
+class FeedStatistics(Struct, frozen=True):
+    """One moment of a feed.
+
+    Attributes:
+        polls: resource -> its poll.
+        stream: None where no socket is configured.
+        restarts: task -> how often it failed unexpectedly.
+        remarks_dropped: messages for the log that came too fast.
+    """
+
+    cache: CacheStatistics
+    polls: Mapping[str, PollStatistics]
+    stream: StreamStatistics | None
+    restarts: Mapping[str, int]
+    remarks_dropped: int
+
+
+class MakerFeed:
+    """One maker on one chain.
+
+    Args:
+        maker: its name.
+        settings: where it is, and how often it is asked.
+        signer: signs requests and the handshake; None where nothing is signed.
+        index: of the chain.
+        decimals: of the listed tokens, by address.
+        blacklist_ms: how long an address stays blacklisted.
+        http: on a `DialTransport` whose answers may have MAKER_JSON_BYTES_MAX; open while the feed runs.
+        tls: for wss.
+        wall_ms: Unix milliseconds.
+        random: jitter.
+        dial: connects the socket.
+
+    Attributes:
+        cache: its books and its blacklist.
+    """
+
+    def __init__(
+        self,
+        maker: str,
+        chain_id: int,
+        settings: VenueMakerChain,
+        *,
+        signer: RequestSigner | None,
+        index: PairIndex,
+        decimals: Mapping[bytes, int],
+        blacklist_ms: int,
+        http: httpx.AsyncClient,
+        tls: SSLContext,
+        wall_ms: Callable[[], int],
+        random: Random,
+        dial: Dial = dial,
+    ) -> None:
+        self.maker = maker
+        self.chain_id = chain_id
+        self.cache = MakerCache(
+            maker,
+            index,
+            decimals,
+            stale_ms=round(settings.stale_s * 1_000),
+            blacklist=MakerBlacklist(blacklist_ms),
+        )
+        self._wall_ms = wall_ms
+        self._random = random
+        self._log = _log.bind(maker=maker, chain=chain_id)
+        self._remarks = Remarks(lambda text: self._log.info("maker remarks", remark=text), wall_ms)
+        slices = Slices()
+        self._stream: Stream | None = None
+        confirms_every_s = settings.stale_s / _CONFIRMED if settings.ws_url else 0
+        every_s: dict[Resource, float] = {
+            "prices": max(settings.prices_every_s, confirms_every_s),
+            "tokens": settings.tokens_every_s,
+            "pairs": settings.pairs_every_s,
+            "blacklist": settings.blacklist_every_s,
+        }
+        if settings.ws_url:
+            self._stream = Stream(
+                settings.ws_url,
+                signer=signer,
+                tls=tls,
+                dial=dial,
+                cache=self.cache,
+                slices=slices,
+                remarks=self._remarks,
+                log=self._log,
+                wall_ms=wall_ms,
+                random=random,
+            )
+        self._polls = {
+            resource: Poll(
+                resource,
+                settings.url,
+                seconds,
+                signer=signer,
+                http=http,
+                cache=self.cache,
+                slices=slices,
+                remarks=self._remarks,
+                log=self._log,
+                wall_ms=wall_ms,
+                random=random,
+            )
+            for resource, seconds in every_s.items()
+        }
+        self._restarts: dict[str, int] = {}
+
+    def statistics(self) -> FeedStatistics:
+        """What is live, what is not and why."""
+        return FeedStatistics(
+            cache=self.cache.statistics(),
+            polls={resource: poll.statistics() for resource, poll in self._polls.items()},
+            stream=self._stream.statistics() if self._stream else None,
+            restarts=dict(self._restarts),
+            remarks_dropped=self._remarks.dropped,
+        )
+
+    async def run(self) -> None:
+        """Keep the books current until cancelled; then they leave the index."""
+        tasks: dict[str, Callable[[], Awaitable[None]]] = {
+            resource: poll.follow for resource, poll in self._polls.items()
+        }
+        tasks[_WATCHDOG] = self._watch
+        if self._stream is not None:
+            tasks["stream"] = self._stream.follow
+        try:
+            async with trio.open_nursery() as nursery:
+                for name, follow in tasks.items():
+                    nursery.start_soon(self._keep, name, follow)
+        finally:
+            self.cache.withhold("ended")
+
+    async def _keep(self, name: str, follow: Callable[[], Awaitable[None]]) -> None:
+        """Run a task, and run it again when it fails."""
+        in_a_row = 0
+        while True:
+            began = trio.current_time()
+            try:
+                await follow()
+            except Exception:  # noqa: BLE001  whatever it is, the others go on
+                self._log.exception("feed task failed", task=name)
+            if name in _WITHHOLDS:
+                self.cache.withhold(_WITHHOLDS[name])
+            self._restarts[name] = self._restarts.get(name, 0) + 1
+            in_a_row = 1 if trio.current_time() - began >= FEED_PAUSE_S_MAX else in_a_row + 1
+            await trio.sleep(pause_s(in_a_row, self._random))
+
+    async def _watch(self) -> None:
+        """Look at the age of the books, for ever."""
+        while True:
+            self.cache.expire(self._wall_ms())
+            if self._stream is not None:
+                self._stream.heed_grace()
+            self.cache.release(_WATCHDOG)
+            await trio.sleep(BOOK_LOOK_S)

@@ -1,0 +1,42 @@
+"""What amounts of tokens are worth in US dollars, by live books against configured stable coins. Pure.
+
+A stable coin is worth one dollar; for the rest see `mid_prices`: the median mid price of all makers' books
+against stable coins, or against one token between.
+
+Source: design, "Routing": "USD prices come from books against configured stable coins"; document 1,
+    `srcUSD`, `destUSD`, `gasCostUSD`, `amountUSD`.
+Choice: values have ten decimals, the rest is cut off.
+"""
+
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from ..codecs.amounts import POWERS_OF_TEN
+from ..codecs.rounding import mul_div_down
+from .mid_prices import MidPrices
+from .pair_index import PairIndex
+
+USD_DECIMALS = 10
+_EXACT = Context(prec=400)  # of values of 2^256 units at 72 digits a unit
+
+
+class UsdPrices:
+    """Dollars for the tokens of one chain.
+
+    Args:
+        decimals: of tokens, the stable coins at least.
+        stables: tokens that are worth one dollar.
+    """
+
+    def __init__(self, index: PairIndex, decimals: Mapping[bytes, int], stables: frozenset[bytes]) -> None:
+        anchors = {token: Fraction(1, POWERS_OF_TEN[decimals[token]]) for token in sorted(stables)}
+        self._prices = MidPrices(index, anchors)
+
+    def value(self, token: bytes, amount: int) -> Decimal | None:
+        """Of raw units of a token, floored to ten decimals; None where live books do not say."""
+        worth = self._prices.worth(token)
+        if worth is None:
+            return None
+        units = mul_div_down(amount, worth.numerator * POWERS_OF_TEN[USD_DECIMALS], worth.denominator)
+        return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)

@@ -1,0 +1,91 @@
+"""interop.md 3, GET /v2/delta/prices and its neighbours: each parameter; the answer has no envelope."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from support.quiet_venue import (
+    A_PURCHASE,
+    A_SALE,
+    DELTA,
+    MARKET_ONLY,
+    NATIVE,
+    USDC,
+    USER,
+    QuietVenue,
+    a_quiet_venue,
+)
+
+PRICES = "/v2/delta/prices"
+
+
+@pytest.fixture
+async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
+    async with a_quiet_venue(tmp_path) as venue:
+        yield venue
+
+
+async def test_it_is_the_delta_block_of_the_quote(venue: QuietVenue) -> None:
+    for asked in (A_SALE, A_PURCHASE):
+        quote = (await venue.get("/v2/quote", **asked, mode="DELTA"))["delta"]
+        told = await venue.get(PRICES, **asked)
+        assert told | {"id": ""} == quote | {"id": ""}
+        assert told["spender"] == DELTA
+        assert told["alternatives"] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals"]
+)
+async def test_a_required_parameter(venue: QuietVenue, name: str) -> None:
+    status, told = await venue.answer(PRICES, **A_SALE | {name: None})
+    assert (status, told["errorType"]) == (400, "InvalidInput")
+    assert name in told["details"]
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("side", "buy", "both"),
+        ("destChainId", A_SALE["chainId"], "x"),
+        ("userAddress", USER, "0x1"),
+        ("beneficiary", USER, "0x1"),
+        ("partner", "anon", "x" * 129),
+        ("partnerFeeBps", 20, 201),
+        ("maxImpact", "1.5", "much"),
+        ("maxUSDImpact", "100", "much"),
+        ("includeAgents", "one,two", "x" * 129),
+        ("excludeAgents", "one", "x" * 129),
+        ("includeBridges", "one", "x" * 129),
+        ("excludeBridges", "one", "x" * 129),
+        ("allowBridgeAndSwap", "false", "perhaps"),
+    ],
+)
+async def test_an_optional_parameter(venue: QuietVenue, name: str, right: object, wrong: object) -> None:
+    asked = A_PURCHASE if name == "side" else A_SALE
+    assert (await venue.answer(PRICES, **asked | {name: right}))[0] == 200
+    status, told = await venue.answer(PRICES, **asked | {name: wrong})
+    assert (status, told["errorType"]) == (400, "InvalidInput")
+    assert name in told["details"]
+
+
+async def test_a_lane_that_is_not_there_yet(venue: QuietVenue) -> None:
+    """choices.md 35."""
+    status, told = await venue.answer(PRICES, **A_SALE, destChainId=10)
+    assert (status, told["errorType"]) == (400, "NoRoute")
+    assert told["details"].startswith("No route (crosschain): ")
+
+
+async def test_what_is_priced_is_remembered(venue: QuietVenue) -> None:
+    before = venue.app.issued.statistics().kept
+    await venue.get(PRICES, **A_SALE)
+    assert venue.app.issued.statistics().kept == before + 1
+
+
+@pytest.mark.parametrize("token", [USDC, USDC.lower(), NATIVE, "USDC"])
+async def test_is_token_supported(venue: QuietVenue, token: str) -> None:
+    path = f"{PRICES}/is-token-supported"
+    assert await venue.get(path, chainId=A_SALE["chainId"], token=token) == {"supported": True}
+    status, told = await venue.answer(path, chainId=MARKET_ONLY, token=token)
+    assert (status, told["errorType"]) == (422, "UnsupportedChain")

@@ -1,0 +1,144 @@
+"""`cambist serve` as a process: it announces itself, quotes, drains on SIGTERM, and says what is wrong."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from subprocess import PIPE, run
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+import pytest
+import trio
+
+from cambist.codecs.canonical_json import canonical
+from cambist.codecs.http1 import Http1Limits
+from cambist.config.settings import parse_settings
+from cambist.engine.store.opening import open_store
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.delta.issued import IssuedRoutes
+from cambist.feeds.net.http_client import HttpClient
+from support.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text
+
+COMMAND = [sys.executable, "-m", "cambist", "serve"]
+
+
+class Log:
+    """What the process writes to standard error: JSON lines."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
+        self._stream = stream
+        self._text = b""
+
+    async def event(self, name: str) -> dict[str, Any]:
+        """The next line of that event."""
+        with trio.fail_after(60):
+            while True:
+                line, found, rest = self._text.partition(b"\n")
+                if not found:
+                    piece = await self._stream.receive_some()
+                    assert piece, self._text.decode()
+                    self._text += piece
+                    continue
+                self._text = rest
+                told: dict[str, Any] = msgspec.json.decode(line)
+                if told["event"] == name:
+                    return told
+
+
+@asynccontextmanager
+async def venue_process(config: Path) -> AsyncIterator[tuple[trio.Process, Log, int]]:
+    """The command, once it serves, its log, and its port."""
+    process = await trio.lowlevel.open_process(
+        [*COMMAND, "--config", str(config)], env=os.environ | ENVIRON, stderr=PIPE
+    )
+    assert process.stderr
+    async with process.stderr as stream:
+        try:
+            log = Log(stream)
+            serving = await log.event("serving")
+            assert serving["chains"] == [CHAIN_ID]
+            port = urlsplit(serving["url"]).port
+            assert port
+            yield process, log, port
+        finally:
+            if process.returncode is None:
+                process.kill()
+            with trio.CancelScope(shield=True):
+                await process.wait()
+
+
+async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> None:
+    async with served_devnet(tmp_path) as devnet, running_makers(tmp_path, devnet, GRIDS) as makers:
+        config = tmp_path / "venue.toml"
+        config.write_text(venue_text(devnet, {name: port for name, (_, port) in makers.items()}))
+        async with venue_process(config) as (process, _, port):
+            async with HttpClient("127.0.0.1", port, connections_max=2, limits=Http1Limits()) as client:
+                with trio.fail_after(30):
+                    while (await client.request(b"GET", b"/readyz", deadline_s=10)).status != 200:  # noqa: ASYNC110
+                        await trio.sleep(0.05)
+                sale = {
+                    "chainId": CHAIN_ID,
+                    "srcToken": devnet.text("WETH"),
+                    "destToken": devnet.text("USDC"),
+                    "amount": 10**18,
+                    "srcDecimals": 18,
+                    "destDecimals": 6,
+                }
+                target = f"/v2/quote?{urlencode(sale)}".encode()
+                quote = await client.request(b"GET", target, deadline_s=10)
+                assert quote.status == 200
+                assert b'"delta"' in quote.body
+            process.send_signal(signal.SIGTERM)
+            with trio.fail_after(30):
+                assert await process.wait() == 0
+    settings = parse_settings('state_dir = "."', {}, tmp_path)
+    async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
+        route = msgspec.json.encode(msgspec.json.decode(quote.body)["delta"]["route"])
+        assert await IssuedRoutes(store, 600_000).is_issued(canonical(route), WallClock().now_ms())
+
+
+async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    async with served_devnet(tmp_path) as devnet:
+        config = tmp_path / "venue.toml"
+        config.write_text(venue_text(devnet, {}))
+        async with (
+            venue_process(config) as (process, log, port),
+            await trio.open_tcp_stream("127.0.0.1", port) as stream,
+        ):
+            head = f"POST /transactions/{CHAIN_ID} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n"
+            await stream.send_all(f"{head}expect: 100-continue\r\n\r\n".encode())
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 100")  # a drain waits for its body
+            process.send_signal(signal.SIGTERM)
+            await log.event("draining")
+            assert process.returncode is None
+            process.send_signal(signal.SIGTERM)
+            with trio.fail_after(15):
+                assert await process.wait() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "venue: "),
+        ('route_seal_keys = ["env:ROUTE_SEAL"]\n[venue]\n', "chains: none has"),
+        ("[venue]\nport = 1\n", "venue.port: is not a setting"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path: Path, text: str, says: str) -> None:
+    config = tmp_path / "venue.toml"
+    config.write_text(text)
+    done = run(
+        [*COMMAND, "--config", str(config)],
+        env=os.environ | ENVIRON | {"CAMBIST__SERVER__PORT": "0", "CAMBIST__STATE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,302 @@
+"""The venue over real sockets, with makers and a chain: endpoints, both spellings, errors in one shape."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
+
+from cambist.codecs.canonical_json import canonical
+from cambist.codecs.http1 import Response
+from cambist.codecs.market_messages import QuoteResponse
+from cambist.codecs.resource_messages import (
+    AdaptersContracts,
+    ChainList,
+    ContractsDocument,
+    ContractTakers,
+    ErrorsDocument,
+    MakerScores,
+    PartnerFee,
+    TokenList,
+    UserTokens,
+)
+from cambist.config.settings import Settings, parse_settings
+from cambist.config.venue import RateTier
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.route_seal import RouteSeal
+from cambist.engine.chain.transact import transact
+from cambist.engine.store.opening import open_store
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.delta.issued import IssuedRoutes
+from cambist.engine.venue.market.price_route import opened
+from support.maker_server import until
+from support.venue_role import (
+    CHAIN_ID,
+    ROUTE_SEAL,
+    USER,
+    RunningVenue,
+    running_venue,
+    served_devnet,
+    serving,
+)
+
+NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+
+
+async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        devnet = venue.devnet
+        assert await told(venue, "/chains", ChainList) == [
+            {"chainId": CHAIN_ID, "name": "devnet", "delta": True, "market": True, "rfq": True}
+        ]
+        tokens = (await told(venue, f"/tokens/{CHAIN_ID}", TokenList))["tokens"]
+        assert [token["symbol"] for token in tokens] == ["ETH", "WETH", "USDC", "DAI", "WBTC"]
+        assert tokens[0] == {"symbol": "ETH", "address": NATIVE, "decimals": 18, "network": CHAIN_ID}
+        assert tokens[2]["address"] == devnet.text("USDC")
+        balances = await told(
+            venue, f"/users/tokens/{CHAIN_ID}/{to_checksum(USER.address).lower()}", UserTokens
+        )
+        for token in balances["tokens"]:
+            assert int(token["balance"]) == await devnet.balance(USER, token["symbol"])
+        assert [token["symbol"] for token in balances["tokens"]] == ["ETH", "WETH", "USDC", "DAI", "WBTC"]
+        assert await told(venue, f"/adapters/contracts?chainId={CHAIN_ID}", AdaptersContracts) == {
+            "AugustusSwapper": devnet.text("router"),
+            "TokenTransferProxy": devnet.text("router"),
+            "AugustusRFQ": devnet.text("rfq"),
+            "ParaswapDelta": devnet.text("delta"),
+            "Executors": {"RfqExecutor": devnet.text("executor")},
+        }
+        assert await told(venue, f"/adapters/list?network={CHAIN_ID}", tuple[str, ...]) == ["alpha", "beta"]
+        takers = await told(venue, f"/adapters/contract-takers?network={CHAIN_ID}", ContractTakers)
+        assert takers == [devnet.text("executor")]
+        assert await told(venue, f"/prices/partnerfee/{CHAIN_ID}?partner=nobody", PartnerFee) == {
+            "partnerFee": 0.01,
+            "partnerAddress": "0x" + "00" * 20,
+            "takeSurplus": False,
+        }
+        document = await told(venue, "/resources/contracts.json", ContractsDocument)
+        assert document["chains"][str(CHAIN_ID)] == {
+            "name": "devnet",
+            "augustusV6_2": devnet.text("router"),
+            "delta": devnet.text("delta"),
+            "augustusRFQ": devnet.text("rfq"),
+            "executor": devnet.text("executor"),
+            "feeClaimer": devnet.text("fee_vault"),
+        }
+        errors = await told(venue, "/resources/errors.json", ErrorsDocument)
+        assert "GasCostExceedsTradeAmount" not in {row["match"] for row in errors["errors"]}
+        assert "Gas cost exceeds trade amount" in {row["match"] for row in errors["errors"]}
+        scores = await told(venue, f"/makers/scores?network={CHAIN_ID}", MakerScores)
+        assert scores == [
+            {"maker": name, "score": 100, "quotes": 0, "reasons": {}, "blockUntil": None, "pairs": []}
+            for name in ("alpha", "beta")
+        ]
+
+
+async def test_what_is_quoted_is_remembered_and_sealed(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        sale = venue.selling("WETH", 1, "USDC")
+        quote = await venue.get("/v2/quote", **sale)
+        msgspec.convert(quote, QuoteResponse)
+        raw = msgspec.json.encode(quote["delta"]["route"])
+        changed = raw.replace(b'"bridge":null', b'"bridge":{}')
+        now_ms = WallClock().now_ms()
+        assert await venue.app.issued.is_issued(canonical(raw), now_ms)
+        assert not await venue.app.issued.is_issued(canonical(changed), now_ms)
+        prices = await venue.get("/v2/delta/prices", **sale)
+        assert prices["route"] == quote["delta"]["route"]
+        assert prices["id"] != quote["delta"]["id"]
+        route = (await venue.get("/prices", version="6.2", **sale))["priceRoute"]
+        assert route["destAmount"] == str(2_500 * 10**6 - 250_000)
+        assert opened(RouteSeal([ROUTE_SEAL.encode()]), msgspec.json.encode(route), now_ms).route.network
+    await until_stored(tmp_path, raw)
+
+
+async def until_stored(folder: Path, raw: bytes) -> None:
+    """What the venue was still to write is in its store when it has ended."""
+    settings = parse_settings('state_dir = "."', {}, folder)
+    async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
+        assert await IssuedRoutes(store, 600_000).is_issued(canonical(raw), WallClock().now_ms())
+
+
+async def test_a_swap_from_its_quote_to_the_chain(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        await venue.devnet.allow(USER, "WETH", "router")
+        sale = venue.selling("WETH", 1, "USDC")
+        route = (await venue.get("/v2/quote", mode="MARKET", **sale))["market"]
+        status, built = await venue.post(
+            f"/transactions/{CHAIN_ID}",
+            {
+                "priceRoute": route,
+                "srcToken": route["srcToken"],
+                "destToken": route["destToken"],
+                "srcAmount": route["srcAmount"],
+                "slippage": 50,
+                "userAddress": to_checksum(USER.address),
+            },
+        )
+        assert status == 200, built
+        before = await venue.devnet.balance(USER, "USDC")
+        await transact(
+            venue.devnet.chain,
+            USER,
+            parse_hex(built["to"], "to"),
+            parse_hex(built["data"], "data"),
+            value_wei=int(built["value"]),
+            gas=int(built["gas"]),
+        )
+        assert await venue.devnet.balance(USER, "USDC") - before == int(route["destAmount"])
+        scores = await venue.get("/makers/scores", network=CHAIN_ID)
+        assert [(score["maker"], score["score"], score["quotes"]) for score in scores] == [
+            ("alpha", 100, 1),
+            ("beta", 100, 0),
+        ]
+        swap = await venue.get(
+            "/swap", **sale, slippage=50, version="6.2", userAddress=route["contractAddress"]
+        )
+        assert "gas" not in swap["txParams"]
+
+
+async def test_a_chain_that_is_not_served_is_422_everywhere(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        sale = venue.selling("WETH", 1, "USDC") | {"chainId": 5}
+        for target in (
+            f"/v2/quote?{urlencode(sale)}",
+            f"/v2/delta/prices?{urlencode(sale)}",
+            f"/v2/delta/prices/is-token-supported?chainId=5&token={sale['srcToken']}",
+            f"/prices?{urlencode(sale)}",
+            f"/swap?{urlencode(sale | {'userAddress': sale['srcToken'], 'slippage': 1, 'version': '6.2'})}",
+            "/tokens/5",
+            f"/users/tokens/5/{sale['srcToken']}",
+            "/adapters/contracts?network=5",
+            "/adapters/contracts",  # chain 1
+            "/adapters/list?chainId=5",
+            "/adapters/contract-takers?network=5",
+            "/prices/partnerfee/5",
+            "/makers/scores?network=5",
+        ):
+            response = await venue.ask("GET", target)
+            assert (response.status, error_type(response)) == (422, "UnsupportedChain"), target
+        status, body = await venue.post(
+            "/transactions/5",
+            {"priceRoute": {}, "srcToken": "a", "destToken": "b", "userAddress": "c"},
+        )
+        assert (status, body["errorType"]) == (422, "UnsupportedChain")
+
+
+async def test_errors_have_one_shape_whatever_fails(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        for method, target, status, tag in (
+            ("GET", "/nothing", 404, "NotFound"),
+            ("GET", "/v2", 404, "NotFound"),
+            ("DELETE", "/v2/quote", 405, "MethodNotAllowed"),
+            ("POST", "/chains/", 405, "MethodNotAllowed"),
+            ("GET", "/tokens/x", 400, "InvalidInput"),
+            ("GET", "/tokens/9999999999999999999", 400, "InvalidInput"),
+            ("GET", f"/users/tokens/{CHAIN_ID}/0x12", 400, "InvalidInput"),
+            ("GET", "/adapters/list?network=1&chainId=2", 400, "InvalidInput"),
+            ("GET", "/v2/quote", 400, "InvalidInput"),
+            ("POST", f"/transactions/{CHAIN_ID}", 400, "InvalidInput"),
+        ):
+            response = await venue.ask(method, target)
+            assert (response.status, error_type(response)) == (status, tag), target
+            body = msgspec.json.decode(response.body)
+            assert body.keys() == {"errorType", "details", "description", "error", "requestId"}
+            assert dict(response.headers)[b"x-request-id"].decode() == body["requestId"]
+
+
+async def test_while_no_node_answers_what_needs_one_is_503_and_the_rest_goes_on(tmp_path: Path) -> None:
+    def away(settings: Settings) -> Settings:
+        chain = settings.chains[CHAIN_ID]
+        node = replace(chain.node, urls=("http://127.0.0.1:9",), ws_urls=())
+        return replace(settings, chains={CHAIN_ID: replace(chain, node=node)})
+
+    async with served_devnet(tmp_path) as devnet, serving(tmp_path, devnet, {}, changed=away) as served:
+        app, client, port = served
+        venue = RunningVenue(app, devnet, {}, client, port)
+        sale = urlencode(venue.selling("WETH", 1, "USDC"))
+        for target in (f"/users/tokens/{CHAIN_ID}/{to_checksum(USER.address)}", f"/v2/quote?{sale}"):
+            response = await venue.ask("GET", target)
+            assert (response.status, error_type(response)) == (503, "ServiceUnavailable")
+            assert b"retry-after" in dict(response.headers)
+        assert (await venue.ask("GET", f"/tokens/{CHAIN_ID}")).status == 200
+        status, told = await venue.answer("/readyz")
+        assert status == 503
+        assert f"chain {CHAIN_ID}: no node answers" in told["reasons"]
+
+
+async def test_tokens_that_delta_supports(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        path = "/v2/delta/prices/is-token-supported"
+        for token, supported in (
+            (venue.devnet.text("USDC"), True),
+            (venue.devnet.text("USDC").lower(), True),
+            (NATIVE, True),
+            (NATIVE.lower(), False),
+            ("0x" + "12" * 20, False),
+        ):
+            assert await venue.get(path, chainId=CHAIN_ID, token=token) == {"supported": supported}
+        status, body = await venue.answer(path, chainId=CHAIN_ID, token="0x12")
+        assert (status, body["errorType"]) == (400, "InvalidInput")
+
+
+async def test_callers_are_counted_and_told(tmp_path: Path) -> None:
+    def scarce(settings: Settings) -> Settings:
+        assert settings.venue
+        tiers = {name: RateTier(per_s=0.001, burst=3) for name in ("public", "keyed")}
+        return replace(settings, venue=replace(settings.venue, rate_tiers=tiers))
+
+    async with running_venue(tmp_path, changed=scarce) as venue:
+        for left in (2, 1, 0):
+            response = await venue.ask("GET", f"/tokens/{CHAIN_ID}")
+            assert dict(response.headers)[b"ratelimit-remaining"] == b"%d" % left
+        response = await venue.ask("GET", f"/tokens/{CHAIN_ID}/")
+        assert (response.status, error_type(response)) == (429, "RateLimited")
+        assert (await venue.ask("GET", "/chains")).status == 200  # costs nothing
+        assert (await venue.ask("GET", "/readyz")).status == 200
+
+
+async def test_operators_see_it(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        assert await venue.get("/healthz") == {"status": "ok"}
+        assert await venue.get("/readyz") == {"ready": True, "reasons": []}
+        metrics = (await venue.ask("GET", "/metrics")).body
+        assert b"cambist_server_requests_total" in metrics
+        status = venue.app.status()
+        assert status["chains"][str(CHAIN_ID)]["makers"].keys() == {"alpha", "beta"}
+        for maker in venue.makers.values():
+            maker.switch.stop("all")
+        await until(lambda: not list(venue.app.places[CHAIN_ID].index.books()), 20)
+        status_code, told = await venue.answer("/readyz")
+        assert status_code == 503
+        assert told["reasons"] == [f"chain {CHAIN_ID}: no maker has a live book"]
+
+
+async def test_the_documents_of_the_api(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue:
+        document = await venue.get("/openapi.json")
+        assert "/v2/quote" in document["paths"]
+        for path, methods in document["paths"].items():
+            if "get" in methods and "{" not in path and path != "/v2/quote/stream":
+                assert (await venue.ask("GET", path)).status != 404, path
+        page = await venue.ask("GET", "/docs")
+        assert dict(page.headers)[b"content-type"] == b"text/html; charset=utf-8"
+        assert b"GET" in page.body
+
+
+def error_type(response: Response) -> str:
+    text: str = msgspec.json.decode(response.body)["errorType"]
+    return text
+
+
+async def told(venue: RunningVenue, target: str, kind: Any) -> Any:
+    """The JSON of a GET, the same with a slash at the end of its path, and of the documented shape."""
+    path, mark, query = target.partition("?")
+    one = await venue.ask("GET", target)
+    other = await venue.ask("GET", f"{path}/{mark}{query}")
+    assert (one.status, other.status) == (200, 200), one.body
+    assert one.body == other.body
+    msgspec.json.decode(one.body, type=kind)
+    return msgspec.json.decode(one.body)

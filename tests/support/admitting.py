@@ -1,0 +1,53 @@
+"""Calls and settings for admission, without a server."""
+
+from collections.abc import Mapping
+
+from cambist.codecs.http1 import Request
+from cambist.config.secret import Secret
+from cambist.config.venue import ApiKey, RateTier, VenueSettings
+from cambist.engine.admission.admission import Admission
+from cambist.engine.server import Call
+
+NOW_MS = 1_700_000_000_000
+SECRET32 = bytes(range(32))
+ALICE_KEY, BOB_KEY = "alice-4f1c", "bob-77aa"
+
+
+def a_call(
+    client: str = "192.0.2.7",
+    headers: Mapping[str, str] | None = None,
+    *,
+    now_ms: int = NOW_MS,
+    target: bytes = b"/",
+    x_api_key: str | None = None,
+) -> Call:
+    """A GET."""
+    path, _, query = target.partition(b"?")
+    fields = {name.encode(): value.encode("latin-1") for name, value in (headers or {}).items()}
+    if x_api_key is not None:
+        fields[b"x-api-key"] = x_api_key.encode("latin-1")
+    request = Request(
+        b"GET", target, path, query or None, 1, [*fields.items()], keep_alive=True, fields=fields
+    )
+    return Call(request, client, "id-1", now_ms, ())
+
+
+def an_admission(
+    *,
+    public: RateTier | None = None,
+    keyed: RateTier | None = None,
+    trusted_proxies: tuple[str, ...] = (),
+    **tiers: RateTier,
+) -> Admission:
+    """Keys of Alice, of the tier `keyed` and a partner, and of Bob, of `bulk` if there is such a tier."""
+    rate_tiers = {
+        "public": public or RateTier(per_s=1, burst=2),
+        "keyed": keyed or RateTier(per_s=10, burst=5),
+        **tiers,
+    }
+    keys = {
+        "alice": ApiKey(secret=Secret(ALICE_KEY, "env:A"), partner="acme"),
+        "bob": ApiKey(secret=Secret(BOB_KEY, "env:B"), tier="bulk" if "bulk" in tiers else "keyed"),
+    }
+    settings = VenueSettings(rate_tiers=rate_tiers, api_keys=keys, trusted_proxies=trusted_proxies)
+    return Admission(settings, SECRET32)

@@ -1,0 +1,199 @@
+"""A whole venue without a socket: books are put into its index, requests go through its router.
+
+async with a_quiet_venue(tmp_path) as venue:
+    status, told = await venue.get("/v2/quote", **A_SALE)
+
+Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta; all are empty embedded chains. On each
+the makers `alpha` and `beta` quote WETH/USDC, and `beta` WETH/DAI; nobody is asked anything.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+import trio
+
+from cambist.codecs.http1 import Request
+from cambist.codecs.maker_messages import PriceGrid
+from cambist.config.errors import CambistError
+from cambist.config.settings import parse_settings
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.server.routing import Call, Reply
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.app import VenueApp, opened_venue
+from cambist.feeds.book import build_book
+from cambist.feeds.pair_index import LiveBook
+from support.maker_server import until
+
+CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130
+NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+WETH, USDC, DAI, LONELY, TAXED = (to_checksum(bytes([byte]) * 20) for byte in (0xE0, 0x5D, 0xDA, 0x10, 0x7A))
+ROUTER, DELTA, RFQ, EXECUTOR, VAULT = (to_checksum(bytes([byte]) * 20) for byte in (1, 2, 3, 4, 5))
+PARTNER = to_checksum(b"\xaa" * 20)
+USER = to_checksum(b"\xbb" * 20)
+ONE = 10**18
+DECIMALS = {WETH: 18, USDC: 6, DAI: 18, LONELY: 18, TAXED: 18, NATIVE: 18}
+BOOKS = (
+    ("alpha", WETH, USDC, (("2500", "5"), ("2490", "50")), (("2501", "5"), ("2510", "50"))),
+    ("beta", WETH, USDC, (("2499", "5"), ("2480", "50")), (("2502", "5"), ("2520", "50"))),
+    ("beta", WETH, DAI, (("2498", "5"),), (("2503", "5"),)),
+    ("beta", TAXED, WETH, (("0.5", "100"),), (("0.51", "100"),)),
+)
+"""Maker, base, quote, bids, asks."""
+A_SALE = {
+    "chainId": CHAIN_ID,
+    "srcToken": WETH,
+    "destToken": USDC,
+    "amount": str(ONE),
+    "srcDecimals": 18,
+    "destDecimals": 6,
+}
+"""One WETH for USDC."""
+A_PURCHASE = A_SALE | {"side": "BUY", "amount": str(1_000 * 10**6)}
+"""1,000 USDC for WETH."""
+
+_CHAIN = """
+[chains.{id}]
+name = "chain {id}"
+delta = {delta}
+market = {market}
+wrapped_native = "{weth}"
+router = "{router}"
+delta_contract = "{delta_contract}"
+rfq_contract = "{rfq}"
+executor = "{executor}"
+fee_vault = "{vault}"
+"""
+_TOKEN = '[[tokens]]\nchain_id = {chain}\naddress = "{address}"\nsymbol = "{symbol}"\ndecimals = {decimals}\n'
+_REST = f"""
+[partners.acme]
+address = "{PARTNER}"
+fee_bps = 10
+[partners.small]
+address = "{PARTNER}"
+fee_bps = 5
+tier = "low"
+[tiers.low]
+fee_bps_max = 20
+[venue]
+[venue.rate_tiers]
+public = {{ per_s = 100000, burst = 100000 }}
+keyed = {{ per_s = 100000, burst = 100000 }}
+[venue.api_keys.known]
+secret = "env:API_KEY"
+partner = "acme"
+"""
+ENVIRON = {"ROUTE_SEAL": "the seal of all routes", "API_KEY": "a-key-of-an-integrator"}
+
+
+def settings_text(folder: Path, more: str = "") -> str:
+    """What the venue runs on."""
+    text = f'state_dir = "{folder}"\nroute_seal_keys = ["env:ROUTE_SEAL"]\n{more}'
+    for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY):
+        text += _CHAIN.format(
+            id=chain_id,
+            delta=str(chain_id != MARKET_ONLY).lower(),
+            market=str(chain_id != DELTA_ONLY).lower(),
+            weth=WETH,
+            router=ROUTER,
+            delta_contract=DELTA,
+            rfq=RFQ,
+            executor=EXECUTOR,
+            vault=VAULT,
+        )
+        for symbol, address in (("WETH", WETH), ("USDC", USDC), ("DAI", DAI), ("LONELY", LONELY)):
+            text += _TOKEN.format(chain=chain_id, address=address, symbol=symbol, decimals=DECIMALS[address])
+            text += f"stable_usd = {str(symbol in ('USDC', 'DAI')).lower()}\n"
+        text += _TOKEN.format(chain=chain_id, address=TAXED, symbol="TAXED", decimals=18)
+        text += "transfer_fee_bps = 100\n"
+    makers = "".join(
+        f'[venue.makers.{name}.chains.{chain_id}]\nurl = "http://127.0.0.1:9/{chain_id}"\n'
+        for name in ("alpha", "beta")
+        for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
+    )
+    return text + _REST + makers
+
+
+class QuietVenue:
+    """Asks the venue."""
+
+    def __init__(self, app: VenueApp, chains: Mapping[int, EmbeddedChain], clock: WallClock) -> None:
+        self.app = app
+        self.chains = chains
+        self.clock = clock
+
+    async def ask(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Reply:
+        """What a request is answered, refusals included."""
+        path, _, query = target.encode().partition(b"?")
+        fields = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
+        request = Request(
+            method.encode(), target.encode(), path, query or None, 1, [*fields.items()], True, fields, body
+        )
+        route, parameters = self.app.router.resolve(request)
+        call = Call(request, "127.0.0.1", "request-1", self.clock.now_ms(), parameters)
+        try:
+            if route.plain:
+                return route.plain(call)
+            assert route.coroutine
+            reply = await route.coroutine(call)
+            assert isinstance(reply, Reply)
+        except CambistError as error:
+            return route.surface.refusal(error, call.request_id)
+        return reply
+
+    async def answer(self, path: str, /, **query: Any) -> tuple[int, Any]:
+        """Status and JSON of a GET; a parameter that is None is left out."""
+        told = {name: value for name, value in query.items() if value is not None}
+        reply = await self.ask("GET", f"{path}?{urlencode(told)}" if told else path)
+        return reply.status, msgspec.json.decode(reply.body)
+
+    async def get(self, path: str, /, **query: Any) -> Any:
+        """The JSON of a GET that is answered 200."""
+        status, told = await self.answer(path, **query)
+        assert status == 200, told
+        return told
+
+    def show(self, books: Iterable[tuple[str, str, str, Any, Any]], *chain_ids: int) -> None:
+        """Put books into the index of chains."""
+        for chain_id in chain_ids or tuple(self.app.places):
+            for maker, base, quote, bids, asks in books:
+                book = build_book(PriceGrid(bids=bids, asks=asks), DECIMALS[base], DECIMALS[quote])
+                tokens = parse_hex(base, "base"), parse_hex(quote, "quote")
+                self.app.places[chain_id].index.put(LiveBook(maker, *tokens, book, Decimal(1_000_000)))
+
+
+@asynccontextmanager
+async def a_quiet_venue(
+    folder: Path, *, more: str = "", books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS
+) -> AsyncIterator[QuietVenue]:
+    """The venue, once each chain's gas price is known.
+
+    Args:
+        more: TOML ahead of all tables.
+    """
+    clock = WallClock()
+    settings = parse_settings(settings_text(folder, more), ENVIRON, folder)
+    chains = {
+        chain_id: EmbeddedChain(chain_id, lambda: clock.now_ms() // 1_000, {}, known_errors())
+        for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
+    }
+    async with opened_venue(
+        settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True
+    ) as app:
+        venue = QuietVenue(app, chains, clock)
+        venue.show(books)
+        async with trio.open_nursery() as nursery:
+            for place in app.places.values():
+                nursery.start_soon(place.gas.run)
+            await until(lambda: all(place.gas.is_fresh for place in app.places.values()))
+            yield venue
+            nursery.cancel_scope.cancel()

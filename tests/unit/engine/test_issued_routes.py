@@ -1,0 +1,150 @@
+"""The Delta routes that were given out: known here at once, in the store soon, and no longer than is said."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from cambist.config import limits
+from cambist.config.errors import StoreUnavailable
+from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S
+from cambist.engine.store.queries import Query, by
+from cambist.engine.store.store import Store
+from cambist.engine.store.tables import ISSUED_ROUTE
+from cambist.engine.store.units import DONE, Outcome, Unit
+from cambist.engine.venue.delta.issued import IssuedRoutes
+
+NOW_MS = 1_700_000_000_000
+MINUTE_MS = 60_000
+LIFE_MS = 10 * MINUTE_MS
+ROUTE, OTHER = b'{"a":1}', b'{"a":2}'
+
+
+async def test_a_route_is_known_here_at_once_and_elsewhere_once_written(store: Store) -> None:
+    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    here.add(ROUTE, 1, NOW_MS)
+    assert await here.is_issued(ROUTE, NOW_MS)
+    assert not await elsewhere.is_issued(ROUTE, NOW_MS)
+    await here.flush()
+    assert await elsewhere.is_issued(ROUTE, NOW_MS)
+    assert not await elsewhere.is_issued(OTHER, NOW_MS)
+
+
+async def test_it_is_forgotten_ten_to_eleven_minutes_later_here_and_elsewhere(store: Store) -> None:
+    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    here.add(ROUTE, 1, NOW_MS)
+    await here.flush()
+    for routes in (here, elsewhere):
+        assert await routes.is_issued(ROUTE, NOW_MS + LIFE_MS)
+        assert not await routes.is_issued(ROUTE, NOW_MS + LIFE_MS + MINUTE_MS)
+
+
+async def test_one_that_is_given_out_again_lives_longer_and_is_written_once_a_minute(store: Store) -> None:
+    here, elsewhere = IssuedRoutes(store, LIFE_MS), IssuedRoutes(store, LIFE_MS)
+    for _ in range(100):
+        here.add(ROUTE, 1, NOW_MS)
+    await here.flush()
+    assert here.statistics().written == 1
+    here.add(ROUTE, 1, NOW_MS + 5 * MINUTE_MS)
+    await here.flush()
+    assert here.statistics().written == 2
+    assert await elsewhere.is_issued(ROUTE, NOW_MS + 14 * MINUTE_MS)
+    (rows,) = await store.read(by(ISSUED_ROUTE, hashlib.sha256(ROUTE).digest()))
+    assert len(rows) == 1
+
+
+async def test_what_is_issued_later_forgets_what_has_expired(store: Store) -> None:
+    routes = IssuedRoutes(store, LIFE_MS)
+    for number in range(10):
+        routes.add(b"%d" % number, 1, NOW_MS)
+    assert routes.statistics().kept == 10
+    for number in range(5):
+        routes.add(b"later %d" % number, 1, NOW_MS + LIFE_MS + MINUTE_MS)
+    assert routes.statistics().kept == 5
+
+
+async def test_memory_is_bounded_and_the_store_remembers(store: Store) -> None:
+    routes = IssuedRoutes(store, LIFE_MS, kept_max=3)
+    for number in range(5):
+        routes.add(b"%d" % number, 1, NOW_MS)
+    assert routes.statistics().kept == 3
+    assert not await routes.is_issued(b"0", NOW_MS)
+    await routes.flush()
+    assert await routes.is_issued(b"0", NOW_MS)
+
+
+async def test_what_has_expired_leaves_the_store_a_batch_at_a_time(store: Store) -> None:
+    routes = IssuedRoutes(store, LIFE_MS)
+    for number in range(limits.VENUE_ISSUED_BATCH_MAX + 2):
+        routes.add(b"%d" % number, 1, NOW_MS)
+    routes.add(OTHER, 1, NOW_MS + 5 * MINUTE_MS)
+    await routes.flush()
+    late_ms = NOW_MS + LIFE_MS + 3 * MINUTE_MS
+    assert await routes.sweep(NOW_MS + LIFE_MS) == 0
+    assert await routes.sweep(late_ms) == limits.VENUE_ISSUED_BATCH_MAX
+    assert await routes.sweep(late_ms) == 2
+    assert await routes.sweep(late_ms) == 0
+    assert routes.statistics().swept == limits.VENUE_ISSUED_BATCH_MAX + 2
+    (rows,) = await store.read(by(ISSUED_ROUTE, hashlib.sha256(b"0").digest()))
+    assert rows == []
+    assert await IssuedRoutes(store, LIFE_MS).is_issued(OTHER, late_ms)
+
+
+class Away:
+    """A store that is away until it is said to be back; it counts what it is given."""
+
+    def __init__(self) -> None:
+        self.is_away = True
+        self.units: list[Unit] = []
+
+    async def write(self, unit: Unit) -> Outcome:
+        await trio.lowlevel.checkpoint()
+        if self.is_away:
+            raise StoreUnavailable("it is away")
+        self.units.append(unit)
+        return DONE
+
+    async def read(self, *queries: Query) -> Sequence[Any]:
+        raise StoreUnavailable("it is away")
+
+
+async def test_while_the_store_is_away_what_is_known_here_is_known(autojump_clock: object) -> None:
+    away = Away()
+    routes = IssuedRoutes(away, LIFE_MS)  # type: ignore[arg-type]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(routes.run)
+        routes.add(ROUTE, 1, NOW_MS)
+        await trio.sleep(10)
+        assert routes.statistics().waiting == 1
+        assert await routes.is_issued(ROUTE, NOW_MS)
+        with pytest.raises(StoreUnavailable):
+            await routes.is_issued(OTHER, NOW_MS)
+        away.is_away = False
+        await trio.sleep(2)
+        assert routes.statistics().waiting == 0
+        assert len(away.units) == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_comes_in_a_short_while_is_one_write(autojump_clock: object) -> None:
+    away = Away()
+    away.is_away = False
+    routes = IssuedRoutes(away, LIFE_MS)  # type: ignore[arg-type]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(routes.run)
+        for number in range(limits.VENUE_ISSUED_BATCH_MAX + 1):
+            routes.add(b"%d" % number, 1, NOW_MS)
+        await trio.sleep(2 * ISSUED_ROUTES_EVERY_S)
+        nursery.cancel_scope.cancel()
+    assert [len(unit.changes) for unit in away.units] == [2 * limits.VENUE_ISSUED_BATCH_MAX, 2]
+
+
+async def test_what_may_wait_is_bounded() -> None:
+    routes = IssuedRoutes(Away(), LIFE_MS)  # type: ignore[arg-type]
+    for number in range(limits.VENUE_ISSUED_WAITING_MAX + 3):
+        routes.add(b"%d" % number, 1, NOW_MS)
+    told = routes.statistics()
+    assert (told.waiting, told.left_out) == (limits.VENUE_ISSUED_WAITING_MAX, 3)

@@ -1,0 +1,177 @@
+"""The OpenAPI document and its page: true to the routes, valid by others' judgement, needing nothing else."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cambist.config.errors import catalogue_rows
+from cambist.config.limits import PARTNER_FEE_BPS_MAX
+from support.oracles import Oracle, openapi_oracle
+from support.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[Oracle]:
+    with openapi_oracle() as oracle:
+        yield oracle
+
+
+@pytest.fixture
+async def venue(tmp_path: Path) -> AsyncIterator[QuietVenue]:
+    async with a_quiet_venue(tmp_path) as venue:
+        yield venue
+
+
+@pytest.fixture
+async def document(venue: QuietVenue) -> dict[str, Any]:
+    told: dict[str, Any] = await venue.get("/openapi.json")
+    return told
+
+
+def parameters(document: dict[str, Any], path: str, method: str = "get") -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in document["paths"][path][method]["parameters"]}
+
+
+async def test_others_find_it_valid(document: dict[str, Any], oracle: Oracle) -> None:
+    assert oracle.ask(ask="document", document=document) == {"errors": []}
+    broken = document | {"paths": {"/x": {"get": {"parameters": [{"name": "a", "in": "nowhere"}]}}}}
+    assert oracle.ask(ask="document", document=broken)["errors"]
+
+
+async def test_every_route_that_is_served_is_described_and_no_other(
+    venue: QuietVenue, document: dict[str, Any]
+) -> None:
+    described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    served = {
+        (method, template)
+        for method, template in (
+            ("GET", "/v2/quote"), ("GET", "/v2/quote/stream"), ("GET", "/v2/delta/prices"),
+            ("GET", "/v2/delta/prices/is-token-supported"), ("GET", "/prices"), ("GET", "/swap"),
+            ("POST", "/transactions/{chainId}"), ("GET", "/chains"), ("GET", "/tokens/{chainId}"),
+            ("GET", "/users/tokens/{chainId}/{user}"), ("GET", "/adapters/contracts"),
+            ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
+            ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),
+            ("GET", "/resources/contracts.json"), ("GET", "/resources/errors.json"), ("GET", "/healthz"),
+            ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("GET", "/docs"),
+        )
+    }  # fmt: skip
+    assert described == served
+    for method, template in served:
+        target = template.replace("{chainId}", str(CHAIN_ID)).replace("{user}", USER)
+        for path in (target, f"{target}/"):
+            assert (await venue.ask(method, path)).status not in (404, 405), path
+
+
+async def test_parameters_of_a_quote(document: dict[str, Any]) -> None:
+    told = parameters(document, "/v2/quote")
+    assert {name for name, one in told.items() if one["required"]} == {
+        "chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals",
+    }  # fmt: skip
+    assert told["mode"]["schema"]["default"] == "ALL"
+    assert told["side"]["schema"]["default"] == "SELL"
+    assert told["partnerFeeBps"]["schema"] == {
+        "type": "integer", "minimum": 0, "maximum": PARTNER_FEE_BPS_MAX,
+    }  # fmt: skip
+    assert told["maxImpact"]["schema"] == {"type": "number"}
+    assert all(one["description"] for one in told.values())
+    listed = parameters(document, "/prices")["includeDEXS"]
+    assert (listed["style"], listed["explode"], listed["schema"]["type"]) == ("form", False, "array")
+
+
+async def test_what_is_required_though_its_struct_has_a_default(document: dict[str, Any]) -> None:
+    assert parameters(document, "/swap")["userAddress"]["required"]
+    assert not parameters(document, "/prices")["userAddress"]["required"]
+
+
+async def test_errors_are_those_that_the_catalogue_has_for_the_endpoint(document: dict[str, Any]) -> None:
+    responses = document["paths"]["/v2/quote"]["get"]["responses"]
+    texts = " ".join(response["description"] for response in responses.values())
+    for row in catalogue_rows():
+        named = "GET /v2/quote" in [name.strip() for name in row.endpoint.split(",")]
+        if named:
+            assert all(message in texts for message in row.messages)
+    assert "Stale priceRoute" not in texts
+    stale = document["paths"]["/transactions/{chainId}"]["post"]["responses"]["400"]
+    example = stale["content"]["application/json"]["examples"]["Stale priceRoute"]["value"]
+    assert example["errorType"] == "StalePriceRoute"
+    assert example["details"] == "Stale priceRoute"
+
+
+async def test_answers_are_as_described(venue: QuietVenue, document: dict[str, Any], oracle: Oracle) -> None:
+    dust = A_SALE | {"amount": "1000000000000"}
+    for path, query in (
+        ("/v2/quote", A_SALE),
+        ("/v2/quote", A_PURCHASE | {"mode": "MARKET"}),
+        ("/v2/quote", dust),
+        ("/v2/delta/prices", A_SALE | {"srcToken": DAI, "amount": str(100 * ONE)}),
+        ("/prices", A_SALE | {"otherExchangePrices": "true"}),
+        ("/chains", {}),
+        ("/makers/scores", {"network": CHAIN_ID}),
+        ("/adapters/contracts", {"network": CHAIN_ID}),
+        ("/resources/contracts.json", {}),
+        ("/resources/errors.json", {}),
+        ("/readyz", {}),
+        ("/openapi.json", {}),
+    ):
+        schema = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        told = await venue.get(path, **query)
+        asked = oracle.ask(ask="instance", document=document, schema=schema, instance=told)
+        assert asked == {"errors": []}, path
+    status, refusal = await venue.answer("/v2/quote", **A_SALE | {"amount": "x"})
+    schema = document["paths"]["/v2/quote"]["get"]["responses"]["400"]["content"]["application/json"][
+        "schema"
+    ]
+    assert status == 400
+    assert oracle.ask(ask="instance", document=document, schema=schema, instance=refusal) == {"errors": []}
+    assert oracle.ask(ask="instance", document=document, schema=schema, instance={})["errors"]
+
+
+class Page(HTMLParser):
+    """What a page holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.opened.append(tag)
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.add(value)
+            elif name == "href" and value:
+                self.links.append(value)
+            elif name in ("src", "srcset", "action") and value:
+                self.loads.append(value)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_page_needs_nothing_from_elsewhere(venue: QuietVenue, document: dict[str, Any]) -> None:
+    reply = await venue.ask("GET", "/docs/")
+    assert reply.status == 200
+    page = Page()
+    page.feed(reply.body.decode())
+    assert page.loads == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.opened)
+    assert not re.search(r"url\(|@import|https?://", reply.body.decode())
+    for path, methods in document["paths"].items():
+        assert path in page.text
+        assert all(operation["operationId"] in page.ids for operation in methods.values())
+    local = [link[1:] for link in page.links if link.startswith("#")]
+    assert local
+    assert set(local) <= page.ids
+
+
+async def test_no_shape_tells_of_documents_that_readers_do_not_have(document: dict[str, Any]) -> None:
+    text = msgspec.json.encode(document).decode()
+    assert not re.search(r"Document \d|interop\.md|choices\.md", text)

@@ -1,0 +1,155 @@
+"""A transaction is followed as long as the bound allows, whatever nodes do meanwhile."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from cambist.config.errors import NodeUnavailable, RefusalKind, TransactionRefused
+from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.evm import IS_INSTALLED
+from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.trader.sending import gas_needed, send_and_follow, signed, why_reverted
+
+pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the embedded chain is not installed")
+
+KEY = SigningKey(b"\7" * 32)
+TO = b"\x42" * 20
+CALL = Call(TO, b"", KEY.address, 5)
+POLICY = TransactionPolicy(frozenset({(31_337, TO)}), 10**12, 100_000, value_max_wei=5)
+
+
+@pytest.fixture
+def chain() -> EmbeddedChain:
+    return EmbeddedChain(31_337, lambda: 1_800_000_000, {KEY.address: 10**18})
+
+
+class Faulty:
+    """A chain behind a node that fails as it is told.
+
+    Attributes:
+        sent: how often something was handed in.
+    """
+
+    def __init__(self, chain: EmbeddedChain, **instead: Callable[[int], Exception | None]) -> None:
+        self._chain = chain
+        self._instead = instead
+        self._calls = dict.fromkeys(instead, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._chain, name)
+        if name not in self._instead:
+            return method
+
+        async def asked(*arguments: Any) -> Any:
+            self._calls[name] += 1
+            failure = self._instead[name](self._calls[name])
+            if failure is not None:
+                raise failure
+            return await method(*arguments)
+
+        return asked
+
+    def calls(self, name: str) -> int:
+        return self._calls[name]
+
+
+async def follow(chain: Any) -> Receipt | None:
+    key = PolicedRelayKey(KEY, POLICY)
+    transaction = await signed(chain, key, CALL, await gas_needed(chain, CALL))
+    return await send_and_follow(chain, transaction)
+
+
+async def test_what_is_mined_is_answered_at_once(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    began = trio.current_time()
+    receipt = await follow(chain)
+    assert receipt is not None
+    assert receipt.succeeded
+    assert trio.current_time() == began
+    assert await chain.balance(TO) == 5
+
+
+async def test_what_is_mined_late_is_waited_for(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    await chain.set_automine(on=False)
+    async with trio.open_nursery() as nursery:
+
+        async def miner() -> None:
+            await trio.sleep(100)
+            await chain.mine()
+
+        nursery.start_soon(miner)
+        receipt = await follow(chain)
+    assert receipt is not None
+
+
+async def test_what_is_never_mined_is_not_known_after_the_bound(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    await chain.set_automine(on=False)
+    began = trio.current_time()
+    assert await follow(chain) is None
+    assert trio.current_time() - began == pytest.approx(TRADER_FOLLOW_S)
+
+
+async def test_a_node_that_does_not_answer_is_asked_again_and_again(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    def down(calls: int) -> Exception | None:
+        return NodeUnavailable("nobody answers") if calls < 5 else None
+
+    faulty = Faulty(chain, send_raw=down, block=down, receipt=down)
+    assert await follow(faulty) is not None
+    assert faulty.calls("send_raw") == 5
+
+
+async def test_a_node_that_took_it_and_did_not_say_so_is_no_hindrance(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    class Silent(Faulty):
+        async def send_raw(self, raw: bytes) -> bytes:
+            await chain.send_raw(raw)
+            raise NodeUnavailable("it took too long")
+
+    assert await follow(Silent(chain)) is not None
+
+
+async def test_the_same_bytes_are_handed_in_again_while_nothing_is_mined(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    await chain.set_automine(on=False)
+    counted = Faulty(chain, send_raw=lambda _: None)
+    await follow(counted)
+    assert counted.calls("send_raw") == pytest.approx(TRADER_FOLLOW_S / TRADER_AGAIN_S, abs=2)
+
+
+async def test_a_refusal_is_the_end_only_while_nobody_can_have_taken_it(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    def refused(_: int) -> Exception:
+        return TransactionRefused(RefusalKind.FUNDS)
+
+    with pytest.raises(TransactionRefused, match="insufficient funds"):
+        await follow(Faulty(chain, send_raw=refused))
+    failing = [NodeUnavailable("it took too long"), TransactionRefused(RefusalKind.NONCE_TOO_LOW)]
+    faulty = Faulty(chain, send_raw=lambda calls: failing[min(calls, 2) - 1])
+    assert await follow(faulty) is None
+
+
+async def test_why_it_reverted_is_told_as_far_as_it_is_known(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    receipt = await follow(chain)
+    assert receipt is not None
+    assert await why_reverted(chain, CALL, receipt) == "the state before its block does not tell why"
+    down = Faulty(chain, call=lambda _: NodeUnavailable("nobody answers"))
+    silent: Any = down
+    assert await why_reverted(silent, CALL, receipt) == "the state before its block does not tell why"

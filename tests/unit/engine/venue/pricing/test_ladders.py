@@ -1,0 +1,175 @@
+"""Merged ladders: what they give, whose it is, and when they are built anew."""
+
+from decimal import Decimal
+
+import pytest
+
+from cambist.codecs.vocabulary import Side
+from cambist.engine.venue.pricing.ladders import (
+    LADDERS_MAX,
+    Ladders,
+    MakerFilter,
+    MergedLadder,
+    merge,
+    through,
+)
+from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+
+ANYBODY = MakerFilter()
+ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
+BETA = a_book("beta", WETH, USDC, bids="2495 2", asks="2515 2")
+INVERTED = a_book("gamma", USDC, WETH, bids="0.0003 5000", asks="0.0004008016 10000")
+
+
+def _merged(*books: object, give: bytes = WETH, side: Side = Side.SELL) -> MergedLadder:
+    ladder = merge(books, give, side)  # type: ignore[arg-type]
+    assert ladder is not None
+    return ladder
+
+
+def _named(ladder: MergedLadder, amount: int) -> dict[str, tuple[int, int]]:
+    split = ladder.best_split(amount)
+    assert split is not None
+    return {ladder.makers[maker]: (fixed, other) for maker, fixed, other in split[0]}
+
+
+def test_segments_of_all_makers_stand_by_price() -> None:
+    split = _named(_merged(ALPHA, BETA), 4 * ONE[WETH])
+    assert split == {
+        "alpha": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+        "beta": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+    }
+
+
+def test_what_is_bought_comes_from_the_cheapest() -> None:
+    ladder = _merged(ALPHA, BETA, give=USDC, side=Side.BUY)
+    assert _named(ladder, 2 * ONE[WETH]) == {
+        "alpha": (ONE[WETH], 2_510 * ONE[USDC]),
+        "beta": (ONE[WETH], 2_515 * ONE[USDC]),
+    }
+
+
+def test_a_quote_amount_is_sold_against_asks_and_bought_against_bids() -> None:
+    sells = _merged(ALPHA, BETA, give=USDC)
+    assert _named(sells, 5_025 * ONE[USDC]) == {
+        "alpha": (2_510 * ONE[USDC], ONE[WETH]),
+        "beta": (2_515 * ONE[USDC], ONE[WETH]),
+    }
+    buys = _merged(ALPHA, BETA, side=Side.BUY)
+    assert _named(buys, 2_500 * ONE[USDC]) == {"alpha": (2_500 * ONE[USDC], ONE[WETH])}
+
+
+def test_books_in_both_orders_are_merged_by_their_exact_price() -> None:
+    """gamma gives a USDC for 0.0004008016 WETH: hardly above 2495, which is what beta gives."""
+    ladder = _merged(ALPHA, BETA, INVERTED)
+    gammas = 10_000 * 4_008_016 * ONE[WETH] // 10**10
+    split = _named(ladder, ONE[WETH] + gammas + 2 * ONE[WETH])
+    assert split == {
+        "alpha": (ONE[WETH], 2_500 * ONE[USDC]),
+        "beta": (2 * ONE[WETH], 4_990 * ONE[USDC]),
+        "gamma": (gammas, 10_000 * ONE[USDC]),
+    }
+    assert set(_named(ladder, ONE[WETH] + gammas)) == {"alpha", "gamma"}
+
+
+def test_parts_of_a_unit_go_to_the_last_maker() -> None:
+    """Levels end between two units of the quote token."""
+    first = a_book("alpha", WETH, ODD, asks="0.7 5")
+    second = a_book("beta", WETH, ODD, asks="0.8 50")
+    split = _named(_merged(first, second, give=ODD), 10)
+    assert split["alpha"][0] == 3
+    assert split["beta"][0] == 7
+
+
+def test_a_share_that_brings_nothing_is_given_to_somebody_else() -> None:
+    dust = a_book("alpha", WETH, ODD, bids="10 0.000000000000000001")
+    large = a_book("beta", WETH, ODD, bids="9 5")
+    assert _named(_merged(dust, large), ONE[WETH]) == {"beta": (ONE[WETH], 9)}
+
+
+def test_dust_alone_is_no_split() -> None:
+    assert _merged(ALPHA).best_split(1) is None
+    assert _merged(ALPHA).best_single(1) is None
+
+
+def test_beyond_the_depth_and_nothing() -> None:
+    ladder = _merged(ALPHA, BETA)
+    for amount in (0, 7 * ONE[WETH] + 1):
+        assert ladder.best_split(amount) is None
+        assert through([ladder], amount) is None
+    assert ladder.better_without(5 * ONE[WETH] + 1, frozenset({1}), 0, 0) is None
+    assert ladder.better_without(5 * ONE[WETH], frozenset({1}), 0, 0) is not None
+    assert ladder.best_single(5 * ONE[WETH] + 1) is None
+    assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
+    give = WETH if side is Side.SELL else USDC
+    ladder = _merged(ALPHA, BETA, give=give, side=side)
+    small, large = ladder.best_single(ONE[WETH]), ladder.best_single(2 * ONE[WETH])
+    assert small is not None
+    assert large is not None
+    assert (ladder.makers[small[0]], ladder.makers[large[0]]) == (
+        "alpha",
+        "alpha" if large[0] == 0 else "beta",
+    )
+    prices = {0: 4_990, 1: 4_990} if side is Side.SELL else {0: 5_030, 1: 5_030}
+    assert large[2] == prices[large[0]] * ONE[USDC]
+
+
+def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
+    shallow = a_book("alpha", WETH, USDC, bids="2500 1", liquidity=5)
+    deep = a_book("alpha", USDC, WETH, asks="0.0005 1000", liquidity=6)
+    assert _named(_merged(shallow, deep), ONE[WETH] // 10) == {"alpha": (ONE[WETH] // 10, 200 * ONE[USDC])}
+
+
+def test_levels_of_no_amount_are_left_out() -> None:
+    zero = a_book("alpha", WETH, USDC, bids="2500 0 | 2400 1")
+    assert _named(_merged(zero), ONE[WETH]) == {"alpha": (ONE[WETH], 2_400 * ONE[USDC])}
+    assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH, Side.SELL) is None
+
+
+def test_ladders_are_kept_while_their_books_are_the_same() -> None:
+    index = an_index(ALPHA, BETA)
+    ladders = Ladders(index)
+    first = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WBTC, USDC, bids="60000 1"))
+    assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is first
+    index.put(a_book("alpha", WETH, USDC, bids="2600 1"))
+    second = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    assert second is not None
+    assert second is not first
+    assert _named(second, ONE[WETH]) == {"alpha": (ONE[WETH], 2_600 * ONE[USDC])}
+    index.drop("alpha", WETH, USDC)
+    index.drop("beta", WETH, USDC)
+    assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is None
+
+
+def test_who_may_take_part() -> None:
+    ladders = Ladders(an_index(ALPHA, BETA))
+    without = ladders.merged(WETH, USDC, Side.SELL, MakerFilter(without=frozenset({"alpha"})))
+    only = ladders.merged(WETH, USDC, Side.SELL, MakerFilter(only=frozenset({"alpha"})))
+    nobody = MakerFilter(only=frozenset({"alpha"}), without=frozenset({"alpha"}))
+    assert without is not None
+    assert only is not None
+    assert (without.makers, only.makers) == (("beta",), ("alpha",))
+    assert ladders.merged(WETH, USDC, Side.SELL, nobody) is None
+
+
+def test_the_ladder_that_was_not_asked_for_longest_goes_first() -> None:
+    ladders = Ladders(an_index(ALPHA, BETA))
+    kept = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    lost = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    for number in range(LADDERS_MAX - 1):
+        ladders.merged(WETH, USDC, Side.SELL, MakerFilter(without=frozenset({str(number)})))
+        assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is kept
+    assert ladders.merged(USDC, WETH, Side.SELL, ANYBODY) is not lost
+
+
+def test_through_rounds_at_each_ladder() -> None:
+    sells = [_merged(ALPHA), _merged(a_book("alpha", USDC, DAI, bids="0.333 10000"), give=USDC)]
+    reached = through(sells, ONE[WETH] // 10**7 * 3)
+    assert reached is not None
+    assert reached[0] == 750 * 333 * 10**9
+    assert Decimal(reached[1]) / Decimal(reached[2]) == Decimal(2_500) * Decimal("0.333")

@@ -1,0 +1,397 @@
+"""What a maker says, and which of its books may then be routed."""
+
+from decimal import Decimal
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from cambist.config import limits
+from cambist.feeds.fill import quote_received
+from cambist.feeds.maker_cache import Standing
+from support.maker_feeds import (
+    ADDRESSES,
+    DAI,
+    LISTED,
+    STALE_MS,
+    USDC,
+    WBTC,
+    WETH,
+    Told,
+    grid,
+    pair,
+    pairs,
+    run,
+    token,
+    tokens,
+)
+
+PAIR = "WETH/USDC"
+OTHER = "WBTC/USDC"
+
+
+def told(*pair_ids: str) -> Told:
+    made = Told()
+    made.everything(0, *(pair_ids or (PAIR,)))
+    return made
+
+
+def price_of(made: Told, base: bytes = WETH, quote: bytes = USDC) -> int | None:
+    """What selling one base token brings; None where no book is live."""
+    live = made.index.between(base, quote).get(("alpha", base))
+    return None if live is None else quote_received(live.book.bids, 10 ** LISTED[base])
+
+
+# --- Orders of arrival, prices --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [*permutations(("tokens", "pairs", "prices"))], ids="-".join)
+def test_order_of_polls_does_not_matter(order: tuple[str, ...]) -> None:
+    made = Told()
+    contents: dict[str, Any] = {"tokens": tokens(), "pairs": pairs(PAIR), "prices": {PAIR: grid()}}
+    for at, name in enumerate(order):
+        assert made.live() == set()
+        getattr(made, name)(contents[name], at)
+    assert made.live() == {(WETH, USDC)}
+
+
+def test_full_prices_disable_what_they_lack_and_updates_do_not() -> None:
+    made = told(PAIR, OTHER)
+    made.message(1, prices={PAIR: grid("2600", "2601")})
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    assert price_of(made) == 2_600 * 10**6
+    made.prices({PAIR: grid()}, 2)
+    assert made.live() == {(WETH, USDC)}
+    assert made.cache.standing(OTHER)[0] is Standing.UNPRICED
+
+
+def test_first_message_is_complete() -> None:
+    made = told(PAIR, OTHER)
+    made.first(1, tokens=tokens(), pairs=pairs(PAIR), prices={PAIR: grid()})
+    assert made.live() == {(WETH, USDC)}
+
+
+def test_absent_side_is_cleared_and_an_empty_object_disables() -> None:
+    made = told()
+    made.prices({PAIR: {"asks": [["2501", "1"]]}}, 1)
+    (live,) = made.index.books()
+    assert live.book.bids.prices == ()
+    assert live.book.asks.prices != ()
+    made.message(2, prices={PAIR: {}})
+    assert made.live() == set()
+    assert made.cache.standing(PAIR)[0] is Standing.DISABLED
+    made.message(3, prices={PAIR: grid()})
+    assert made.live() == {(WETH, USDC)}
+
+
+def test_book_without_levels_is_not_routed() -> None:
+    made = told()
+    made.prices({PAIR: {"bids": [], "asks": []}}, 1)
+    assert made.live() == set()
+    assert made.cache.standing(PAIR)[0] is Standing.EMPTY
+
+
+def test_pair_is_retired_by_an_empty_object_and_then_removed() -> None:
+    made = told(PAIR, OTHER)
+    made.prices({PAIR: {}, OTHER: grid()}, 1)
+    made.pairs(pairs(OTHER), 2)
+    made.prices({OTHER: grid()}, 3)
+    assert made.live() == {(WBTC, USDC)}
+    assert set(made.cache.statistics().reasons) == set()
+
+
+BAD_GRIDS = {
+    "crossed": grid("2501", "2500"),
+    "locked": grid("2500", "2500"),
+    "unsorted": {"bids": [["1", "1"], ["2", "1"]]},
+    "no price": grid("0", "1"),
+    "no decimal": grid("1e3", "2501"),
+    "no level": {"bids": [["2500"]]},
+    "numbers": {"bids": [[2500, 1]]},
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("bad", BAD_GRIDS.values(), ids=BAD_GRIDS)
+@pytest.mark.parametrize("over", ["poll", "socket"])
+def test_bad_grid_costs_its_pair_alone_and_takes_its_old_book_out(bad: Any, over: str) -> None:
+    made = told(PAIR, OTHER)
+    prices = {PAIR: bad, OTHER: grid("60000", "60001")}
+    made.prices(prices, 1) if over == "poll" else made.message(1, prices=prices)
+    assert made.live() == {(WBTC, USDC)}
+    assert price_of(made, WBTC) == 60_000 * 10**6
+    standing, reason = made.cache.standing(PAIR)
+    assert standing is Standing.REFUSED_GRID
+    assert reason
+    assert made.cache.statistics().refused["prices"] == 1
+    made.message(2, prices={PAIR: grid()})
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_book_after_a_refused_one_is_built_of_its_own_grid() -> None:
+    made = told()
+    made.message(1, prices={PAIR: grid("2400", "2300")})
+    made.message(2, prices={PAIR: grid("2400", "2501")})
+    assert price_of(made) == 2_400 * 10**6
+
+
+# --- Tokens ---------------------------------------------------------------------------------------
+
+
+BAD_TOKENS: dict[str, tuple[Any, Standing]] = {
+    "another type": (token("WETH", type="ERC721"), Standing.REFUSED_TOKEN),
+    "contradicting decimals": (token("WETH", decimals=17), Standing.REFUSED_TOKEN),
+    "no address": (token("WETH", address="0x12"), Standing.REFUSED_TOKEN),
+    "not listed": (token("WETH", address="0x" + "99" * 20), Standing.UNLISTED_TOKEN),
+    "the same as the other": (token("WETH", address=ADDRESSES["USDC"], decimals=6), Standing.REFUSED_PAIR),
+}
+
+
+@pytest.mark.parametrize(("bad", "standing"), BAD_TOKENS.values(), ids=BAD_TOKENS)
+@pytest.mark.parametrize("over", ["poll", "socket"])
+def test_bad_token_costs_its_pairs_alone(bad: Any, standing: Standing, over: str) -> None:
+    made = told(PAIR, OTHER)
+    made.tokens(tokens() | {"WETH": bad}, 1) if over == "poll" else made.message(1, tokens={"WETH": bad})
+    assert made.live() == {(WBTC, USDC)}
+    assert made.cache.standing(PAIR)[0] is standing
+    made.message(2, tokens={"WETH": token("WETH")})
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_corrected_address_rebuilds_the_pairs_of_the_token() -> None:
+    made = told()
+    made.message(1, tokens={"WETH": token("DAI")})
+    assert made.live() == {(DAI, USDC)}
+    assert price_of(made, DAI) == 2_500 * 10**6
+
+
+def test_other_decimals_of_a_corrected_token_scale_its_book_anew() -> None:
+    made = told()
+    made.message(1, tokens={"WETH": token("WBTC")})
+    assert made.live() == {(WBTC, USDC)}
+    assert price_of(made, WBTC) == 2_500 * 10**6
+
+
+def test_token_is_deleted_by_a_poll_and_not_by_an_update() -> None:
+    made = told(PAIR, OTHER)
+    made.message(1, tokens=tokens("USDC"))
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    made.tokens(tokens("WBTC", "USDC"), 2)
+    assert made.live() == {(WBTC, USDC)}
+    assert made.cache.standing(PAIR)[0] is Standing.UNKNOWN_TOKEN
+
+
+# --- Pairs ----------------------------------------------------------------------------------------
+
+
+def test_corrected_pair_moves_its_book() -> None:
+    made = told()
+    made.message(1, pairs={PAIR: {"base": "WBTC", "quote": "DAI", "liquidityUSD": 5}})
+    assert made.live() == {(WBTC, DAI)}
+
+
+def test_pair_is_deleted_by_a_poll_and_not_by_an_update() -> None:
+    made = told(PAIR, OTHER)
+    made.message(1, pairs=pairs(PAIR))
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    made.pairs(pairs(PAIR), 2)
+    assert made.live() == {(WETH, USDC)}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"base": "WETH"}, {"base": "WETH", "quote": 1, "liquidityUSD": 1}, None, pair("WETH/WETH")]
+)
+@pytest.mark.parametrize("over", ["poll", "socket"])
+def test_bad_pair_costs_itself_alone(bad: Any, over: str) -> None:
+    made = told(PAIR, OTHER)
+    made.pairs(pairs(OTHER) | {PAIR: bad}, 1) if over == "poll" else made.message(1, pairs={PAIR: bad})
+    assert made.live() == {(WBTC, USDC)}
+    assert made.cache.standing(PAIR)[0] is Standing.REFUSED_PAIR
+
+
+def liquidity(made: Told) -> Decimal:
+    return next(made.index.books()).liquidity_usd
+
+
+def test_liquidity_comes_from_polls_the_first_message_and_new_pairs_only() -> None:
+    made = Told()
+    made.first(0, tokens=tokens(), pairs={PAIR: pair(PAIR, 10)}, prices={PAIR: grid()})
+    assert liquidity(made) == 10
+    made.message(1, pairs={PAIR: pair(PAIR, 20)})
+    assert liquidity(made) == 10
+    made.pairs({PAIR: pair(PAIR, 30)}, 2)
+    assert liquidity(made) == 30
+    made.first(3, tokens=tokens(), pairs={PAIR: pair(PAIR, 40)}, prices={PAIR: grid()})
+    assert liquidity(made) == 40
+    made.message(4, pairs={OTHER: pair(OTHER, 50)}, prices={OTHER: grid()})
+    assert made.index.neighbours(WBTC) == {USDC: 50}
+
+
+def test_liquidity_below_zero_is_none() -> None:
+    made = told()
+    made.pairs({PAIR: pair(PAIR, -5)}, 1)
+    assert liquidity(made) == 0
+
+
+def test_pair_that_the_socket_brought_after_a_poll_was_sent_outlives_its_answer() -> None:
+    made = told()
+    made.message(100, pairs=pairs(OTHER), prices={OTHER: grid()}, tokens={"WETH": token("DAI")})
+    made.pairs(pairs(PAIR), 110, asked_ms=90)
+    made.tokens(tokens(), 110, asked_ms=90)
+    assert made.live() == {(DAI, USDC), (WBTC, USDC)}
+    made.pairs(pairs(PAIR), 130, asked_ms=120)
+    made.tokens(tokens(), 130, asked_ms=120)
+    assert made.live() == {(WETH, USDC)}
+
+
+# --- Two pair ids between the same tokens ---------------------------------------------------------
+
+
+def test_of_two_ids_between_the_same_tokens_the_first_usable_one_counts() -> None:
+    made = Told()
+    made.tokens(tokens())
+    made.pairs({"b": pair(PAIR), "a": pair(PAIR), "c": pair("USDC/WETH")})
+    made.prices({"b": grid("2400", "2401"), "c": grid("0.0003", "0.0004")})
+    assert price_of(made) == 2_400 * 10**6
+    assert made.cache.standing("c")[0] is Standing.DOUBLED
+    made.message(1, prices={"a": grid("2300", "2301")})
+    assert price_of(made) == 2_300 * 10**6
+    made.message(2, prices={"a": {}, "b": grid("3", "2")})
+    assert made.live() == {(USDC, WETH)}
+
+
+# --- Age, rest, withholding -----------------------------------------------------------------------
+
+
+def test_book_that_is_not_confirmed_leaves_and_a_confirmation_brings_it_back() -> None:
+    made = told(PAIR, OTHER)
+    made.message(5_000, prices={PAIR: grid()})
+    made.cache.expire(STALE_MS)
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    made.cache.expire(STALE_MS + 1)
+    assert made.live() == {(WETH, USDC)}
+    assert made.cache.standing(OTHER)[0] is Standing.STALE
+    made.cache.expire(STALE_MS + 2)
+    made.message(STALE_MS + 3, prices={OTHER: grid()})
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    assert made.cache.standing(OTHER)[0] is Standing.LIVE
+
+
+def test_poll_of_prices_confirms_what_the_socket_told_before_it_and_not_what_it_told_since() -> None:
+    made = told(PAIR, OTHER)
+    made.message(1_000, prices={PAIR: grid("2400", "2401"), OTHER: grid()})
+    made.prices({PAIR: grid("2300", "2301")}, asked_ms=1_000, now_ms=1_200)
+    assert price_of(made) == 2_300 * 10**6
+    assert made.live() == {(WETH, USDC)}
+    made.message(1_500, prices={PAIR: grid("2400", "2401"), OTHER: grid()})
+    made.prices({PAIR: grid("2300", "2301")}, asked_ms=1_400, now_ms=1_600)
+    assert price_of(made) == 2_400 * 10**6
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_pair_rests_in_either_order_until_then() -> None:
+    made = told(PAIR, OTHER)
+    made.cache.rest_pair(USDC, WETH, 3_000)
+    assert made.live() == {(WBTC, USDC)}
+    assert made.cache.standing(PAIR)[0] is Standing.RESTING
+    made.message(1, prices={PAIR: grid("2", "3")})
+    assert made.live() == {(WBTC, USDC)}
+    made.cache.expire(2_999)
+    assert made.live() == {(WBTC, USDC)}
+    made.cache.expire(3_000)
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_maker_rests_until_then() -> None:
+    made = told(PAIR, OTHER)
+    made.cache.rest_maker(3_000)
+    assert made.live() == set()
+    made.cache.expire(2_999)
+    assert made.live() == set()
+    made.cache.expire(3_000)
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_every_reason_must_be_released() -> None:
+    made = told()
+    made.cache.withhold("prices")
+    made.cache.withhold("socket")
+    made.cache.rest_maker(3_000)
+    made.message(1, prices={PAIR: grid("2", "3")})
+    assert made.live() == set()
+    assert made.cache.standing(PAIR) == (Standing.WITHHELD, "prices, rest, socket")
+    made.cache.release("prices")
+    made.cache.expire(3_000)
+    assert made.live() == set()
+    made.cache.release("socket")
+    assert made.live() == {(WETH, USDC)}
+    assert price_of(made) == 2 * 10**6
+
+
+# --- Limits, noise, sight -------------------------------------------------------------------------
+
+
+def test_unchanged_grid_is_no_change_of_the_index() -> None:
+    made = told(PAIR, OTHER)
+    version = made.index.version
+    made.everything(1, PAIR, OTHER)
+    assert made.index.version == version
+
+
+def test_generator_yields_after_every_pair() -> None:
+    from cambist.codecs.maker_messages import Decoded, PriceGrid, PricesBody
+
+    made = told(PAIR, OTHER)
+    prices = {name: PriceGrid(bids=(("1", "1"),)) for name in (PAIR, OTHER)}
+    assert run(made.cache.apply_prices(Decoded(PricesBody(prices), {}), 1, 1)) == 2
+
+
+def test_pairs_that_are_never_listed_are_bounded_and_forgotten() -> None:
+    made = told()
+    strangers: dict[str, Any] = {f"X{at}/Y": {} for at in range(limits.MAKER_ENTRIES_MAX)}
+    made.message(1, prices=strangers)
+    assert made.cache.statistics().refused["prices"] == 1
+    made.message(2, prices={PAIR: grid("2", "3")})
+    assert price_of(made) == 2 * 10**6
+    made.cache.expire(STALE_MS + 3)
+    assert made.cache.statistics().pairs == {Standing.STALE: 1}
+
+
+def test_overlong_names_are_refused() -> None:
+    made = Told()
+    name = "W" * (limits.NAME_CHARS_MAX + 1)
+    made.message(0, tokens={name: token("WETH")}, pairs={name: pair(PAIR)}, prices={name: grid()})
+    assert made.cache.statistics().refused == {"tokens": 1, "pairs": 1, "prices": 1}
+
+
+def test_blacklist_is_taken_address_by_address() -> None:
+    made = Told()
+    one, two = ("0x" + digits * 20 for digits in ("Aa", "bb"))
+    made.blacklist([one, one.lower(), "0x12", 7, two], 0)
+    made.message(1, blacklist=["0x" + "cc" * 20, "nobody"])
+    made.blacklist([two], 2)
+    held = [made.cache.blacklist.holds(bytes([at]) * 20, 3) for at in (0xAA, 0xBB, 0xCC)]
+    assert held == [False, True, True]
+    assert made.cache.statistics().refused["blacklist"] == 4  # the one that is said twice is one of them
+
+
+def test_live_pair_is_told_with_its_tokens_and_grid() -> None:
+    made = told(PAIR, OTHER)
+    made.message(1, prices={OTHER: {}})
+    found = made.cache.live(PAIR)
+    assert found is not None
+    assert found[:2] == (WETH, USDC)
+    assert found[2].bids == (("2500", "1"),)
+    assert made.cache.live(OTHER) is None
+    assert made.cache.live("never told") is None
+
+
+def test_operator_sees_why_a_book_is_not_live() -> None:
+    made = told(PAIR, OTHER)
+    made.message(7, prices={PAIR: grid("2", "1")})
+    statistics = made.cache.statistics()
+    assert statistics.pairs == {Standing.LIVE: 1, Standing.REFUSED_GRID: 1}
+    assert "expected a price above the best bid, 2, got '1'" in statistics.reasons[PAIR]
+    assert statistics.updated_ms == 7
+    made.tokens(tokens() | {"WBTC": token("WBTC", decimals=9)}, 8)
+    assert made.cache.standing(OTHER)[1].endswith("tokens.WBTC.decimals: expected 8, got 9")

@@ -1,0 +1,118 @@
+"""Worth by mid prices: which books count, and how far one maker can move it."""
+
+from fractions import Fraction
+
+from cambist.feeds.mid_prices import MidPrices, best_price, median
+from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
+
+DOLLARS = {USDC: Fraction(1, ONE[USDC]), DAI: Fraction(1, ONE[DAI])}
+
+
+def test_an_anchor_is_worth_what_is_said() -> None:
+    assert MidPrices(an_index(), DOLLARS).worth(USDC) == Fraction(1, 10**6)
+
+
+def test_the_mid_price_is_half_way_between_both_sides() -> None:
+    index = an_index(a_book("alpha", WETH, USDC, bids="2499 1", asks="2502 1"))
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(5_001, 2) / ONE[WETH]
+
+
+def test_a_book_in_the_other_order_counts_the_same() -> None:
+    index = an_index(a_book("alpha", USDC, WETH, bids="0.0004 1", asks="0.0006 1"))
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_000, ONE[WETH])
+
+
+def test_the_odd_one_of_three_makers_moves_nothing() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("beta", WETH, USDC, bids="2501 1", asks="2503 1"),
+        a_book("gamma", WETH, USDC, bids="1 1", asks="1000000 1", liquidity=10**12),
+    )
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_502, ONE[WETH])
+
+
+def test_many_books_of_one_maker_count_once() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("beta", WETH, DAI, bids="2499 1", asks="2501 1"),
+        a_book("gamma", WETH, USDC, bids="9 1", asks="11 1"),
+        a_book("gamma", WETH, DAI, bids="9 1", asks="11 1"),
+        a_book("gamma", USDC, WETH, bids="0.09 1", asks="0.11 1"),
+    )
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_500, ONE[WETH])
+
+
+def test_two_makers_meet_in_the_middle() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2399 1", asks="2401 1"),
+        a_book("beta", WETH, DAI, bids="2599 1", asks="2601 1"),
+    )
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_500, ONE[WETH])
+
+
+def test_one_sided_books_and_levels_of_nothing_do_not_count() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1"),
+        a_book("beta", WETH, USDC, bids="2500.5 0 | 2499 1", asks="2501 1"),
+        a_book("gamma", WETH, USDC, bids="2000 0", asks="2501 1"),
+    )
+    assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_500, ONE[WETH])
+    assert best_price(a_book("alpha", WETH, USDC).book.bids) is None
+
+
+def test_a_token_is_priced_over_one_between_by_the_deepest() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("alpha", WBTC, WETH, bids="19 1", asks="21 1", liquidity=5),
+        a_book("alpha", WBTC, ODD, bids="2 1", asks="4 1", liquidity=9),
+        a_book("alpha", ODD, DAI, bids="9 1", asks="11 1"),
+    )
+    prices = MidPrices(index, DOLLARS)
+    assert prices.worth(WBTC) == Fraction(30, ONE[WBTC])
+    index.drop("alpha", WBTC, ODD)
+    assert prices.worth(WBTC) == Fraction(50_000, ONE[WBTC])
+
+
+def test_three_hops_away_nothing_is_known() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("alpha", WBTC, WETH, bids="19 1", asks="21 1"),
+        a_book("alpha", ODD, WBTC, bids="1 1", asks="2 1"),
+    )
+    assert MidPrices(index, {USDC: DOLLARS[USDC]}).worth(ODD) is None
+    assert MidPrices(index, {}).worth(WETH) is None
+
+
+def test_a_price_follows_the_books_it_is_made_of() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("alpha", WBTC, WETH, bids="19 1", asks="21 1"),
+    )
+    prices = MidPrices(index, DOLLARS)
+    assert prices.worth(WBTC) == Fraction(50_000, ONE[WBTC])
+    index.put(a_book("alpha", WETH, USDC, bids="2999 1", asks="3001 1"))
+    assert prices.worth(WBTC) == Fraction(60_000, ONE[WBTC])
+    index.put(a_book("alpha", WBTC, WETH, bids="9 1", asks="11 1"))
+    assert prices.worth(WBTC) == Fraction(30_000, ONE[WBTC])
+    index.put(a_book("beta", WBTC, USDC, bids="44999 1", asks="45001 1"))
+    assert prices.worth(WBTC) == Fraction(45_000, ONE[WBTC])
+    index.drop("beta", WBTC, USDC)
+    assert prices.worth(WBTC) == Fraction(30_000, ONE[WBTC])
+    index.drop("alpha", WETH, USDC)
+    assert prices.worth(WBTC) is None
+
+
+def test_other_books_leave_a_price_alone() -> None:
+    index = an_index(a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"))
+    prices = MidPrices(index, DOLLARS)
+    first = prices.worth(WETH)
+    index.put(a_book("alpha", WBTC, ODD, bids="1 1"))
+    index.put(a_book("alpha", WBTC, ODD, bids="2 1"))
+    assert prices.worth(WETH) is first or prices.worth(WETH) == first
+
+
+def test_medians() -> None:
+    values = [Fraction(number) for number in (9, 1, 4)]
+    assert median([]) is None
+    assert median(values) == 4
+    assert median(values[:2]) == 5
