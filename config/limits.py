@@ -149,6 +149,7 @@ MAKER_FIRM_ANSWER_BYTES_MAX = 64 << 10  # of an answer to POST /firm, which is b
 MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short of FIRM_EXPIRY_MIN_S
 MAKER_FIRM_EXPIRY_MAX_S = 86_400  # ahead: a later expiry is a mistake
 MAKER_SIGNATURE_BYTES_MAX = 4_096  # of a firm quote: a contract's (EIP-1271) has no fixed length
+MAKER_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed: the user pays for that as well
 MAKER_HEALTH_QUOTES_MAX = 100  # design, "Firm quotes": the last quotes that the score is of
 MAKER_HEALTH_MEMORY_S = 3_600  # older ones are forgotten
 MAKER_REASONS_MAX = 8  # makers whose failure is told in one error

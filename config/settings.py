@@ -29,7 +29,7 @@ from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
 from .error_text import shown
 from .errors import ConfigError
 from .maker import MakerSettings
-from .partners import DEFAULT_TIER, Partner, Tier
+from .partners import ANON, DEFAULT_TIER, Partner, Tier
 from .relayer import RelayerSettings
 from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
@@ -282,15 +282,7 @@ def _check(settings: Settings) -> None:
             raise ConfigError(f"chains.{chain_id}.confirmations", f"at least 1, got {chain.confirmations}")
     _check_relayers(settings)
     _check_tokens(settings)
-    for name, partner in settings.partners.items():
-        _check_address(f"partners.{name}.address", partner.address)
-        if partner.tier != "default" and partner.tier not in settings.tiers:
-            raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
-        most = settings.tiers.get(partner.tier, DEFAULT_TIER).fee_bps_max
-        if partner.fee_bps > most:
-            raise ConfigError(
-                f"partners.{name}.fee_bps", f"its tier allows at most {most}, got {partner.fee_bps}"
-            )
+    _check_partners(settings)
     prefix = settings.auth.strip_prefix
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise ConfigError(
@@ -301,6 +293,21 @@ def _check(settings: Settings) -> None:
             raise ConfigError(
                 f"auth.domains.{name}.keys", f"1 to {limits.AUTH_KEYS_PER_DOMAIN_MAX}, got {len(domain.keys)}"
             )
+
+
+def _check_partners(settings: Settings) -> None:
+    for name, partner in settings.partners.items():
+        _check_address(f"partners.{name}.address", partner.address)
+        if partner.tier != "default" and partner.tier not in settings.tiers:
+            raise ConfigError(f"partners.{name}.tier", f"there is no tier {partner.tier!r}")
+        most = settings.tiers.get(partner.tier, DEFAULT_TIER).fee_bps_max
+        if partner.fee_bps > most:
+            raise ConfigError(
+                f"partners.{name}.fee_bps", f"its tier allows at most {most}, got {partner.fee_bps}"
+            )
+    for name, key in settings.venue.api_keys.items() if settings.venue else ():
+        if key.partner not in ("", ANON, *settings.partners):
+            raise ConfigError(f"venue.api_keys.{name}.partner", f"there is no partner {key.partner!r}")
 
 
 def _check_address(field: str, text: str) -> None:

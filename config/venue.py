@@ -11,10 +11,12 @@ contracts and its listed tokens.
 
 from ipaddress import ip_address
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from . import limits, timeouts
+from .nodes import HTTP, WEBSOCKET
 from .secret import Secret
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
@@ -49,12 +51,31 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     stale_s: Seconds = timeouts.BOOK_STALE_S
 
     def __post_init__(self) -> None:
-        if not self.url.startswith(("http://", "https://")):
-            raise ValueError("url is http://... or https://...")
-        if self.ws_url and not self.ws_url.startswith(("ws://", "wss://")):
-            raise ValueError("ws_url is ws://... or wss://...")
+        _check_url("url", self.url, HTTP)
+        if "?" in self.url:
+            raise ValueError("url has no query: it is the base of five endpoints")
+        if self.ws_url:
+            _check_url("ws_url", self.ws_url, WEBSOCKET)
         if not self.ws_url and self.stale_s <= self.prices_every_s:
             raise ValueError("stale_s is above prices_every_s, or books are stale between two polls")
+
+
+def _check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
+    """Pass for a URL that a connection can be made to. What it holds is not repeated: it may be a key."""
+    if not url.startswith(schemes):
+        raise ValueError(f"{name} is {schemes[0]}... or {schemes[1]}...")
+    place = f"{name} names a host, and a port of 1 to 65535 if any"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError(place) from None
+    if not parts.hostname or port == 0:
+        raise ValueError(place)
+    if "@" in parts.netloc or parts.fragment:
+        raise ValueError(f"{name} has neither user nor fragment")
+    if not (url.isascii() and url.isprintable()) or " " in url:
+        raise ValueError(f"{name} has everything percent-encoded that is not visible ASCII")
 
 
 class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

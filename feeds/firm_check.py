@@ -10,6 +10,9 @@ told here, because a maker that shows one price and signs another is scored for 
 Source: document 3, POST /firm, Firm order; interop.md sections 1 and 4; design, "Firm quotes".
 Choice: an expiry may fall short of the documented two minutes by MAKER_FIRM_EXPIRY_GRACE_S: clocks differ,
     and the answer was on its way.
+Choice: who is asked for whom is the user's to say: a quote for the maker's own account is not used, and is no
+    fault, or anybody could have any maker rested by naming its account.
+Choice: a unit of rounding is no drift, or an amount of a few units would be one for every maker.
 Choice: an expiry more than a day ahead is refused: it is milliseconds, or a mistake.
 """
 
@@ -44,6 +47,8 @@ class FirmFault(StrEnum):
     BLACKLISTED = "blacklisted"  # a success without `order`: the user is not served there
     TOO_STRICT = "too strict"  # a fair price, beyond the user's limit all the same
     OUT_OF_TIME = "out of time"  # it was asked when too little time was left
+    OVERDRAWN = "overdrawn"  # the maker could pay for each of its quotes of the swap, not for all of them
+    SELF_DEALT = "self-dealt"  # the user is the maker's own account
 
 
 AGAINST_MAKER = frozenset(
@@ -117,7 +122,7 @@ def check_firm(
         The quote, its signature proven or for the chain to judge.
 
     Raises:
-        FirmFailure: INVALID; says which field, what was expected and what came.
+        FirmFailure: INVALID; says which field, what was expected and what came. SELF_DEALT.
 
     Not guaranteed: that the maker has the tokens, nor that the order is unfilled.
     """
@@ -154,7 +159,7 @@ def book_amount(live: LiveBook, asked: FirmAsked) -> int | None:
 
 
 def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -> bool:
-    """Whether a quote is worse than what the maker's book showed, by more than `drift_bps`.
+    """Whether a quote is worse than what the maker's book showed, by more than `drift_bps` and a unit.
 
     Args:
         shown: of `book_amount`, when it was asked.
@@ -162,8 +167,8 @@ def is_drifted(order: RfqOrder, side: Side, shown: int | None, drift_bps: int) -
     if shown is None:
         return False
     if side is Side.SELL:
-        return order.maker_amount * limits.BPS_ONE < shown * (limits.BPS_ONE - drift_bps)
-    return order.taker_amount * limits.BPS_ONE > shown * (limits.BPS_ONE + drift_bps)
+        return (order.maker_amount + 1) * limits.BPS_ONE < shown * (limits.BPS_ONE - drift_bps)
+    return (order.taker_amount - 1) * limits.BPS_ONE > shown * (limits.BPS_ONE + drift_bps)
 
 
 def _read(answer: FirmOrder) -> tuple[RfqOrder, bytes]:
@@ -194,7 +199,9 @@ def _check_terms(order: RfqOrder, asked: FirmAsked) -> None:
     for name, got, wanted in echoes:
         if got != wanted:
             raise _wrong(name, f"0x{wanted.hex()}", f"0x{got.hex()}")
-    if order.maker in (ZERO_ADDRESS, asked.taker, asked.user):
+    if order.maker == asked.user:
+        raise FirmFailure(FirmFault.SELF_DEALT)
+    if order.maker in (ZERO_ADDRESS, asked.taker):
         raise _wrong("maker", "an account of the maker's", f"0x{order.maker.hex()}")
     sells = asked.side is Side.SELL
     fixed, other = ("takerAmount", "makerAmount") if sells else ("makerAmount", "takerAmount")

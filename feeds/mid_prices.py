@@ -10,6 +10,8 @@ The mid price of a book is half of its best bid and its best ask, so a book with
 level of no amount is no level. Every maker counts once, with the median of its own books: one that is far off
 moves the price no further than to the next maker's.
 
+Choice: a book whose best ask is above twice its best bid tells no price: nobody trades on it, so that its
+    maker could move the price with it and risk nothing.
 Choice: a median, not weighted by `liquidityUSD`: that is the maker's own word, and would let one maker make
     its price everybody's. With two books it is their mean.
 Choice: of an even number of books, the median is the mean of the two in the middle.
@@ -24,6 +26,7 @@ from ..codecs.amounts import POWERS_OF_TEN
 from .book import Ladder
 from .pair_index import LiveBook, PairIndex
 
+WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
 PRICES_MAX = 4_096  # tokens whose price is remembered
 
 Seen = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
@@ -112,7 +115,7 @@ def mids(books: Iterable[LiveBook], token: bytes) -> list[tuple[str, Fraction]]:
     found = []
     for live in books:
         bid, ask = best_price(live.book.bids), best_price(live.book.asks)
-        if bid is not None and ask is not None:
+        if bid is not None and ask is not None and ask <= WIDEST * bid:
             mid = (bid + ask) / 2
             found.append((live.maker, mid if live.base == token else 1 / mid))
     return found

@@ -114,9 +114,8 @@ class MakerFeed:
         self._remarks = Remarks(lambda text: self._log.info("maker remarks", remark=text), wall_ms)
         slices = Slices()
         self._stream: Stream | None = None
-        confirms_every_s = settings.stale_s / _CONFIRMED if settings.ws_url else 0
         every_s: dict[Resource, float] = {
-            "prices": max(settings.prices_every_s, confirms_every_s),
+            "prices": settings.stale_s / _CONFIRMED if settings.ws_url else settings.prices_every_s,
             "tokens": settings.tokens_every_s,
             "pairs": settings.pairs_every_s,
             "blacklist": settings.blacklist_every_s,

@@ -1,4 +1,4 @@
-"""The part of the demo that needs no market: a request is authenticated, a quote and orders are signed."""
+"""The part of the demo that needs no market: a request is authenticated, orders are signed and timed."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ from ...codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_
 from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from ...config.chains import SHIPPED_CHAINS
 from ...config.errors import AuthError
-from ...crypto.addresses import ZERO_ADDRESS, to_checksum
+from ...crypto.addresses import ZERO_ADDRESS
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import (
     ACCESS_KEY_HEADER,
@@ -34,7 +34,7 @@ from ...crypto.hmac_auth import (
     RequestVerifier,
 )
 from ...crypto.secp256k1 import SigningKey, recover_address
-from ...crypto.signatures import signer, to_65, to_compact64
+from ...crypto.signatures import signer, to_compact64
 
 _CHAIN_ID = 31_337
 _CONTRACT = bytes.fromhex("5fbdb2315678afecb367f032d93f642f64180aa3")
@@ -46,14 +46,12 @@ _ROUNDS = 400
 def run_foundations(console: Console) -> None:
     """Show each step on `console`; raises if any of them does not hold."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
-    console.rule("7. The service signs its request, the market maker verifies it")
+    console.rule("10. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)
-    console.rule("8. The market maker signs a firm quote")
-    quote = _show_firm_quote(console, maker, user)
-    console.rule("9. A user signs Delta orders")
+    console.rule("11. A user signs Delta orders")
     _show_delta_orders(console, user)
-    console.rule("10. How fast, on this machine")
-    _show_speed(console, maker, quote)
+    console.rule("12. How fast, on this machine")
+    _show_speed(console, maker, user)
 
 
 def _show_request(console: Console, user: SigningKey) -> None:
@@ -88,35 +86,6 @@ def _show_request(console: Console, user: SigningKey) -> None:
             raise AssertionError(f"the request {name} is answered {answer}")
         table.add_row(name, answer)
     console.print(table)
-
-
-def _show_firm_quote(console: Console, maker: SigningKey, user: SigningKey) -> RfqOrder:
-    quote = RfqOrder(
-        nonce_and_meta=pack_firm(user.address, secrets.randbits(96)),
-        expiry=int(time.time()) + 180,
-        maker_asset=_USDC,
-        taker_asset=_WETH,
-        maker=maker.address,
-        taker=_CONTRACT,
-        maker_amount=parse_units("2270", 6),
-        taker_amount=parse_units("1.5", 18),
-    )
-    separator = rfq_domain_separator(SHIPPED_CHAINS[1].rfq_domain_name, _CHAIN_ID, _CONTRACT)
-    digest_of = RFQ_ORDER.compiled.digest_for(separator)
-    signature = to_65(*maker.sign(digest_of(quote)))
-    console.print_json(msgspec.json.encode(RFQ_ORDER.to_wire(quote)).decode())
-    console.print(f"  order hash  {to_hex(digest_of(quote))}", highlight=False, soft_wrap=True)
-    console.print(f"  signature   {to_hex(signature)}", highlight=False, soft_wrap=True)
-    changed = msgspec.structs.replace(quote, maker_amount=quote.maker_amount + 1)
-    table = Table("order", "recovered signer", box=None)
-    for name, order, expected in (("as signed", quote, True), ("one unit more", changed, False)):
-        recovered = signer(digest_of(order), signature)
-        if (recovered == maker.address) is not expected:
-            raise AssertionError(f"the order {name} recovers {to_checksum(recovered)}")
-        verdict = "[green]the maker[/green]" if expected else "[red]not the maker[/red]"
-        table.add_row(name, f"{to_checksum(recovered)} {verdict}")
-    console.print(table)
-    return quote
 
 
 def _show_delta_orders(console: Console, user: SigningKey) -> None:
@@ -171,7 +140,17 @@ def _show_delta_orders(console: Console, user: SigningKey) -> None:
     console.print(table)
 
 
-def _show_speed(console: Console, maker: SigningKey, quote: RfqOrder) -> None:
+def _show_speed(console: Console, maker: SigningKey, user: SigningKey) -> None:
+    quote = RfqOrder(
+        nonce_and_meta=pack_firm(user.address, secrets.randbits(96)),
+        expiry=int(time.time()) + 180,
+        maker_asset=_USDC,
+        taker_asset=_WETH,
+        maker=maker.address,
+        taker=_CONTRACT,
+        maker_amount=parse_units("2270", 6),
+        taker_amount=parse_units("1.5", 18),
+    )
     digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", _CHAIN_ID, _CONTRACT))
     digests: Iterator[bytes] = iter([secrets.token_bytes(32) for _ in range(2 * _ROUNDS)])
     rs64, recovery_id = maker.sign(digest_of(quote))

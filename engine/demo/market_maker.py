@@ -2,9 +2,7 @@
 
 import secrets
 import socket
-import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,7 +14,7 @@ from ...codecs.amounts import format_units
 from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from ...codecs.http1 import Http1Limits, Response
 from ...codecs.maker_messages import FirmOrder, decode_firm_response, decode_prices
-from ...config.settings import Settings, parse_settings
+from ...config.settings import parse_settings
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ...crypto.hmac_auth import RequestSigner
@@ -29,7 +27,7 @@ from ..conformance.rules import Selection, Status
 from ..conformance.run import RunReport, run_checks
 from ..maker.app import MakerApp
 from ..telemetry.clock import WallClock
-from .settlement import CHAIN_ID, Stage, a_stage, show_contracts, show_fill
+from .settlement import CHAIN_ID, Stage, show_fill
 
 _STRANGER = "0x" + "dead" * 10
 _ANSWER_S = 5.0
@@ -63,17 +61,19 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 """
 
 
-async def run_market_maker(console: Console) -> None:
-    """Show each step on `console`; raises if any of them does not hold."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        async with a_stage(folder) as stage:
-            console.rule("1. A chain with the contracts on it")
-            show_contracts(console, stage.running)
-            secret = secrets.token_hex(16)
-            environ = {"DEMO_MAKER_KEY": stage.maker.secret32().hex(), "DEMO_SECRET": secret}
-            settings = parse_settings(_settings(stage), environ, folder)
-            await _show(console, settings, environ, folder, stage, secret)
+async def run_market_maker(console: Console, stage: Stage, folder: Path) -> None:
+    """Show each step on `console`; raises if any of them does not hold.
+
+    Args:
+        folder: for the maker's state.
+    """
+    secret = secrets.token_hex(16)
+    environ = {"DEMO_MAKER_KEY": stage.maker.secret32().hex(), "DEMO_SECRET": secret}
+    settings = parse_settings(_settings(stage), environ, folder)
+    app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
+    listener = listen("127.0.0.1", 0)
+    with app.remembering():
+        await _show_app(console, app, listener, stage, secret)
 
 
 def _settings(stage: Stage) -> str:
@@ -82,20 +82,6 @@ def _settings(stage: Stage) -> str:
     return _SETTINGS.format(
         chain_id=CHAIN_ID, url=stage.running.url, stranger=_STRANGER, **addresses, **tokens
     )
-
-
-async def _show(
-    console: Console,
-    settings: Settings,
-    environ: Mapping[str, str],
-    folder: Path,
-    stage: Stage,
-    secret: str,
-) -> None:
-    app = MakerApp(settings, environ=environ, folder=folder, clock=WallClock())
-    listener = listen("127.0.0.1", 0)
-    with app.remembering():
-        await _show_app(console, app, listener, stage, secret)
 
 
 async def _show_app(
@@ -172,13 +158,18 @@ async def _show_quote(console: Console, venue: _Venue, stage: Stage) -> tuple[Rf
     members = msgspec.to_builtins(firm)
     signature = parse_hex(members.pop("signature"), "signature")
     order = RFQ_ORDER.from_wire(members)
-    separator = rfq_domain_separator("Cambist RFQ", CHAIN_ID, stage.at("rfq"))
-    recovered = signer(RFQ_ORDER.compiled.digest_for(separator)(order), signature)
-    if recovered != stage.maker.address:
-        raise AssertionError(f"the quote recovers {to_checksum(recovered)}")
     usdc = format_units(order.maker_amount, 6)
     console.print(f"  1.5 WETH for {usdc} USDC, answered in {taken_us:.0f} us", highlight=False)
-    console.print(f"  recovered signer {to_checksum(recovered)} [green]the maker[/green]", highlight=False)
+    digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", CHAIN_ID, stage.at("rfq")))
+    changed = msgspec.structs.replace(order, maker_amount=order.maker_amount + 1)
+    table = Table("order", "recovered signer", box=None)
+    for name, shown, expected in (("as signed", order, True), ("one unit more", changed, False)):
+        recovered = signer(digest_of(shown), signature)
+        if (recovered == stage.maker.address) is not expected:
+            raise AssertionError(f"the order {name} recovers {to_checksum(recovered)}")
+        verdict = "[green]the maker[/green]" if expected else "[red]not the maker[/red]"
+        table.add_row(name, f"{to_checksum(recovered)} {verdict}")
+    console.print(table)
     return order, signature
 
 

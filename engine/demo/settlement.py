@@ -37,11 +37,13 @@ class Stage(Struct, frozen=True):
 
     Attributes:
         running: its URL and addresses.
+        keys: of all accounts that have funds.
         maker: has allowed its tokens to the RFQ contract; user: its WETH to the Router.
     """
 
     chain: DevChain
     running: RunningChain
+    keys: tuple[SigningKey, ...]
     maker: SigningKey
     user: SigningKey
     stranger: SigningKey
@@ -68,7 +70,7 @@ async def a_stage(folder: Path) -> AsyncIterator[Stage]:
         state_dir=folder,
     )
     async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
-        stage = Stage(chain, running, keys[_MAKER], keys[_USER], keys[_STRANGER])
+        stage = Stage(chain, running, tuple(keys), keys[_MAKER], keys[_USER], keys[_STRANGER])
         for token in ("WETH", "USDC"):
             allowed = approve(stage.at("rfq"), limits.UINT256_MAX)
             await transact(chain, stage.maker, stage.at(token), allowed)
@@ -154,7 +156,7 @@ async def _swap(stage: Stage, order: RfqOrder, signature: bytes) -> Swap:
         deadline=head.time_s + _DEADLINE_S,
         partner_and_fee=0,
         permit=b"",
-        hops=(Hop(0, (OrderInfo(order, signature, order.taker_amount),)),),
+        hops=(Hop(orders=(OrderInfo(order, signature, order.taker_amount),)),),
     )
 
 

@@ -247,6 +247,8 @@ class Swapper:
             max_impact=wish.max_impact,
         )
         check_route(priced.route, wish, router)
+        if wish.max_impact is not None and priced.route.max_impact_reached:
+            raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
         return priced
 
     async def _held(self, wish: Wish, router: bytes) -> tuple[int, int]:

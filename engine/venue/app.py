@@ -72,7 +72,7 @@ from .pricing.pathfinder import Pathfinder
 from .role import ServedChain, served_chains
 from .venue_metrics import tell_venue
 
-_CONNECTIONS_MAX = 8  # to one maker, beside those of firm quotes
+_CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource
 _SEAL_KEY_CHARS_MIN = 16
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
 
@@ -144,7 +144,7 @@ class VenueApp:
         health = Health(not_ready=self.not_ready, metrics=self._metrics, open_to_all=venue.metrics_open)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
-            *Market(market).endpoints(),
+            *Market(market, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *operating_endpoints(health, self._streams),
         )
@@ -275,11 +275,8 @@ async def opened_venue(
         found: dict[int, Chain] = dict(chains or {})
         for chain_id, node in nodes.items():
             found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
-        transport = DialTransport(tls=opening.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
-        http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
         places = {
-            chain_id: await opening.place(owned, one, found[chain_id], http)
-            for chain_id, one in served.items()
+            chain_id: await opening.place(owned, one, found[chain_id]) for chain_id, one in served.items()
         }
         yield VenueApp(settings, VenueParts(places, store, seal), clock=clock, access_log=access_log)
 
@@ -292,15 +289,15 @@ class _Opening(Struct, frozen=True):
     random: Random
     tls: SSLContext
 
-    async def place(
-        self, owned: AsyncExitStack, served: ServedChain, chain: Chain, http: httpx.AsyncClient
-    ) -> Place:
+    async def place(self, owned: AsyncExitStack, served: ServedChain, chain: Chain) -> Place:
         index, at = PairIndex(), served.addresses
         decimals = served.decimals
         feeds: dict[str, MakerFeed] = {}
         makers: dict[str, FirmMaker] = {}
         for name, settings in served.makers.items():
             signer = _signer_of(name, self.venue.makers[name].credentials)
+            transport = DialTransport(tls=self.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
+            http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
             feed = feeds[name] = MakerFeed(
                 name,
                 served.chain_id,

@@ -9,6 +9,7 @@ opened. A POST is never sent twice.
 
 Choice: httpx's four time-outs become one deadline for the whole request, the largest of them.
 Choice: nothing is compressed: a few bytes of gzip could unfold to any size. A content-encoding is refused.
+Choice: nobody's cookies are kept: httpx would keep all there ever were, and send them back.
 Choice: an answer that only ends with its connection is refused, as it cannot be told from a broken one.
 """
 
@@ -114,7 +115,8 @@ class DialTransport(httpx.AsyncBaseTransport):
             raise (kind or other)(failure.detail) from failure
         except ValueError as error:
             raise httpx.LocalProtocolError(str(error)) from error
-        response = httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
+        headers = [field for field in answer.headers if field[0].lower() != b"set-cookie"]
+        response = httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
         coding = response.headers.get("content-encoding", "identity")
         if coding.lower() != "identity":
             raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")

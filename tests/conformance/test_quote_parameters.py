@@ -176,6 +176,11 @@ async def test_a_caller_with_a_key_has_the_partner_of_the_key(venue: QuietVenue)
         sale = A_SALE | more | {"mode": "MARKET"}
         reply = await venue.ask("GET", f"{QUOTE}?{urlencode(sale)}", headers=headers)
         assert msgspec.json.decode(reply.body)["market"]["partner"] == name
+        prices = sale | {"version": "6.2"}
+        reply = await venue.ask("GET", f"/prices?{urlencode(prices)}", headers=headers)
+        assert msgspec.json.decode(reply.body)["priceRoute"]["partner"] == name
+        prices = await venue.get("/prices", **sale)
+        assert prices["priceRoute"]["partner"] == more.get("partner", "anon")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cambist.config.venue import FirmSettings
 from cambist.engine.chain.port import At, Call, Chain, Header
 from cambist.engine.venue.market import firm_proof
 from cambist.engine.venue.market.firm_route import FirmRoute
+from support.evm_programs import assembled, deploys
 from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
 from support.maker_server import until
 from support.rfq_stories import a_wallet
@@ -161,7 +162,7 @@ async def test_what_a_maker_has_is_counted_once_for_all_its_legs(world: World) -
         await world.approve(stage.makers[name].key, world.dai, world.at.rfq, sum(amounts) - 1)
         assert has > sum(amounts) - 1 >= max(amounts)
         again = await stage.sell(world.weth, world.dai, 3 * ONE)
-        assert stage.reasons(name)["unfunded"] == len(amounts)
+        assert stage.reasons(name) == {}, "it could have paid for each"
         assert all(
             fill.maker != name for hop in again.hops if hop.dest_token == world.dai for fill in hop.fills
         )
@@ -215,6 +216,23 @@ async def test_a_contract_that_did_not_sign_is_passed_over(world: World) -> None
         route = await stage.sell(world.weth, world.usdc, ONE)
         assert makers_of(route) == [{"beta"}]
         assert stage.reasons("alpha") == {"invalid": 1}
+
+
+@pytest.mark.parametrize(("rounds", "reasons"), [(1_000, {}), (100_000, {"invalid": 1})])
+async def test_a_contract_that_burns_gas_before_it_says_that_it_signed_is_passed_over(
+    world: World, rounds: int, reasons: dict[str, int]
+) -> None:
+    says_yes = f"{rounds} again: 1 SWAP1 SUB DUP1 @again JUMPI 0x1626ba7e 0xe0 SHL 0 MSTORE 32 0 RETURN"
+    async with a_stage(world) as stage:
+        stage.quote_weth("alpha", bids=BETTER, asks=ASKS)
+        stage.quote_weth("beta", bids=WORSE, asks=ASKS)
+        receipt = await world.send(world.owner, b"", deploys(assembled(says_yes)))
+        assert receipt.contract
+        alpha = stage.makers["alpha"]
+        alpha.account = receipt.contract
+        route = await stage.sell(world.weth, world.usdc, ONE, check_funds=False)
+        assert makers_of(route) == [{"beta" if reasons else "alpha"}]
+        assert stage.reasons("alpha") == reasons
 
 
 @pytest.mark.parametrize(("worse_bps", "reasons"), [(100, {"drifted": 1}), (45, {})])

@@ -162,3 +162,15 @@ async def test_a_contract_is_a_maker(world: World) -> None:
         route = await stage.sell(world.weth, world.usdc, ONE)
         assert route.hops[0].fills[0].order.maker == alpha.account
         assert await execute(world, route) == (ONE, 2_500 * USDC)
+
+
+async def test_more_than_the_need_is_not_asked_for_where_that_is_dearer(world: World) -> None:
+    """Beyond what the second hop needs its book falls off: one percent more would cost half of that percent."""
+    async with a_stage(world) as stage:
+        stage.quote("alpha", (world.weth, world.usdc, (("2500", "50"),), ASKS))
+        stage.quote("beta", (world.usdc, world.dai, (("1", "2500"), ("0.5", "90000")), (("1.1", "9"),)))
+        await stage.stock("alpha", world.usdc)
+        await stage.stock("beta", world.dai)
+        route = await stage.sell(world.weth, world.dai, ONE, limit=2_400 * ONE)
+        assert stage.makers["beta"].asked[0]["takerAmount"] == str(2_500 * USDC)
+        assert await execute(world, route) == (ONE, 2_500 * ONE)

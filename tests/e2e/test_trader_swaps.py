@@ -1,6 +1,7 @@
 """A trader swaps through a venue: balances move as quoted, and only what was needed was allowed."""
 
 from collections.abc import AsyncIterator, Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -279,6 +280,15 @@ async def test_a_price_that_moves_beyond_the_slippage_is_not_signed(
     trader.venue.price = 2_495 * USDC
     outcome = await swapper.perform(offer)
     assert outcome.received == 2_495 * USDC
+
+
+async def test_more_impact_than_the_trader_takes_is_no_offer(trader: Trader) -> None:
+    trader.venue.lies = Lies(route=lambda route: route | {"maxImpactReached": True})
+    with pytest.raises(VenueError, match="the price impact is above 1.5 %, or not known"):
+        await trader.swap(trader.wish(max_impact=Decimal("1.5")))
+    assert trader.venue.bodies == []
+    _, outcome = await trader.swap()
+    assert outcome.received == 2_500 * USDC, "whoever names no bound sees it in the offer"
 
 
 async def test_a_rehearsal_sends_nothing(trader: Trader) -> None:

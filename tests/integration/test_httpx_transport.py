@@ -54,6 +54,19 @@ async def test_requests_share_a_connection() -> None:
         assert (await http.get(f"http://127.0.0.1:{port}/")).text == "ok"
 
 
+async def test_cookies_are_not_kept() -> None:
+    async def script(caller: Caller) -> None:
+        for number in range(3):
+            answer = b"HTTP/1.1 200 OK\r\nset-cookie: c%d=%d\r\ncontent-length: 2\r\n\r\nok" % (number, number)
+            request = await caller.answer(answer)
+            assert b"cookie" not in dict(request.headers)
+
+    async with scripted_server(script) as port, client() as http:
+        for _ in range(3):
+            assert (await http.get(f"http://127.0.0.1:{port}/")).text == "ok"
+        assert not len(http.cookies)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

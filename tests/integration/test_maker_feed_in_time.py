@@ -305,6 +305,18 @@ async def test_pairs_that_are_quiet_on_an_open_socket_stay_as_long_as_prices_con
         assert 120 / STALE_MS * 1_000 * 2.5 < len(venue.maker.asked["prices"]) < 120 / STALE_MS * 1_000 * 3.5
 
 
+async def test_pairs_that_are_quiet_stay_however_seldom_prices_are_polled_without_a_socket(
+    clock: MockClock,
+) -> None:
+    async with over_socket(prices_every_s=60) as venue:
+        await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK})
+        hidden: list[Any] = []
+        venue.index.watch(lambda *ends: hidden.append(ends))
+        await trio.sleep(120)
+        assert venue.live() == {BOOK, OTHER_BOOK}
+        assert not hidden
+
+
 async def test_failing_prices_are_the_off_switch_beside_an_open_socket_too(clock: MockClock) -> None:
     async with over_socket() as venue:
         await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK})

@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
+from typing import TypeGuard
 
 import msgspec
 from hypothesis import assume, given
@@ -297,11 +298,21 @@ def _through(chain: list[Continuous], amount: Fraction) -> Fraction | None:
     return amount
 
 
+def _is_more_than_dust(reached: Fraction | None, chain: list[Continuous]) -> TypeGuard[Fraction]:
+    """A part that rounding may turn into nothing cannot be executed."""
+    return reached is not None and reached > _rounding(chain)
+
+
 def _rounding(chain: list[Continuous]) -> Fraction:
-    """A unit of each token per maker and hop, carried on at the steepest rate of the hops after it."""
+    """A unit of each token per maker and hop, carried on at the steepest rate of the hops after it.
+
+    A unit received costs what it does at the worst price, and that may be taken from the best one.
+    """
     lost = Fraction(0)
     for pair in chain:
-        lost = lost * pair.steepest() + len(pair.makers) * (1 + pair.steepest())
+        steepest = pair.steepest()
+        flattest = min(other / fixed for fixed, other in pair.segments)
+        lost = lost * steepest + len(pair.makers) * (1 + steepest + steepest / flattest)
     return lost
 
 
@@ -324,7 +335,7 @@ def test_within_the_bound_of_all_paths_all_pairs_of_them_and_fine_splits(
         for part in range(1, parts):
             first = amount * part / parts
             here, there = _through(chains[one], first), _through(chains[other], amount - first)
-            if here is not None and there is not None:
+            if _is_more_than_dust(here, chains[one]) and _is_more_than_dust(there, chains[other]):
                 candidates.append((here + there, [chains[one], chains[other]]))
     for reached, used in candidates:
         hops = sum(map(len, used))

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cambist.codecs.market_messages import PriceRoute, TransactionEnvelope
+from cambist.codecs.market_messages import PriceRoute, QuoteQuery, TransactionEnvelope
 from cambist.codecs.wire import encode
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
@@ -19,6 +19,8 @@ from cambist.feeds.usd_prices import UsdPrices
 from support.firm_makers import Stage
 from support.market_place import CHAIN_ID, PARTNERS, TIERS, a_shop
 from support.world import NATIVE, ONE
+
+_DECIMALS = {"ETH": 18, "WETH": 18, "USDC": 6, "DAI": 18, "WBTC": 8}
 
 
 class Front:
@@ -44,6 +46,16 @@ class Front:
         }  # fmt: skip
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
         return self.desk.prices(query.encode(), self.stage.now_ms).price_route
+
+    def quote_for(self, partner_fee_bps: int, **changed: Any) -> PriceRoute:
+        """The same as the Market path of GET /v2/quote, which takes a fee."""
+        parameters = {
+            "chain_id": CHAIN_ID, "src_token": "WETH", "dest_token": "USDC", "amount": str(ONE),
+            "partner_fee_bps": partner_fee_bps, **changed,
+        }  # fmt: skip
+        for end in ("src", "dest"):
+            parameters[f"{end}_decimals"] = _DECIMALS[parameters[f"{end}_token"]]
+        return self.desk.market_route(QuoteQuery(**parameters), self.stage.now_ms)
 
     async def swap(self, route: PriceRoute, **body: Any) -> tuple[int, int]:
         """Build and send it; returns what it cost the user and brought, gas apart."""
@@ -73,4 +85,3 @@ class Front:
         paid = receipt.gas_used * receipt.gas_price_wei
         after = [await world.balance(token, world.user) + (paid if token == NATIVE else 0) for token in ends]
         return before[0] - after[0], after[1] - before[1]
-

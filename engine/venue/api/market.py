@@ -3,6 +3,8 @@
 Source: document 1, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
 """
 
+from collections.abc import Callable
+
 from ....codecs.market_messages import (
     ContractParams,
     PricesQuery,
@@ -23,10 +25,15 @@ _FIRM_COST = 5  # makers and a node are asked
 
 
 class Market:
-    """The endpoints of Market swaps."""
+    """The endpoints of Market swaps.
 
-    def __init__(self, desk: MarketDesk) -> None:
+    Args:
+        partner_of: the default partner of a request; empty for none.
+    """
+
+    def __init__(self, desk: MarketDesk, partner_of: Callable[[Call], str]) -> None:
         self._desk = desk
+        self._partner_of = partner_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -66,10 +73,12 @@ class Market:
         )
 
     def _prices(self, call: Call) -> Reply:
-        return Reply(200, encode(self._desk.prices(call.request.query or b"", call.now_ms)))
+        partner = self._partner_of(call)
+        return Reply(200, encode(self._desk.prices(call.request.query or b"", call.now_ms, partner)))
 
     async def _swap(self, call: Call) -> Reply:
-        return Reply(200, encode(await self._desk.swap(call.request.query or b"", call.now_ms)))
+        partner = self._partner_of(call)
+        return Reply(200, encode(await self._desk.swap(call.request.query or b"", call.now_ms, partner)))
 
     async def _transaction(self, call: Call) -> Reply:
         request = call.request

@@ -15,7 +15,7 @@ import msgspec
 
 from ....codecs.http1 import JSON
 from ....codecs.market_messages import PriceRoute
-from ....codecs.resource_messages import AdaptersQuery, TradingError, trading_error_body
+from ....codecs.resource_messages import TradingError, trading_error_body
 from ....config.errors import RequestError, catalogue_rows
 from ....config.limits import NATIVE_PLACEHOLDER
 from ....config.version import __version__
@@ -112,6 +112,8 @@ _SHAPES = {
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
 """What the shapes of answers and bodies are, for readers."""
+_REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
+"""Parameters whose absence has an error row of its own, which the endpoint raises."""
 _TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute}
 """Members that are kept byte for byte, and what they hold."""
 
@@ -136,7 +138,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     for row in endpoints:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)
         for parameter in paths[row.path][row.method.lower()]["parameters"]:
-            if parameter["name"] in examples and (parameter["required"] or row.query is AdaptersQuery):
+            if parameter["name"] in examples and (parameter["required"] or parameter["name"] == "network"):
                 parameter["example"] = examples[parameter["name"]]
     for row in endpoints:
         if row.query is not None:
@@ -149,8 +151,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
             "version": __version__,
             "summary": "Swaps on EVM chains: Delta prices and Market routes.",
             "description": "Amounts are strings of raw units. Every path is served with and without a "
-            "slash at its end. Every error has the same body; `details` starts with the message of a row "
-            "of /resources/errors.json.",
+            "slash at its end. A parameter with an empty value counts as absent. Every error has the same "
+            "body; `details` starts with the message of a row of /resources/errors.json.",
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": group} for group in groups],
@@ -227,9 +229,15 @@ def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dic
     for name, schema in described["properties"].items():
         text, more = _PARAMETERS[name]
         kept = {key: value for key, value in _not_null(schema).items() if value is not None}
-        required = name in described["required"] or kept.get("default") == ""  # "" stands for missing
+        required = (
+            name in described["required"]
+            or kept.get("default") == ""  # stands for missing
+            or (row.query.__name__, name) in _REQUIRED_BY_ENDPOINT
+        )
         if required:
             kept.pop("default", None)
+        elif "pattern" in more:
+            more = {"pattern": f"^$|{more['pattern']}"}  # an empty value counts as absent
         parameter = {
             "name": name,
             "in": "query",

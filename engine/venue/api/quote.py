@@ -16,10 +16,8 @@ Choice: a request without a partner has the default partner of its API key.
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 from uuid import UUID
 
-import msgspec
 from msgspec import UNSET
 
 from ....codecs.delta_messages import (
@@ -46,14 +44,12 @@ from ...server.routing import Call, Reply
 from ..delta.issued import IssuedRoutes
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
-from ..market.prices import Fees, ask_of_quote
+from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place
 from ..pricing.gas import swap_gas
 from ..pricing.plan import RoutePlan
 from .resources import Places, place_at
 from .routes import Endpoint
-
-Q = TypeVar("Q", bound=QuoteParameters)
 
 
 class Quotes:
@@ -133,7 +129,7 @@ class Quotes:
         Raises:
             RequestError: its row of the catalogue.
         """
-        query = _with_partner(decode_quote_query(raw_query), partner)
+        query = with_partner(decode_quote_query(raw_query), partner)
         mode = query.mode.value
         try:
             response = self._response(query, now_ms)
@@ -166,7 +162,7 @@ class Quotes:
 
     def _delta_prices(self, call: Call) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
-        query = _with_partner(query, self._partner_of(call))
+        query = with_partner(query, self._partner_of(call))
         place = _with_delta(self._places, query.chain_id)
         _check_lane(query)
         return Reply(200, encode(self._delta(place, query, call.now_ms)))
@@ -207,11 +203,6 @@ class Quotes:
     def _gas(self, plan: RoutePlan) -> int:
         """Of a settlement: that of the fills, and what it needs beside them."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
-
-
-def _with_partner(query: Q, partner: str) -> Q:
-    """The query with a default partner."""
-    return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
 def _check_lane(query: QuoteParameters) -> None:

@@ -98,6 +98,7 @@ def _examples(places: Places) -> dict[str, Any]:
         "srcDecimals": src.decimals,
         "destDecimals": dest.decimals,
         "userAddress": to_checksum(place.executor),
+        "slippage": 100,
     }
 
 

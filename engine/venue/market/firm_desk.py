@@ -22,6 +22,9 @@ Choice: a failing part is replaced on its own pair first, and good quotes of oth
 Choice: a slow maker is waited for to the end while somebody else is asked beside it; its own quote is taken
     if it is there when the swap can be settled.
 Choice: half of soft_s is a maker's due: one that was given less before time was up has not failed.
+Choice: more than the need is asked for only where what is needed is no dearer by it, by the maker's own book, than
+    OVER_ASK_COST_BPS, and where the user's limit leaves room for that: otherwise makers that sign exactly what
+    they show would not come to what was quoted.
 Choice: a quote worse than the plan is no fault as long as the whole swap keeps the user's limit. The maker is
     scored for it where it is worse than its own book by more than drift_bps.
 Choice: a refusal is no fault where the maker's book had less, or nothing, when it was asked.
@@ -48,7 +51,16 @@ from ....feeds.maker_health import MakerHealth
 from ....feeds.pair_index import PairIndex
 from ...chain.port import Chain
 from ..pricing.plan import MakerShare, RoutePlan, Wanted
-from .firm_parts import Ask, Part, indicative_within, legs_of, parts_of, parts_of_hop
+from .firm_parts import (
+    Ask,
+    Part,
+    has_room,
+    indicative_within,
+    is_as_cheap,
+    legs_of,
+    parts_of,
+    parts_of_hop,
+)
 from .firm_proof import prove
 from .firm_route import FirmRoute
 from .legs import Short, arranged, over_asked
@@ -180,6 +192,7 @@ class _Filling:
         self._planned_without = wanted.without
         self._given_up: set[str] = set()  # makers that were too slow when the swap was planned anew
         self._resizes = 0
+        self._has_room = False  # for what asking for more than the need may cost
         self._changed = trio.Event()
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
@@ -196,6 +209,7 @@ class _Filling:
         return found
 
     async def _route(self, plan: RoutePlan) -> FirmRoute:
+        self._has_room = has_room(plan, self._limit)
         self._begin(parts_of(plan))
         while True:
             if not self._tend():
@@ -252,17 +266,20 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, part: Part, share: MakerShare, now: float) -> Ask:
-        """The question: for more than the need where that varies, but not for more than the book has."""
+        """The question: for more than the need where that varies, and where asking for more does not make what
+        is needed dearer.
+        """
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
         live = next((live for live in books if live.maker == share.maker), None)
         needed = share.src_amount if side is Side.SELL else share.dest_amount
-        wished = needed if part.is_exact else over_asked(needed, self._over_ask_bps())
-        for amount in (wished, needed):
-            asked = FirmAsked(part.src_token, part.dest_token, side, amount, self._user, desk.executor)
-            shown = None if live is None else book_amount(live, asked)
-            if shown is not None:
-                break
+        asked = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
+        shown = None if live is None else book_amount(live, asked)
+        if live is not None and shown is not None and self._has_room and not part.is_exact:
+            wider = replace(asked, amount=over_asked(needed, self._over_ask_bps()))
+            shown_wider = book_amount(live, wider)
+            if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
+                asked, shown = wider, shown_wider
         return Ask(share.maker, share, asked, shown, now)
 
     def _over_ask_bps(self) -> int:
@@ -356,6 +373,7 @@ class _Filling:
         if plan is None or not indicative_within(plan, self._limit):
             return False
         self._given_up |= waited_for
+        self._has_room = has_room(plan, self._limit)
         self._parts = []
         parts = parts_of(plan)
         self._desk.stand_ins += len(parts)

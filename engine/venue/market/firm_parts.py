@@ -15,12 +15,15 @@ from fractions import Fraction
 from msgspec import Struct, field
 
 from ....codecs.eip712_orders.rfq import RfqOrder
+from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.vocabulary import Side
+from ....config.limits import BPS_ONE
 from ....feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure
 from ..pricing.plan import HopPlan, MakerShare, RoutePlan
 from .firm_route import SignedFill
 from .legs import Leg
 
+OVER_ASK_COST_BPS = 1  # by which what is needed may get dearer because more is asked for
 
 class Ask(Struct, eq=False):
     """One question to one maker.
@@ -144,6 +147,34 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
     if plan.side is Side.SELL:
         return sum(path.hops[-1].dest_amount for path in plan.paths) >= limit
     return sum(path.hops[0].src_amount for path in plan.paths) <= limit
+
+
+def has_room(plan: RoutePlan, limit: int) -> bool:
+    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than is needed gets
+    dearer by OVER_ASK_COST_BPS, and each fill of the last one by a unit.
+    """
+    hops = max(len(path.hops) for path in plan.paths) - 1
+    ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]
+    units = sum(len(hop.shares) for hop in ends)
+    cost_bps = hops * OVER_ASK_COST_BPS
+    if plan.side is Side.SELL:
+        given = sum(hop.dest_amount for hop in ends)
+        return mul_div_down(given, BPS_ONE - cost_bps, BPS_ONE) - units >= limit
+    taken = sum(hop.src_amount for hop in ends)
+    return mul_div_up(taken, BPS_ONE + cost_bps, BPS_ONE) + units <= limit
+
+
+def is_as_cheap(asked: FirmAsked, shown: int, wider: FirmAsked, shown_wider: int) -> bool:
+    """Whether a part of a wider order is, but for OVER_ASK_COST_BPS, as good as an order of that part alone.
+
+    Args:
+        shown, shown_wider: what the maker's book says to each.
+    """
+    if asked.side is Side.SELL:
+        lost = shown - mul_div_down(asked.amount, shown_wider, wider.amount)
+    else:
+        lost = mul_div_up(asked.amount, shown_wider, wider.amount) - shown
+    return lost * BPS_ONE <= shown * OVER_ASK_COST_BPS
 
 
 def _is_exact(side: Side, number: int, hops: int) -> bool:

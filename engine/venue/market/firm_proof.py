@@ -8,6 +8,9 @@ What one account gives of one token is summed over all its quotes. Balance and a
 read in one batched call at a pinned block.
 
 Source: document 3, Firm order (`maker`); EIP-1271; interop.md section 4; design, "Firm quotes".
+Choice: a maker may show the same funds on all its pairs: it is at fault only for a quote that they do not pay
+    for alone.
+Choice: a contract that needs more than MAKER_SIGNATURE_GAS_MAX to say that it signed has not.
 Choice: exactly enough is enough, where other consumers want more than the order says.
 Choice: a chain that does not answer in time is no reason to take a quote unchecked: ServiceUnavailable.
 """
@@ -17,6 +20,7 @@ from collections.abc import Iterable, Sequence
 import trio
 
 from ....codecs.calldata import remaining
+from ....config import limits
 from ....config.errors import ChainError, ServiceUnavailable
 from ....config.timeouts import FIRM_CHAIN_S
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
@@ -40,7 +44,7 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: b
     """
     try:
         with trio.fail_after(FIRM_CHAIN_S):
-            await _ask_contracts(chain, asks)
+            await _ask_contracts(chain, rfq, asks)
             if check_funds:
                 await _look_for_traces(chain, rfq, [ask for ask in asks if ask.quote is not None])
                 await _count_funds(chain, rfq, [ask for ask in asks if ask.quote is not None])
@@ -48,12 +52,18 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: b
         raise ServiceUnavailable("what the makers have cannot be read from the chain") from None
 
 
-async def _ask_contracts(chain: Chain, asks: Iterable[Ask]) -> None:
+async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
+    """Ask makers' contracts for their word, as the RFQ contract will: in its name, with no more gas."""
     unproven = [(ask, ask.quote) for ask in asks if ask.quote is not None and not ask.quote.is_proven]
     if not unproven:
         return
     calls = [
-        Call(quote.order.maker, is_valid_signature_calldata(quote.digest32, quote.signature))
+        Call(
+            quote.order.maker,
+            is_valid_signature_calldata(quote.digest32, quote.signature),
+            rfq,
+            gas_max=limits.MAKER_SIGNATURE_GAS_MAX,
+        )
         for _, quote in unproven
     ]
     for (ask, _), answer in zip(unproven, await chain.call_many(calls), strict=True):
@@ -78,10 +88,13 @@ async def _count_funds(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
     questions = [Question(token, maker, rfq) for token, maker in needed]
     found = (await holdings(chain, questions)).found
     lacking = {
-        key
+        key: 0 if holding is None else holding.usable
         for (key, amount), holding in zip(needed.items(), found, strict=True)
         if holding is None or holding.usable < amount
     }
     for ask in asks:
-        if (ask.order.maker_asset, ask.order.maker) in lacking:
-            ask.fail(FirmFailure(FirmFault.UNFUNDED, "balance or allowance is below makerAmount"))
+        usable = lacking.get((ask.order.maker_asset, ask.order.maker))
+        if usable is None:
+            continue
+        fault = FirmFault.UNFUNDED if usable < ask.order.maker_amount else FirmFault.OVERDRAWN
+        ask.fail(FirmFailure(fault, "balance or allowance is below makerAmount"))

@@ -3,6 +3,8 @@
 Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
 
 Source: document 1, GET /v2/quote, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
+Choice: a request without a partner has the default partner of its API key; a transaction has that of its
+    route, since a fee that was not quoted would take from what was.
 Choice: GET /swap makes no checks, as `ignoreChecks=true`: it is asked before the user has approved anything.
 """
 
@@ -32,7 +34,7 @@ from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, 
 from ....config.partners import Partner, Tier
 from ....crypto.route_seal import RouteSeal
 from .price_route import opened, sealed, unpriced
-from .prices import Fees, ask_of_prices, ask_of_quote, best_route
+from .prices import Fees, ask_of_prices, ask_of_quote, best_route, with_partner
 from .transaction import transaction
 
 if TYPE_CHECKING:
@@ -59,9 +61,13 @@ class MarketDesk:
         self._seal = seal
         self._fees = Fees(partners, tiers)
 
-    def prices(self, raw_query: bytes, now_ms: int) -> PricesResponse:
-        """GET /prices."""
-        query = decode_prices_query(raw_query)
+    def prices(self, raw_query: bytes, now_ms: int, partner: str = "") -> PricesResponse:
+        """GET /prices.
+
+        Args:
+            partner: of a request that names none.
+        """
+        query = with_partner(decode_prices_query(raw_query), partner)
         place = self._place(query.chain, "network")
         ask = ask_of_prices(place, query, self._fees, now_ms)
         return PricesResponse(sealed(self._seal, best_route(place, ask), now_ms))
@@ -72,9 +78,13 @@ class MarketDesk:
         ask = ask_of_quote(place, query, self._fees, now_ms)
         return sealed(self._seal, best_route(place, ask), now_ms)
 
-    async def swap(self, raw_query: bytes, now_ms: int) -> SwapResponse:
-        """GET /swap."""
-        query = decode_swap_query(raw_query)
+    async def swap(self, raw_query: bytes, now_ms: int, partner: str = "") -> SwapResponse:
+        """GET /swap.
+
+        Args:
+            partner: of a request that names none.
+        """
+        query = with_partner(decode_swap_query(raw_query), partner)
         place = self._place(query.chain, "network")
         _check_version(query.version, "version")
         if query.slippage is None:

@@ -16,14 +16,14 @@ Choice: both functions of the Router take a fee, so excludeContractMethodsWithou
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
-from ....codecs.delta_messages import QuoteParameters
-from ....codecs.market_messages import PriceRoute, PricesQuery
+from ....codecs.delta_messages import DeltaPricesQuery, QuoteParameters
+from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
@@ -36,6 +36,8 @@ from .price_route import METHODS, Offered, price_route
 
 if TYPE_CHECKING:
     from ..place import Place
+
+Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery)
 
 
 class Fees(Struct, frozen=True):
@@ -82,6 +84,11 @@ class MarketAsk(Struct, frozen=True):
         if not self.barred:
             return self.wanted
         return msgspec.structs.replace(self.wanted, without=self.wanted.without | self.barred)
+
+
+def with_partner(query: Q, partner: str) -> Q:
+    """The query with the default partner of its caller, where it names none and there is one."""
+    return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 
 def ask_of_prices(

@@ -59,7 +59,8 @@ class Ticket(Struct, frozen=True):
         src_token, dest_token: 20 bytes; the placeholder's for the native token.
         src_amount: what is sold, or the most that is spent.
         dest_amount: the least that is received, or what is bought.
-        expected: of the side that is not fixed, after fees.
+        expected: of the side that is not fixed, after fees, as the Router counts it: of a sale before the
+            destination token's own tax, which is withheld when the Router sends.
         limit: of that side, what the signed fills must keep to: before the fee and the tokens' taxes.
         receiver: zero for the user.
         deadline: Unix seconds; 0 for that of the fills.
@@ -109,7 +110,7 @@ def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fee
         src_amount = _fixed(body.src_amount, plan.src_amount, "srcAmount")
         dest_amount = _least(body, quoted_dest)
         limit = _before_sale_taxes(least_before_fee(dest_amount, fee.fee_bps), opened.wanted.taxes)
-        expected = quoted_dest
+        expected = _expected_of_sale(opened, fee.fee_bps)
     else:
         dest_amount = _fixed(body.dest_amount, plan.dest_amount, "destAmount")
         src_amount = _most(body, quoted_src)
@@ -273,6 +274,13 @@ def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
     for bps in (taxes.dest, taxes.dest_dex):
         amount = mul_div_up(amount, BPS_ONE, BPS_ONE - bps)
     return amount
+
+
+def _expected_of_sale(opened: Opened, fee_bps: int) -> int:
+    """What the Router has to send to the user where everything comes as it was quoted."""
+    brought = sum(path.dest_amount for path in opened.plan.paths)
+    arrives = mul_div_down(brought, BPS_ONE - opened.wanted.taxes.dest_dex, BPS_ONE)
+    return arrives - mul_div_down(arrives, fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:

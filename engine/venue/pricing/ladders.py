@@ -11,6 +11,8 @@ Sums are integers: of the fixed token in 1 / fixed_unit raw units, of the other 
 that no level is rounded. A share is in whole raw units, and is what `feeds.fill` gives for that maker's book
 alone; so a split is worse than the sums by less than a unit of each of the two tokens per maker, and never
 better. Where parts of units are moved to another maker, what is lost is that unit at the two makers' prices.
+A share that would bring nothing is given to others, or where they are full enlarged until it brings a unit:
+that unit costs what it does at the worst price, and is taken from shares at better ones.
 
 Choice: a maker with a book of the pair in both orders takes part with that of the greater `liquidityUSD`.
 """
@@ -228,7 +230,25 @@ class MergedLadder:
             if self._ladders[maker].walk(kept[maker] + more):
                 kept[maker] += more
                 moved -= more
-        return None if moved else self._filled(kept)
+        if moved:
+            kept = self._enlarged(kept, whole, moved)
+        return self._filled(kept) if sum(kept.values()) == sum(whole.values()) else None
+
+    def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
+        """Give a maker whose share brought nothing what a unit costs there, taken from the worst prices."""
+        for maker, _, other, fixed in self._by_first_price:
+            least = -(-fixed // other)
+            if not whole.get(maker) or kept[maker] or not self._ladders[maker].walk(least):
+                continue
+            enlarged, short = {**kept, maker: least}, least - moved
+            for payer, *_ in reversed(self._by_first_price):
+                if payer != maker and enlarged.get(payer):
+                    paid = min(short, enlarged[payer])
+                    enlarged[payer] -= paid
+                    short -= paid
+            if not short and self._filled(enlarged) is not None:
+                return enlarged
+        return kept
 
 
 class Ladders:
@@ -273,15 +293,15 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
 
     Returns:
         (the other amount, rounded at each ladder as one fill is; then the rate of the last unit: of the other
-        token, for so much of the fixed one), None of nothing and beyond the depth.
+        token, for so much of the fixed one); None beyond the depth. Nothing brings nothing, at the best rate.
     """
     numerator = denominator = 1
     for ladder in ladders:
         wanted = amount * ladder.fixed_unit
         fixed_before, other_before = ladder.fixed_before, ladder.other_before
-        if not 0 < wanted <= fixed_before[-1]:
+        if wanted > fixed_before[-1]:
             return None
-        end = bisect_left(fixed_before, wanted)
+        end = bisect_left(fixed_before, wanted) or 1
         fixed, other = fixed_before[end - 1], other_before[end - 1]
         size, brings = fixed_before[end] - fixed, other_before[end] - other
         unit = size * ladder.other_unit

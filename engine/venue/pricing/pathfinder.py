@@ -16,7 +16,8 @@ Guarantees: on one hop without gas the plan is the best there is but for a unit 
     hop. Against all pairs of these paths and all splits it loses no more than the gas of a fill for each
     further maker of a hop, a unit of each token per maker and hop, and the 2^-10 part of the amount, by which
     a division may be off, at the two paths' difference in price. It never counts liquidity twice.
-Not guaranteed: beyond the paths that are looked at, and beyond `PAIRS_SEARCHED_MAX` divisions.
+Not guaranteed: beyond the paths that are looked at, beyond `PAIRS_SEARCHED_MAX` divisions, and for parts so
+    small that a unit of what they bring matters.
 
 Choice: at most two paths, without a pair of tokens in common: then each can be filled without the other.
 Choice: gas is left out of the choice where no live books say what the native token is worth.
@@ -43,7 +44,7 @@ from .paths import Path, find_paths, pairs_apart
 from .plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
 
 NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
-PAIRS_SEARCHED_MAX = 4  # of paths, for one plan
+PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
 DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
 
 
@@ -325,7 +326,7 @@ class Search:
                 continue
             part = self._divide(one, other, amount)
             here, there = through(one.ladders, part), through(other.ladders, amount - part)
-            if here is not None and there is not None:
+            if part and here is not None and there is not None:
                 hops = len(one.ladders) + len(other.ladders)
                 found.append((self._score(here[0] + there[0], hops - 2, hops), one, other, part))
         return sorted(found, key=lambda row: -row[0])

@@ -85,6 +85,7 @@ async def test_parameters_of_a_quote(document: dict[str, Any]) -> None:
 
 async def test_what_is_required_though_its_struct_has_a_default(document: dict[str, Any]) -> None:
     assert parameters(document, "/swap")["userAddress"]["required"]
+    assert parameters(document, "/swap")["slippage"]["required"]
     assert not parameters(document, "/prices")["userAddress"]["required"]
 
 

@@ -95,7 +95,6 @@ def test_a_compact_signature_and_any_case_are_taken() -> None:
         ({"nonce_and_meta": int.from_bytes(KEY.address, "big") << 96 | 1}, "user in nonceAndMeta"),
         ({"maker": bytes(20)}, "maker"),
         ({"maker": EXECUTOR}, "maker"),
-        ({"maker": USER}, "maker"),
         ({"taker_amount": 10**18 - 1}, "takerAmount"),
         ({"taker_amount": 10**18 + 1}, "takerAmount"),
         ({"maker_amount": 0}, "makerAmount"),
@@ -179,15 +178,31 @@ def test_the_book_answers_the_same_question(
 
 def test_a_quote_has_drifted_beyond_the_bound_and_not_at_it() -> None:
     shown = 2_500 * 10**6
-    at_bound, beyond = shown * 9_950 // 10_000, shown * 9_950 // 10_000 - 1
+    at_bound, beyond = shown * 9_950 // 10_000 - 1, shown * 9_950 // 10_000 - 2
     assert not is_drifted(an_order(maker_amount=at_bound), Side.SELL, shown, 50)
     assert is_drifted(an_order(maker_amount=beyond), Side.SELL, shown, 50)
     assert not is_drifted(an_order(maker_amount=2 * shown), Side.SELL, shown, 50)
     shown = 10**18
-    at_bound = shown * 10_050 // 10_000
+    at_bound = shown * 10_050 // 10_000 + 1
     assert not is_drifted(an_order(taker_amount=at_bound), Side.BUY, shown, 50)
     assert is_drifted(an_order(taker_amount=at_bound + 1), Side.BUY, shown, 50)
     assert not is_drifted(an_order(taker_amount=2 * shown), Side.BUY, None, 50)
+
+
+def test_a_unit_of_rounding_is_no_drift_however_little_is_asked_for() -> None:
+    assert not is_drifted(an_order(maker_amount=1), Side.SELL, 2, 50)
+    assert is_drifted(an_order(maker_amount=1), Side.SELL, 3, 50)
+    assert not is_drifted(an_order(taker_amount=2), Side.BUY, 1, 50)
+    assert is_drifted(an_order(taker_amount=3), Side.BUY, 1, 50)
+
+
+@pytest.mark.parametrize("signature", [None, b"\x01" * 70], ids=["its key", "its contract"])
+def test_a_user_who_names_the_makers_own_account_is_no_fault_of_the_makers(signature: bytes | None) -> None:
+    asked = msgspec.structs.replace(SALE, user=KEY.address)
+    order = an_order(nonce_and_meta=pack_firm(KEY.address, 12_345))
+    with pytest.raises(FirmFailure) as caught:
+        checked(written(order, signature), asked)
+    assert caught.value.fault is FirmFault.SELF_DEALT
 
 
 def test_what_lies_with_the_user_or_with_us_is_no_fault_of_the_makers() -> None:
@@ -195,4 +210,6 @@ def test_what_lies_with_the_user_or_with_us_is_no_fault_of_the_makers() -> None:
         FirmFault.BLACKLISTED,
         FirmFault.TOO_STRICT,
         FirmFault.OUT_OF_TIME,
+        FirmFault.OVERDRAWN,
+        FirmFault.SELF_DEALT,
     }

@@ -26,7 +26,7 @@ def test_the_odd_one_of_three_makers_moves_nothing() -> None:
     index = an_index(
         a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
         a_book("beta", WETH, USDC, bids="2501 1", asks="2503 1"),
-        a_book("gamma", WETH, USDC, bids="1 1", asks="1000000 1", liquidity=10**12),
+        a_book("gamma", WETH, USDC, bids="999999 1", asks="1000000 1", liquidity=10**12),
     )
     assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_502, ONE[WETH])
 
@@ -116,3 +116,12 @@ def test_medians() -> None:
     assert median([]) is None
     assert median(values) == 4
     assert median(values[:2]) == 5
+
+
+def test_a_book_too_wide_to_trade_on_tells_no_price() -> None:
+    """Far below and far above everybody else it is never filled, so that showing it costs nothing."""
+    honest = a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1")
+    for bids, asks in (("0.0001 1", "1000000000 1"), ("1 1", "2501 1"), ("2499 1", "4999 1")):
+        wide = a_book("mallory", WETH, USDC, bids=bids, asks=asks, liquidity=10**12)
+        assert MidPrices(an_index(honest, wide), DOLLARS).worth(WETH) == Fraction(2_500, ONE[WETH])
+        assert MidPrices(an_index(wide), DOLLARS).worth(WETH) is None

@@ -87,6 +87,17 @@ def test_a_share_that_brings_nothing_is_given_to_somebody_else() -> None:
     assert _named(_merged(dust, large), ONE[WETH]) == {"beta": (ONE[WETH], 9)}
 
 
+def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> None:
+    """beta's 6 would be a sixth of a unit, and alpha has no room: beta gets the 36 that a unit costs."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="7 36 | 2 6", decimals=decimals)
+    beta = a_book("beta", ODD, WBTC, asks="36 30", decimals=decimals)
+    ladder = merge([alpha, beta], WBTC, Side.SELL)
+    assert ladder is not None
+    assert _named(ladder, 48) == {"beta": (36, 1), "alpha": (12, 84)}
+    assert ladder.best_split(42 + 36 * 30 + 1) is None
+
+
 def test_dust_alone_is_no_split() -> None:
     assert _merged(ALPHA).best_split(1) is None
     assert _merged(ALPHA).best_single(1) is None
@@ -96,7 +107,8 @@ def test_beyond_the_depth_and_nothing() -> None:
     ladder = _merged(ALPHA, BETA)
     for amount in (0, 7 * ONE[WETH] + 1):
         assert ladder.best_split(amount) is None
-        assert through([ladder], amount) is None
+    assert through([ladder], 7 * ONE[WETH] + 1) is None
+    assert through([ladder], 0) == (0, *ladder.first_rate)
     assert ladder.better_without(5 * ONE[WETH] + 1, frozenset({1}), 0, 0) is None
     assert ladder.better_without(5 * ONE[WETH], frozenset({1}), 0, 0) is not None
     assert ladder.best_single(5 * ONE[WETH] + 1) is None

@@ -1,0 +1,27 @@
+"""The demo from beginning to end, on one chain of its own."""
+
+import tempfile
+from pathlib import Path
+
+import trio
+from rich.console import Console
+
+from .foundations import run_foundations
+from .market_maker import run_market_maker
+from .settlement import a_stage, show_contracts
+from .swaps import run_swaps
+
+
+def run_demo(console: Console) -> None:
+    """Show each step on `console`; raises if any of them does not hold."""
+    with tempfile.TemporaryDirectory() as name:
+        trio.run(_run_on_chain, console, Path(name))
+    run_foundations(console)
+
+
+async def _run_on_chain(console: Console, folder: Path) -> None:
+    async with a_stage(folder) as stage:
+        console.rule("1. A chain with the contracts on it")
+        show_contracts(console, stage.running)
+        await run_market_maker(console, stage, folder)
+        await run_swaps(console, stage, folder)

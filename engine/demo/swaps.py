@@ -1,0 +1,257 @@
+"""The demo's trader: swaps through two makers over two hops, what is refused, and a maker that stops.
+
+The trader goes the way of `cambist swap`: quote, approve, build, checks of one's own, sign, send, follow.
+What was signed is read back from the transaction on the chain, and balances are held against it, to the unit.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import msgspec
+from msgspec import Raw, Struct
+from rich.console import Console
+from rich.table import Table
+
+from ...codecs.amounts import format_units, parse_units
+from ...codecs.calldata import approve, balance_of
+from ...codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
+from ...codecs.http1 import Http1Limits
+from ...codecs.router_calldata import PAYS_DIRECTLY, Swap
+from ...codecs.router_decoding import decode_swap
+from ...codecs.vocabulary import Side
+from ...config.errors import Reverted, VenueError
+from ...config.nodes import NodeSettings
+from ...crypto.hexadecimal import parse_hex, to_hex
+from ...crypto.secp256k1 import SigningKey
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
+from ..chain.artifacts import known_errors
+from ..chain.json_rpc import Node
+from ..chain.port import Call
+from ..chain.proceeds import of_sale
+from ..chain.rpc import RpcChain
+from ..chain.transact import transact
+from ..trader.client import VenueClient
+from ..trader.safety import fee_bps_of
+from ..trader.swap import Allowing, Offer, Outcome, Status, Swapper
+from ..trader.terms import Terms, TradedToken, Wish, transaction_body
+from ..trader.view import offer_table
+from .settlement import CHAIN_ID, Stage
+from .venue import TOKENS, MarketPlace, a_market_place
+
+_TRADER = 5  # account of the devnet
+_SLIPPAGE_BPS = 50
+_ANSWER_S = 5.0
+
+_Moves = Counter[tuple[str, str]]  # (who, symbol) -> raw units
+
+
+class _Scene(Struct, frozen=True):
+    """A trader at a market place."""
+
+    console: Console
+    stage: Stage
+    place: MarketPlace
+    venue: VenueClient
+    swapper: Swapper
+    trader: SigningKey
+
+    @property
+    def people(self) -> Mapping[str, SigningKey]:
+        return {"trader": self.trader, **self.place.keys}
+
+    def wish(self, src: str, dest: str, whole: str) -> Wish:
+        """Sell so many whole tokens."""
+        return Wish(
+            chain_id=CHAIN_ID,
+            src=TradedToken(self.stage.at(src), src, TOKENS[src]),
+            dest=TradedToken(self.stage.at(dest), dest, TOKENS[dest]),
+            side=Side.SELL,
+            amount=parse_units(whole, TOKENS[src]),
+            slippage_bps=_SLIPPAGE_BPS,
+            user=self.trader.address,
+            receiver=self.trader.address,
+        )
+
+    def show_offer(self, offer: Offer) -> None:
+        symbols = {to_hex(self.stage.at(symbol)): symbol for symbol in TOKENS}
+        self.console.print(offer_table(offer, symbols, Allowing.EXACT))
+
+
+class _Sent(Struct, frozen=True):
+    """A transaction, as a node tells it."""
+
+    input: str
+
+
+async def run_swaps(console: Console, stage: Stage, folder: Path) -> None:
+    """Show each step on `console`; raises if any of them does not hold.
+
+    Args:
+        folder: for the state of makers and venue.
+    """
+    trader = stage.keys[_TRADER]
+    async with (
+        a_market_place(stage, folder) as place,
+        RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
+        VenueClient.open(place.url) as venue,
+    ):
+
+        def tell(line: str) -> None:
+            console.print(f"  {line}", style="dim", highlight=False, soft_wrap=True)
+
+        swapper = Swapper(chain, venue, trader, wall_s=lambda: int(time.time()), tell=tell)
+        scene = _Scene(console, stage, place, venue, swapper, trader)
+        console.rule(f"7. A venue on {place.url}: a swap through two makers, over two hops")
+        offer, data = await _show_swap(scene)
+        console.rule("8. What does not work")
+        await _show_refusals(scene, offer, data)
+        console.rule("9. One maker stops after its price was agreed to: the other serves")
+        await _show_stand_in(scene)
+
+
+async def _show_swap(scene: _Scene) -> tuple[Offer, bytes]:
+    """Returns what was agreed to and the calldata that was sent."""
+    offer = await scene.swapper.offer(scene.wish("WETH", "WBTC", "4"))
+    scene.show_offer(offer)
+    hops = [swap for part in offer.route.best_route for swap in part.swaps]
+    makers = {each.exchange for hop in hops for each in hop.swap_exchanges}
+    if len(hops) != 2 or makers != set(scene.place.makers):
+        raise AssertionError(f"the route has {len(hops)} hops by {makers}")
+    outcome, data = await _perform(scene, offer)
+    scene.console.print(
+        f"  swapped in block {outcome.block_number} for {outcome.gas} gas, balances to the unit as signed",
+        highlight=False,
+    )
+    return offer, data
+
+
+async def _show_refusals(scene: _Scene, offer: Offer, data: bytes) -> None:
+    table = Table("again", "answer", box=None)
+    call = Call(offer.router, data, scene.trader.address)
+    name = "the same calldata: the allowance was exact"
+    table.add_row(name, await _reverted(scene, name, call, "TRANSFER_FROM_FAILED"))
+    weth = scene.stage.at("WETH")
+    await transact(scene.stage.chain, scene.trader, weth, approve(offer.router, offer.wish.amount))
+    name = "and with an allowance: its firm quotes are filled"
+    table.add_row(name, await _reverted(scene, name, call, "StepFailed"))
+    route = msgspec.json.decode(offer.priced.raw)
+    route["destAmount"] = str(int(route["destAmount"]) + 1)
+    terms = Terms(
+        wish=offer.wish,
+        limit=offer.limit,
+        fee_bps=fee_bps_of(offer.route),
+        router=offer.router,
+        deadline=int(time.time()) + 60,
+    )
+    try:
+        await scene.venue.transaction(CHAIN_ID, transaction_body(terms, Raw(msgspec.json.encode(route))))
+    except VenueError as error:
+        if error.error_type != "InvalidPriceRoute":
+            raise
+        table.add_row("the route with one unit more", f"[red]{error.status}[/red] {error.details}")
+    else:
+        raise AssertionError("a route that was changed is built")
+    scene.console.print(table)
+
+
+async def _show_stand_in(scene: _Scene) -> None:
+    offer = await scene.swapper.offer(scene.wish("WETH", "USDC", "2"))
+    scene.show_offer(offer)
+    (route,) = offer.route.best_route
+    if [each.exchange for each in route.swaps[0].swap_exchanges] != ["alpha"]:
+        raise AssertionError(f"not alpha is routed to, but {route.swaps}")
+    scene.place.makers["alpha"].switch.stop("all")
+    scene.console.print("  alpha stops: its kill switch is thrown", style="red")
+    outcome, data = await _perform(scene, offer)
+    makers = {info.order.maker for hop in decode_swap(data)[1].hops for info in hop.orders}
+    if makers != {scene.place.keys["beta"].address}:
+        raise AssertionError("the stand-in is not beta")
+    quoted = int(offer.route.dest_amount)
+    less, whole, least = (
+        format_units(amount, TOKENS["USDC"]) for amount in (quoted - outcome.received, quoted, offer.limit)
+    )
+    scene.console.print(
+        f"  beta signed in its place: {less} USDC less than the {whole} quoted, above the minimum of {least}",
+        highlight=False,
+    )
+
+
+async def _perform(scene: _Scene, offer: Offer) -> tuple[Outcome, bytes]:
+    """Swap, and hold all balances against what the makers signed; also returns the calldata."""
+    before = await _balances(scene)
+    outcome = await scene.swapper.perform(offer)
+    if outcome.status is not Status.SWAPPED:
+        raise AssertionError(f"{outcome.step} {outcome.status.value}: {outcome.reason}")
+    after = await _balances(scene)
+    data = await _sent(scene.stage, outcome.tx_hash)
+    moved = {key: after[key] - before[key] for key in after if after[key] != before[key]}
+    table = Table("", "", "before", "after", "moved", box=None)
+    for (who, symbol), change in moved.items():
+        amounts = (before[who, symbol], after[who, symbol], change)
+        table.add_row(who, symbol, *(_shown(amount, TOKENS[symbol]) for amount in amounts))
+    scene.console.print(table)
+    signed = _as_signed(scene, decode_swap(data)[1])
+    if moved != signed:
+        raise AssertionError(f"the swap moved {moved}, the orders say {signed}")
+    received = moved["trader", offer.wish.dest.symbol]
+    if received != outcome.received or received < offer.limit:
+        raise AssertionError(f"{received} was received, {offer.limit} was agreed to")
+    return outcome, data
+
+
+def _as_signed(scene: _Scene, swap: Swap) -> _Moves:
+    """What each account gives and gets when the orders of a sale are filled, one order a hop."""
+    symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
+    names = {key.address: who for who, key in scene.people.items()}
+    moves: _Moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
+    amount = swap.src_amount
+    for hop in swap.hops:
+        (info,) = hop.orders
+        order = info.order
+        given = amount * order.maker_amount // order.taker_amount
+        moves[names[order.maker], symbols[order.taker_asset]] += amount
+        moves[names[order.maker], symbols[order.maker_asset]] -= given
+        amount = given
+    fee = unpack_partner_and_fee(swap.partner_and_fee & ~PAYS_DIRECTLY)
+    cut = of_sale(amount, swap.expected_amount, swap.dest_amount, fee)
+    moves["trader", symbols[swap.dest_token]] += amount - cut.total
+    return moves
+
+
+def _shown(amount: int, decimals: int) -> str:
+    return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)
+
+
+async def _balances(scene: _Scene) -> Mapping[tuple[str, str], int]:
+    wanted = [(who, symbol) for who in scene.people for symbol in TOKENS]
+    calls = [Call(scene.stage.at(symbol), balance_of(scene.people[who].address)) for who, symbol in wanted]
+    answers = await scene.stage.chain.call_many(calls)
+    return {
+        key: int.from_bytes(answer, "big")
+        for key, answer in zip(wanted, answers, strict=True)
+        if isinstance(answer, bytes)
+    }
+
+
+async def _sent(stage: Stage, tx_hash: bytes) -> bytes:
+    """The calldata of a transaction, from the chain."""
+    transport = DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits())
+    async with httpx.AsyncClient(transport=transport, timeout=_ANSWER_S) as client:
+        node = Node(client, stage.running.url, "the devnet")
+        (found,) = await node.batch([("eth_getTransactionByHash", [to_hex(tx_hash)])])
+    return parse_hex(msgspec.json.decode(found, type=_Sent).input, "input")
+
+
+async def _reverted(scene: _Scene, name: str, call: Call, word: str) -> str:
+    """The refusal of the chain; it has to name `word`."""
+    try:
+        await scene.stage.chain.call(call)
+    except Reverted as error:
+        if word not in error.reason:
+            raise AssertionError(f"{name}: {error.reason}") from None
+        return f"[red]{error.reason}[/red]"
+    raise AssertionError(f"{name}: it goes through")
