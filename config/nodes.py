@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,6 +13,7 @@ from .store import REFERENCES
 
 HTTP = ("http://", "https://")
 WEBSOCKET = ("ws://", "wss://")
+NAMES_PLACE = "names a host, and a port of 1 to 65535 if any"
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -72,6 +74,8 @@ def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], fol
             held = read_secret(url, environ, place, folder).reveal() if url.startswith(REFERENCES) else url
             if not held.startswith(schemes):
                 raise ConfigError(place, f"expected a reference to a URL of {schemes[0]} or {schemes[1]}")
+            if not has_place(held):
+                raise ConfigError(place, NAMES_PLACE)
             found.append(held)
         return tuple(found)
 
@@ -80,3 +84,12 @@ def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], fol
         urls=urls("urls", settings.urls, HTTP),
         ws_urls=urls("ws_urls", settings.ws_urls, WEBSOCKET),
     )
+
+
+def has_place(url: str) -> bool:
+    """Whether a URL names a host and, if it names a port, one that there is."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

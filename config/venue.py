@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from . import limits, timeouts
-from .nodes import HTTP, WEBSOCKET
+from .nodes import HTTP, NAMES_PLACE, WEBSOCKET, has_place
 from .secret import Secret
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
@@ -38,7 +38,8 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     Attributes:
         url: base of its five endpoints, http or https, prefix included.
         ws_url: of its WebSocket, ws or wss; empty where it has none.
-        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls.
+        tokens_every_s, pairs_every_s, prices_every_s, blacklist_every_s: between two polls; beside a socket
+            /prices is polled three times in `stale_s` instead.
         stale_s: books that were not confirmed for so long leave routing.
     """
 
@@ -64,15 +65,9 @@ def _check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
     """Pass for a URL that a connection can be made to. What it holds is not repeated: it may be a key."""
     if not url.startswith(schemes):
         raise ValueError(f"{name} is {schemes[0]}... or {schemes[1]}...")
-    place = f"{name} names a host, and a port of 1 to 65535 if any"
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise ValueError(place) from None
-    if not parts.hostname or port == 0:
-        raise ValueError(place)
-    if "@" in parts.netloc or parts.fragment:
+    if not has_place(url):
+        raise ValueError(f"{name} {NAMES_PLACE}")
+    if "@" in urlsplit(url).netloc or "#" in url:
         raise ValueError(f"{name} has neither user nor fragment")
     if not (url.isascii() and url.isprintable()) or " " in url:
         raise ValueError(f"{name} has everything percent-encoded that is not visible ASCII")

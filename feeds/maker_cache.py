@@ -286,7 +286,6 @@ class MakerCache:
             if entry.standing is Standing.LIVE:
                 self._rank(pair_id, entry)
             elif entry.pair is None:
-                entry.grid = entry.built = None
                 self._settle(pair_id, entry)
         for ends in [ends for ends, until_ms in self._rests.items() if until_ms <= now_ms]:
             del self._rests[ends]
@@ -483,6 +482,8 @@ class MakerCache:
         entry.standing, entry.reason = self._judge(pair_id, entry)
         entry.ends = _ends(entry.base, entry.quote)
         self._rank(pair_id, entry)
+        if entry.pair is None and entry.is_stale:
+            entry.grid = entry.built = None
         if entry.pair is None and entry.grid is None and not (entry.pair_fault or entry.grid_fault):
             self._ages.pop(pair_id, None)
             del self._entries[pair_id]

@@ -20,7 +20,7 @@ from ...codecs.amounts import parse_decimal, parse_units
 from ...codecs.vocabulary import Side
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import ConfigError, InvalidInput
+from ...config.errors import ConfigError, InvalidInput, VenueError
 from ...config.nodes import NodeSettings, revealed
 from ...config.secret import Secret, read_secret
 from ...crypto.addresses import checked_address
@@ -214,6 +214,11 @@ async def _swap(asked: _Asked) -> int:
         else:
             if not asked.is_sure:
                 click.confirm("Swap?", abort=True, err=True)
+            elif offer.route.max_impact_reached:
+                raise VenueError(
+                    "the price impact is above the venue's ceiling, or not known: say what you take by "
+                    "--max-impact, or leave out --yes"
+                )
             outcome = await swapper.perform(offer)
     _report(asked, offer, outcome)
     return 0 if outcome is None else _EXIT[outcome.status]

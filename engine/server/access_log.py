@@ -181,4 +181,4 @@ def open_access_log(path: str) -> BinaryIO:
     try:
         return Path(path).open("ab", buffering=0)
     except OSError as error:
-        raise ConfigError("access_log", f"{path}: {error.strerror}") from None
+        raise ConfigError("server.access_log", f"{path}: {error.strerror}") from None

@@ -51,7 +51,8 @@ class Wish(Struct, frozen=True, kw_only=True):
         slippage_bps: how much worse than quoted the other side may become.
         user: 20 bytes, who signs and pays; receiver: who gets the destination.
         partner: its key; empty for none.
-        max_impact: percent; None leaves the venue's ceiling.
+        max_impact: percent; a route above it is no offer. None: whoever trades sees whether the venue's own
+            ceiling is reached.
     """
 
     chain_id: int

@@ -55,7 +55,7 @@ from ..store.store import Store
 from ..telemetry.clock import WallClock
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
-from .api.health import Health
+from .api.health import Health, Readiness
 from .api.market import Market
 from .api.operating import operating_endpoints
 from .api.quote import Quotes
@@ -141,7 +141,7 @@ class VenueApp:
         )
         self._lag = LoopLag()
         self._metrics = Metrics()
-        health = Health(not_ready=self.not_ready, metrics=self._metrics, open_to_all=venue.metrics_open)
+        health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
             *Market(market, self.admission.partner).endpoints(),
@@ -185,16 +185,18 @@ class VenueApp:
         """Stop accepting, answer what is in flight, then let `run` return."""
         self.server.drain()
 
-    def not_ready(self) -> list[str]:
-        """Why nothing could be quoted on some chain, or built; nothing when it could."""
-        reasons = []
-        for chain_id, place in self.places.items():
-            if not place.gas.is_fresh:
-                reasons.append(f"chain {chain_id}: no node answers")
-            if next(place.index.books(), None) is None:
-                reasons.append(f"chain {chain_id}: no maker has a live book")
+    def readiness(self) -> Readiness:
+        """Whether some chain can be quoted, and why others cannot. Without the store nothing is ready."""
+        by_chain = {chain_id: _not_ready(place) for chain_id, place in self.places.items()}
+        reasons = [f"chain {chain_id}: {reason}" for chain_id, told in by_chain.items() for reason in told]
         away = self._store.statistics().away
-        return [*reasons, f"store: {away}"] if away else reasons
+        if away:
+            reasons.append(f"store: {away}")
+        return Readiness(not away and not all(by_chain.values()), tuple(reasons))
+
+    def not_ready(self) -> list[str]:
+        """What could not be quoted or built, chain by chain, and why; nothing when all could."""
+        return [*self.readiness().reasons]
 
     def status(self) -> dict[str, Any]:
         """Counters and reasons, for the operator."""
@@ -354,6 +356,11 @@ class _Opening(Struct, frozen=True):
             ),
             feeds=feeds,
         )
+
+
+def _not_ready(place: Place) -> list[str]:
+    reasons = [] if place.gas.is_fresh else ["no node answers"]
+    return reasons if any(place.index.books()) else [*reasons, "no maker has a live book"]
 
 
 def _venue_of(settings: Settings) -> VenueSettings:

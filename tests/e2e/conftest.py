@@ -29,7 +29,7 @@ CHAINS = [
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Stories that own the clock to the second, or do what only one chain can, are not for `both`."""
+    """Stories marked `one_chain` are not for `both`, where each step is made on the two in turn."""
     apart = [item for item in items if "[both" in item.name and item.get_closest_marker("one_chain")]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]

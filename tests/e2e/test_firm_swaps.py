@@ -165,7 +165,7 @@ async def test_a_contract_is_a_maker(world: World) -> None:
 
 
 async def test_more_than_the_need_is_not_asked_for_where_that_is_dearer(world: World) -> None:
-    """Beyond what the second hop needs its book falls off: one percent more would cost half of that percent."""
+    """Beyond what the second hop needs its book falls off: one percent more would cost half a percent."""
     async with a_stage(world) as stage:
         stage.quote("alpha", (world.weth, world.usdc, (("2500", "50"),), ASKS))
         stage.quote("beta", (world.usdc, world.dai, (("1", "2500"), ("0.5", "90000")), (("1.1", "9"),)))

@@ -1,5 +1,5 @@
-"""Orders that are signed well and can never be filled: filled or cancelled before, signed twice for one swap, or
-by a contract that says yes to the venue and no to the RFQ contract.
+"""Orders that are signed well and can never be filled: filled or cancelled before, signed twice for one swap,
+or by a contract that says yes to the venue and no to the RFQ contract; or for tokens that cannot be taken.
 
 A maker loses nothing by signing them, so it must not get a user as far as a transaction that reverts.
 """
@@ -7,6 +7,7 @@ A maker loses nothing by signing them, so it must not get a user as far as a tra
 import pytest
 
 from cambist.codecs import calldata
+from cambist.codecs.abi import address_word, selector, uint_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.transactions import contract_address
 from cambist.codecs.vocabulary import Side
@@ -96,3 +97,14 @@ async def test_a_contract_is_asked_as_the_rfq_contract_will_ask_it(world: World,
         route = await stage.sell(world.weth, world.usdc, ONE)
         assert makers_of(route) == [{"beta"}]
         assert stage.reasons("alpha") == {"invalid": 1}
+
+
+async def test_tokens_that_are_there_and_allowed_but_frozen_are_not_counted_on(world: World) -> None:
+    async with a_stage(world) as stage:
+        await two_makers(stage, world)
+        words = address_word(stage.makers["alpha"].key.address) + uint_word(1)
+        await world.send(world.owner, world.usdc, selector("setBlocked(address,bool)") + words)
+        route = await stage.sell(world.weth, world.usdc, ONE)
+        assert makers_of(route) == [{"beta"}]
+        assert stage.reasons("alpha") == {"unfunded": 1}
+        assert await execute(world, route) == (ONE, route.dest_amount)

@@ -98,3 +98,13 @@ async def test_a_sealed_route_may_be_used_again(world: World) -> None:
         first = await front.swap(route)
         assert first == (ONE, int(route.dest_amount)) == await front.swap(route)
         assert first[1] == 2_499_300_000 - 2_499_300_000 * 50 // 10_000
+
+
+async def test_what_a_tax_was_expected_to_take_of_the_source_stays_with_the_user(world: World) -> None:
+    """A unit more than expected arrives where a token rounds its tax otherwise; here it takes none at all."""
+    async with a_stage(world) as stage:
+        stage.quote("alpha", (world.weth, world.usdc, BIDS, ASKS))
+        await stage.stock("alpha", world.usdc)
+        front = Front(stage)
+        route = front.quote(srcTokenTransferFee=100)
+        assert await front.swap(route, slippage=0) == (ONE * 99 // 100, int(route.dest_amount))

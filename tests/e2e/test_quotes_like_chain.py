@@ -1,13 +1,13 @@
 """What is quoted is what is executed, on random books: makers sign exactly what they show, and no slippage is
 allowed, so that a unit that is missing anywhere leaves the swap without a route or reverts it.
 
-Up to three makers on each pair, one to three hops, one path or two, fees of every kind. Nothing stays behind in
-the Router or the executor, and the partner gets the fee that was quoted.
+Up to three makers on each pair, one to three hops, one path or two, fees of every kind. Nothing stays behind
+in the Router or the executor, and the partner gets the fee that was quoted.
 """
 
 import random
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 
 import pytest
 
@@ -20,15 +20,15 @@ from support.firm_books import Levels
 from support.firm_makers import Stage, a_stage
 from support.market_front import Front
 from support.market_place import PARTNER
-from support.world import ONE, World
+from support.world import World
 
-SYMBOLS = "WETH", "USDC", "DAI", "WBTC"
+SYMBOLS: tuple[str, ...] = ("WETH", "USDC", "DAI", "WBTC")
 WORTH = {"WETH": 2_500.0, "USDC": 1.0, "DAI": 1.0, "WBTC": 60_000.0}
 GRAPHS = {
     "pair": (("WETH", "USDC"),),
     "line": (("WETH", "USDC"), ("USDC", "DAI"), ("DAI", "WBTC")),
-    "all": (("WETH", "USDC"), ("WETH", "DAI"), ("WETH", "WBTC"), ("USDC", "DAI"), ("USDC", "WBTC"), ("DAI", "WBTC")),
-}  # fmt: skip
+    "all": tuple(combinations(SYMBOLS, 2)),
+}
 SWAPS = 8  # of each side, on the books of one seed
 
 
@@ -80,13 +80,14 @@ class Market:
         levels.append((f"{price * (1 + direction * 0.02):.{places}f}", f"{deep:.4f}"))
         return levels
 
-    def a_swap(self, graph: str, side: Side) -> dict[str, object]:
+    def a_swap(self, graph: str, side: Side) -> tuple[str, str, int]:
+        """Source, destination and raw amount of the side that is fixed."""
         ends = GRAPHS[graph][0] if graph == "pair" else self.source.choice(list(permutations(SYMBOLS, 2)))
         src, dest = ends if self.source.random() < 0.5 else ends[::-1]
         fixed = src if side is Side.SELL else dest
         usd = self.source.choice((0.01, 5, 900, 9_000, 9_000)) * self.source.uniform(0.1, 1)
         amount = max(int(usd / WORTH[fixed] * 10 ** self.stage.decimals[self.tokens[fixed]]), 1)
-        return {"src": src, "dest": dest, "side": side, "amount": amount}
+        return src, dest, amount
 
     async def left_behind(self) -> int:
         world = self.stage.world
@@ -114,7 +115,7 @@ async def swaps_as_quoted(market: Market, graph: str, slippage: int, seen: list[
     front, world = market.front, market.stage.world
     for number in range(SWAPS):
         for side in Side:
-            wish = market.a_swap(graph, side)
+            src, dest, amount = market.a_swap(graph, side)
             kind = market.source.choice(("anon", "wallet", "asked", "direct", "surplus"))
             body: dict[str, object] = {"slippage": slippage}
             fee_bps = 0
@@ -122,18 +123,18 @@ async def swaps_as_quoted(market: Market, graph: str, slippage: int, seen: list[
                 fee_bps = market.source.randint(2, 200)
                 body |= {"partnerAddress": to_checksum(PARTNER), "isDirectFeeTransfer": kind == "direct"}
                 body |= {"takeSurplus": kind == "surplus", "isCapSurplus": number % 2 == 0}
-            ends = {"src_token": wish["src"], "dest_token": wish["dest"]}
-            more = {"partner": "wallet"} if kind == "wallet" else {}
+            asked = {"src_token": src, "dest_token": dest, "amount": str(amount), "side": side}
+            asked |= {"partner": "wallet"} if kind == "wallet" else {}
             try:
-                route = front.quote_for(fee_bps, amount=str(wish["amount"]), side=side, **ends, **more)
+                route = front.quote_for(fee_bps, **asked)
             except NoRoute:
                 continue
-            token = market.tokens[str(wish["dest" if side is Side.SELL else "src"])]
+            token = market.tokens[dest if side is Side.SELL else src]
             before = await gains(world, token)
             moved = await front.swap(route, **body)
             assert moved == (int(route.src_amount), int(route.dest_amount)) or (
                 slippage and is_close(route, moved)
-            ), (kind, wish, hops_of(route))
+            ), (kind, asked, hops_of(route))
             assert await market.left_behind() == 0
             if kind != "anon" and not slippage:
                 assert await gains(world, token) - before == quoted_fee(route)
@@ -178,7 +179,7 @@ async def test_one_hop_is_executed_to_the_unit(world: World, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 async def test_hops_and_paths_are_executed_to_the_unit(world: World, seed: int, graph: str) -> None:
     seen = await played(world, seed, graph, slippage=0)
-    assert max(max(hops_of(route)) for route in seen) == 3
+    assert max(max(hops_of(route)) for route in seen) >= (3 if graph == "line" else 2)
     assert max(len(route.best_route) for route in seen) == (1 if graph == "line" else 2)
     assert most_makers(seen) > 1
 

@@ -284,7 +284,7 @@ async def test_a_price_that_moves_beyond_the_slippage_is_not_signed(
 
 async def test_more_impact_than_the_trader_takes_is_no_offer(trader: Trader) -> None:
     trader.venue.lies = Lies(route=lambda route: route | {"maxImpactReached": True})
-    with pytest.raises(VenueError, match="the price impact is above 1.5 %, or not known"):
+    with pytest.raises(VenueError, match=r"the price impact is above 1\.5 %, or not known"):
         await trader.swap(trader.wish(max_impact=Decimal("1.5")))
     assert trader.venue.bodies == []
     _, outcome = await trader.swap()

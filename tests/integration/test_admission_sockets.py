@@ -9,7 +9,7 @@ from cambist.config.venue import RateTier
 from cambist.engine.admission.admission import Admission
 from cambist.engine.server import Router, Surface
 from cambist.engine.telemetry.metrics import Metrics
-from cambist.engine.venue.api.health import Health
+from cambist.engine.venue.api.health import Health, Readiness
 from cambist.engine.venue.api.routes import encode_trading_error
 from support.admitting import ALICE_KEY, an_admission
 from support.server_harness import answers, field, hello, serving, slow_echo
@@ -23,7 +23,9 @@ def a_venue(
     """One plain and one coroutine route behind admission, and the health endpoints, which are not."""
     metrics = Metrics()
     metrics.admission(admission.statistics)
-    health = Health(not_ready=lambda: list(reasons), metrics=metrics, open_to_all=metrics_open)
+    health = Health(
+        readiness=lambda: Readiness(not reasons, reasons), metrics=metrics, open_to_all=metrics_open
+    )
     surface = Surface(encode_trading_error)
     surface.plain("GET", "/quote", admission.plain(hello, 1))
     surface.coroutine("GET", "/slow", admission.coroutine(slow_echo, 2))

@@ -57,7 +57,10 @@ async def test_requests_share_a_connection() -> None:
 async def test_cookies_are_not_kept() -> None:
     async def script(caller: Caller) -> None:
         for number in range(3):
-            answer = b"HTTP/1.1 200 OK\r\nset-cookie: c%d=%d\r\ncontent-length: 2\r\n\r\nok" % (number, number)
+            answer = b"HTTP/1.1 200 OK\r\nset-cookie: c%d=%d\r\ncontent-length: 2\r\n\r\nok" % (
+                number,
+                number,
+            )
             request = await caller.answer(answer)
             assert b"cookie" not in dict(request.headers)
 

@@ -90,8 +90,8 @@ def grid_of(maker: MakerApp) -> PriceGrid:
 async def test_its_books_are_shown_and_signed_with_our_spread(tmp_path: Path, over: str) -> None:
     async with mirrored(tmp_path, over) as (upstream, maker, venue):
         assert await shown(venue) == {
-            "bids": [["2475", "0.5"], ["2474.5", "1"], ["2465.1", "5"]],
-            "asks": [["2527", "0.5"], ["2528", "1"], ["2536", "5"]],
+            "bids": [["2475", "0.5"], ["2474.505", "1"], ["2465.1", "5"]],
+            "asks": [["2526.01", "0.5"], ["2527.02", "1"], ["2535.1", "5"]],
         }
         write_prices(upstream.folder, **{PAIR: {"bids": [["2400.00", "8"]], "asks": [["2500", "8.00"]]}})
         await until(lambda: bool(grid_of(maker).bids) and len(grid_of(maker).bids or ()) == 1)
@@ -111,7 +111,7 @@ async def test_what_it_takes_down_goes_here_too_and_comes_back(tmp_path: Path, o
         assert (await venue.ask("POST", "/firm", firm_request())).status >= 400
         write_prices(upstream.folder)
         await until(lambda: bool(grid_of(maker).bids))
-        assert (await shown(venue))["asks"][0] == ["2527", "0.5"]
+        assert (await shown(venue))["asks"][0] == ["2526.01", "0.5"]
 
 
 @TRANSPORTS

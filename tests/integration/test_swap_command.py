@@ -130,6 +130,16 @@ async def test_a_dry_run_and_a_no_send_nothing(shell: Shell) -> None:
     assert await shell.devnet.chain.nonce(USER.address) == nonce
 
 
+async def test_yes_is_not_said_to_any_price_impact(tmp_path: Path) -> None:
+    steep = {"WETH/USDC": {"bids": [["2500", "0.1"], ["1000", "20"]], "asks": [["2501", "20"]]}}
+    async with running_venue(tmp_path, grids={"alpha": steep}) as venue:
+        shell = Shell(venue, tmp_path)
+        done = await shell.swap("WETH", "USDC", "10", "--yes")
+        assert done.returncode == 1
+        assert "Error: the price impact is above the venue's ceiling" in done.stderr.decode()
+        assert (await shell.swapped("WETH", "USDC", "10", "--max-impact", "90"))["status"] == "swapped"
+
+
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("WETH", "USDC", "one"), 2, "AMOUNT: expected a decimal string"),
     (("WETH", "USDC", "0"), 2, "AMOUNT: is zero"),

@@ -11,7 +11,7 @@ import trio
 
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.codecs.market_messages import decode_quote_query
-from cambist.config.errors import NoRoute
+from cambist.config.errors import NoRoute, ServiceUnavailable
 from cambist.config.tokens import Token
 from cambist.engine.admission.admission import Admission
 from cambist.engine.server import Router, Surface
@@ -40,12 +40,14 @@ class StreamingVenue:
     Attributes:
         priced: how often a quote was made.
         padding: what each answer carries besides, bytes.
+        is_away: what quotes need cannot be had.
     """
 
     def __init__(self, *, streams_max: int, admission: Admission) -> None:
         self.index = PairIndex()
         self.priced = 0
         self.padding = 0
+        self.is_away = False
         self.partners: list[str] = []
         tokens = TokenTable(
             [
@@ -84,6 +86,8 @@ class StreamingVenue:
         query = decode_quote_query(raw_query)
         self.priced += 1
         self.partners.append(partner)
+        if self.is_away:
+            raise ServiceUnavailable(f"the last block of the chain was seen before {now_ms}")
         src, dest = (bytes.fromhex(text[2:]) for text in (query.src_token, query.dest_token))
         for live in self.index.between(src, dest).values():
             amount = quote_received(live.book.bids, int(query.amount))

@@ -12,9 +12,9 @@
     stale_s          a book that it has not confirmed for so long is taken down
     refresh_ms       how often unchanged prices are confirmed
 
-A bid is `bid * (10000 - bps) / 10000` rounded down and an ask `ask * (10000 + bps) / 10000` rounded up, at
-the decimals of the side's finest price, all in integers: what does not cross there does not cross here.
-Amounts are exact, cut at 36 decimals. A level of which nothing is left is left out.
+A bid is `bid * (10000 - bps) / 10000` and an ask `ask * (10000 + bps) / 10000`, exactly; beyond 36 decimals
+a bid is rounded down and an ask up, all in integers: what does not cross there does not cross here. Amounts
+are exact, cut at 36 decimals. A level of which nothing is left is left out.
 
 What it does not show, we do not: a pair that it disables, that goes stale, or a maker that is gone, is taken
 down here at once.
@@ -35,7 +35,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ....codecs.amounts import POWERS_OF_TEN, format_units, parse_decimal, parse_decimals, rescale_down
 from ....codecs.http1 import Http1Limits
 from ....codecs.maker_messages import Level, PriceGrid
-from ....codecs.rounding import div_up
+from ....codecs.rounding import div_down, div_up
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
 from ....config.timeouts import HTTP_REQUEST_S
@@ -51,6 +51,7 @@ from .source import SourceContext, read_options
 _CONNECTIONS_MAX = 4
 _BLACKLIST_MS = 1_000  # its blacklist is of its own users
 _SPREAD_BPS_MAX = 5_000
+_BPS_DECIMALS = 4
 
 
 class Credentials(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -106,20 +107,23 @@ class Shift(Struct, frozen=True):
         """The book that is shown for one of the other maker's; a side that is absent stays absent."""
         one = limits.BPS_ONE
         return PriceGrid(
-            self._side(grid.bids, lambda price: price * (one - self.bid_spread_bps) // one),
-            self._side(grid.asks, lambda price: div_up(price * (one + self.ask_spread_bps), one)),
+            self._side(grid.bids, one - self.bid_spread_bps, div_down),
+            self._side(grid.asks, one + self.ask_spread_bps, div_up),
         )
 
     def _side(
-        self, levels: tuple[Level, ...] | UnsetType, shifted: Callable[[int], int]
+        self, levels: tuple[Level, ...] | UnsetType, bps: int, divided: Callable[[int, int], int]
     ) -> tuple[Level, ...] | UnsetType:
+        """The levels with their prices times `bps`."""
         if levels is UNSET or not levels:
             return levels
         levels = levels[: self.levels]
-        prices, decimals = parse_decimals([price for price, _ in levels], lambda at: f"[{at}][0]")
+        prices, finest = parse_decimals([price for price, _ in levels], lambda at: f"[{at}][0]")
+        exact = finest + _BPS_DECIMALS
+        decimals = min(exact, limits.DECIMAL_FRACTION_DIGITS_MAX)
         shown: list[Level] = []
         for price, (_, amount) in zip(prices, levels, strict=True):
-            moved, left = shifted(price), self._amount(amount)
+            moved, left = divided(price * bps, POWERS_OF_TEN[exact - decimals]), self._amount(amount)
             if moved and left != "0" and moved < POWERS_OF_TEN[limits.DECIMAL_WHOLE_DIGITS_MAX + decimals]:
                 shown.append((format_units(moved, decimals), left))
         return tuple(shown)

@@ -1,7 +1,7 @@
 """Whether the process lives, whether it can serve, and its metrics.
 
     GET /healthz   200 while requests are answered at all
-    GET /readyz    200, or 503 with the reasons
+    GET /readyz    200 while some chain can be quoted, else 503; the reasons of chains that cannot
     GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
 
 Source: design, "Sight".
@@ -28,7 +28,12 @@ class Healthy(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True):
-    """GET /readyz, response."""
+    """GET /readyz, response.
+
+    Attributes:
+        ready: whether something can be served.
+        reasons: what cannot, and why.
+    """
 
     ready: bool
     reasons: tuple[str, ...]
@@ -38,13 +43,13 @@ class Health:
     """The three handlers; `metrics` is a coroutine, the others are plain.
 
     Args:
-        not_ready: reasons why nothing can be served; none when it can.
+        readiness: at this moment.
         metrics: what /metrics tells.
         open_to_all: whether it tells everybody.
     """
 
-    def __init__(self, *, not_ready: Callable[[], list[str]], metrics: Metrics, open_to_all: bool) -> None:
-        self._not_ready = not_ready
+    def __init__(self, *, readiness: Callable[[], Readiness], metrics: Metrics, open_to_all: bool) -> None:
+        self._readiness = readiness
         self._metrics = metrics
         self._open_to_all = open_to_all
 
@@ -54,8 +59,8 @@ class Health:
 
     def ready(self, _: Call) -> Reply:
         """GET /readyz."""
-        reasons = tuple(self._not_ready())
-        return Reply(503 if reasons else 200, encode(Readiness(not reasons, reasons)))
+        readiness = self._readiness()
+        return Reply(200 if readiness.ready else 503, encode(readiness))
 
     async def metrics(self, call: Call) -> Reply:
         """GET /metrics."""

@@ -17,7 +17,7 @@ from ....codecs.http1 import JSON
 from ....codecs.market_messages import PriceRoute
 from ....codecs.resource_messages import TradingError, trading_error_body
 from ....config.errors import RequestError, catalogue_rows
-from ....config.limits import NATIVE_PLACEHOLDER
+from ....config.limits import MAX_IMPACT_PERCENT_DEFAULT, NATIVE_PLACEHOLDER, NETWORK_DEFAULT
 from ....config.version import __version__
 from .routes import Endpoint
 
@@ -28,7 +28,7 @@ _OWN_STATUSES = (400, 422, 429, 500, 503)  # of the rows that any endpoint may a
 
 _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "chainId": ("Chain id.", {}),
-    "network": ("Chain id; the same as `chainId`.", {}),
+    "network": (f"Chain id; the same as `chainId`; {NETWORK_DEFAULT} where neither is given.", {}),
     "destChainId": ("Chain id of the destination; absent or equal for a swap on one chain.", {}),
     "user": ("Address whose balances are told.", {"pattern": _ADDRESS}),
     "token": (f"Token address; {NATIVE_PLACEHOLDER} is the native token.", {}),
@@ -46,8 +46,11 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "partner": ("Partner key; one that is not registered counts as `anon`.", {}),
     "partnerAddress": ("Who is paid the partner's fee or surplus.", {"pattern": _ADDRESS}),
     "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
-    "maxImpact": ("Percent of price impact at which `maxImpactReached` is true.", {}),
-    "maxUSDImpact": ("US dollars of price impact at which `maxImpactReached` is true.", {}),
+    "maxImpact": (
+        f"Percent of price impact at which `maxImpactReached` is true; else {MAX_IMPACT_PERCENT_DEFAULT}.",
+        {"minimum": 0},
+    ),
+    "maxUSDImpact": ("US dollars of price impact at which `maxImpactReached` is true.", {"minimum": 0}),
     "otherExchangePrices": ("Adds `others`: the best route of each maker alone.", {}),
     "includeDEXS": ("Names of GET /adapters/list: only these.", {}),
     "excludeDEXS": ("Names of GET /adapters/list: all but these.", {}),
@@ -80,6 +83,12 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "excludeBridges": ("Names of bridges: all but these.", {}),
     "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
 }
+_MEMBERS = {
+    "priceRoute": "As it was quoted, to the digit.",
+    "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` says.",
+    "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` says.",
+}
+"""Members of bodies that are no parameters elsewhere."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "user": {"type": "string"},
@@ -134,6 +143,10 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     for (owner, member), kind in _TYPED_RAW.items():
         if owner in components:
             components[owner]["properties"][member] = schemas[id(kind)]
+    for row in endpoints:
+        if row.body is not None:
+            for name, member in components[row.body.__name__]["properties"].items():
+                member["description"] = _MEMBERS.get(name) or _PARAMETERS[name][0]
     paths: dict[str, dict[str, Any]] = {}
     for row in endpoints:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)

@@ -34,7 +34,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; bo
 """
 _LINKS = " · ".join(
     f'<a href="{path}">{path}</a>'
-    for path in ("openapi.json", "resources/errors.json", "resources/contracts.json")
+    for path in ("/openapi.json", "/resources/errors.json", "/resources/contracts.json")
 )
 
 
@@ -160,10 +160,10 @@ def _schema(name: str, schema: dict[str, Any]) -> str:
         return f"{head}<p>{_type(schema)}</p></details>"
     rows = [
         f"<tr><td><code>{escape(key)}</code><td>{_type(value)}"
-        f"<td>{'' if key in schema['required'] else 'optional'}"
+        f"<td>{'' if key in schema['required'] else 'optional'}<td>{_text(value.get('description', ''))}"
         for key, value in schema["properties"].items()
     ]
-    return f"{head}<table><tr><th>Member<th>Type<th>{''.join(rows)}</table></details>"
+    return f"{head}<table><tr><th>Member<th>Type<th><th>{''.join(rows)}</table></details>"
 
 
 def _content_type(holder: dict[str, Any]) -> str:

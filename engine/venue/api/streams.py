@@ -370,7 +370,7 @@ class _Stream:
         except CambistError as error:
             if refuse and not isinstance(error, NoRoute | ServiceUnavailable | ChainError):
                 raise
-            kind, told = "error", (type(error).__name__, error.detail)
+            kind, told = "error", (type(error).__name__,)  # its text may change all the time
             body = encode_trading_error(error, self._request_id)
         if told == self._told and not (anew and kind == "quote"):
             return None

@@ -22,9 +22,9 @@ Choice: a failing part is replaced on its own pair first, and good quotes of oth
 Choice: a slow maker is waited for to the end while somebody else is asked beside it; its own quote is taken
     if it is there when the swap can be settled.
 Choice: half of soft_s is a maker's due: one that was given less before time was up has not failed.
-Choice: more than the need is asked for only where what is needed is no dearer by it, by the maker's own book, than
-    OVER_ASK_COST_BPS, and where the user's limit leaves room for that: otherwise makers that sign exactly what
-    they show would not come to what was quoted.
+Choice: more than the need is asked for only where that makes the need dearer by OVER_ASK_COST_BPS at most, by
+    the maker's own book, and where the user's limit leaves room for that: otherwise makers that sign exactly
+    what they show would not come to what was quoted.
 Choice: a quote worse than the plan is no fault as long as the whole swap keeps the user's limit. The maker is
     scored for it where it is worse than its own book by more than drift_bps.
 Choice: a refusal is no fault where the maker's book had less, or nothing, when it was asked.
@@ -266,9 +266,7 @@ class _Filling:
             self.nursery.start_soon(self._ask, ask)
 
     def _ask_for(self, part: Part, share: MakerShare, now: float) -> Ask:
-        """The question: for more than the need where that varies, and where asking for more does not make what
-        is needed dearer.
-        """
+        """The question: for more than the need where that varies and makes the need no dearer."""
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
         live = next((live for live in books if live.maker == share.maker), None)
@@ -391,7 +389,8 @@ class _Filling:
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
             return None
         side = self._wanted.side
-        found = arranged(side, legs_of(self._parts, side))
+        taxes = self._wanted.taxes
+        found = arranged(side, legs_of(self._parts, side), is_taxed=bool(taxes.src or taxes.src_dex))
         if isinstance(found, Short):
             self._resize(found)
             return None

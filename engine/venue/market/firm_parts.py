@@ -25,6 +25,7 @@ from .legs import Leg
 
 OVER_ASK_COST_BPS = 1  # by which what is needed may get dearer because more is asked for
 
+
 class Ask(Struct, eq=False):
     """One question to one maker.
 
@@ -150,8 +151,8 @@ def indicative_within(plan: RoutePlan, limit: int) -> bool:
 
 
 def has_room(plan: RoutePlan, limit: int) -> bool:
-    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than is needed gets
-    dearer by OVER_ASK_COST_BPS, and each fill of the last one by a unit.
+    """Whether a plan keeps the user's limit, by the books, if each hop that is asked for more than is needed
+    gets dearer by OVER_ASK_COST_BPS, and each fill of the last one by a unit.
     """
     hops = max(len(path.hops) for path in plan.paths) - 1
     ends = [path.hops[-1 if plan.side is Side.SELL else 0] for path in plan.paths]

@@ -1,8 +1,8 @@
 """What only the chain can say of firm quotes: whether a contract signed, whether an order is still open, and
 whether the makers can pay.
 
-A quote is of an order that nobody has seen yet: one that was filled or cancelled before is signed as well as any
-other, and costs its maker nothing.
+A quote is of an order that nobody has seen yet: one that was filled or cancelled before is signed as well as
+any other, and costs its maker nothing.
 
 What one account gives of one token is summed over all its quotes. Balance and allowance of all of them are
 read in one batched call at a pinned block.
@@ -11,6 +11,8 @@ Source: document 3, Firm order (`maker`); EIP-1271; interop.md section 4; design
 Choice: a maker may show the same funds on all its pairs: it is at fault only for a quote that they do not pay
     for alone.
 Choice: a contract that needs more than MAKER_SIGNATURE_GAS_MAX to say that it signed has not.
+Choice: that tokens are there and allowed is not all: a transfer is tried, since a token may be paused or its
+    holder barred.
 Choice: exactly enough is enough, where other consumers want more than the order says.
 Choice: a chain that does not answer in time is no reason to take a quote unchecked: ServiceUnavailable.
 """
@@ -19,7 +21,7 @@ from collections.abc import Iterable, Sequence
 
 import trio
 
-from ....codecs.calldata import remaining
+from ....codecs.calldata import remaining, transfer_from
 from ....config import limits
 from ....config.errors import ChainError, ServiceUnavailable
 from ....config.timeouts import FIRM_CHAIN_S
@@ -30,6 +32,7 @@ from ...chain.port import Call, Chain
 from .firm_parts import Ask
 
 _NEVER_SEEN = bytes(32)
+_TRUE = b"\1"  # what a token says that returns nothing
 
 
 async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: bool) -> None:
@@ -72,12 +75,24 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
 
 
 async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
-    """Fail what the RFQ contract has seen before. An answer that makes no sense is one, too."""
-    quotes = [ask.quote for ask in asks if ask.quote is not None]
-    calls = [Call(rfq, remaining(quote.order.maker, quote.digest32)) for quote in quotes]
-    for ask, answer in zip(asks, await chain.call_many(calls), strict=True):
-        if answer != _NEVER_SEEN:
+    """Fail what the RFQ contract has seen before, and what a token would not let it take.
+
+    An answer of the RFQ contract that makes no sense counts as seen.
+    """
+    orders = [(ask.order, ask.quote.digest32) for ask in asks if ask.quote is not None]
+    seen = [Call(rfq, remaining(order.maker, digest32)) for order, digest32 in orders]
+    taken = [
+        Call(order.maker_asset, transfer_from(order.maker, order.taker, order.maker_amount), rfq)
+        for order, _ in orders
+    ]
+    answers = await chain.call_many([*seen, *taken])
+    for ask, left, moved in zip(asks, answers[: len(seen)], answers[len(seen) :], strict=True):
+        if left != _NEVER_SEEN:
             ask.fail(FirmFailure(FirmFault.INVALID, "order: filled or cancelled before"))
+        elif isinstance(moved, Exception) or not any(moved or _TRUE):
+            ask.fail(
+                FirmFailure(FirmFault.UNFUNDED, "makerAmount cannot be taken: funds, allowance or token")
+            )
 
 
 async def _count_funds(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:

@@ -85,9 +85,13 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
     return Exchanged(taken, amount - left)
 
 
-def arranged(side: Side, paths: Sequence[Sequence[Leg]]) -> FirmRoute | Short:
-    """A route that can be executed as it stands, or the leg that keeps it from that."""
-    found = _sale(paths) if side is Side.SELL else _purchase(paths)
+def arranged(side: Side, paths: Sequence[Sequence[Leg]], *, is_taxed: bool = False) -> FirmRoute | Short:
+    """A route that can be executed as it stands, or the leg that keeps it from that.
+
+    Args:
+        is_taxed: of a sale, how much of the source arrives is not known to the unit.
+    """
+    found = _sale(paths, is_taxed=is_taxed) if side is Side.SELL else _purchase(paths)
     if isinstance(found, Short):
         return found
     total, hops = found
@@ -100,7 +104,7 @@ def over_asked(amount: int, bps: int) -> int:
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 
-def _sale(paths: Sequence[Sequence[Leg]]) -> tuple[Exchanged, list[FilledHop]] | Short:
+def _sale(paths: Sequence[Sequence[Leg]], *, is_taxed: bool) -> tuple[Exchanged, list[FilledHop]] | Short:
     hops: list[FilledHop] = []
     src = dest = 0
     with_rest: set[bytes] = set()  # tokens of which something stays behind: nobody may sell all that is there
@@ -116,7 +120,7 @@ def _sale(paths: Sequence[Sequence[Leg]]) -> tuple[Exchanged, list[FilledHop]] |
             takes_all = done.src == amount and leg.src_token not in with_rest
             if not takes_all:
                 with_rest.add(leg.src_token)
-            says_how_much = not takes_all or (not number and len(paths) > 1)
+            says_how_much = not takes_all or (not number and (is_taxed or len(paths) > 1))
             taker_amount = done.src if says_how_much else 0
             hops.append(FilledHop(leg.src_token, leg.dest_token, taker_amount, 0, fills))
             amount = done.dest

@@ -144,9 +144,11 @@ def _body_of(query: SwapQuery, route: PriceRoute) -> TransactionBody:
         for name in TransactionBody.__struct_fields__
         if name in SwapQuery.__struct_fields__ and name not in _OF_THE_ROUTE
     }
+    if query.partner_fee_bps is not None:
+        members["partner_fee_bps"] = str(query.partner_fee_bps)
     members["src_amount" if query.side is Side.SELL else "dest_amount"] = query.amount
     return TransactionBody(price_route=Raw(encode(route)), **members)
 
 
 _OF_THE_ROUTE = frozenset({"partner", "partner_fee_bps"})
-"""Sealed with the route: they need not be said again."""
+"""The partner is sealed with the route; the fee is a text in a body."""

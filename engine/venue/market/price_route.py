@@ -36,7 +36,7 @@ from ....codecs.market_messages import (
 from ....codecs.rounding import mul_div_down
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidPriceRoute, NoRoute
-from ....config.limits import BPS_ONE
+from ....config.limits import BPS_ONE, UINT256_MAX
 from ....config.partners import ResolvedFee
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
@@ -97,11 +97,13 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
     """The route of a plan, not sealed yet.
 
     Raises:
-        NoRoute: nothing would be left after the fee.
+        NoRoute: nothing would be left after the fee, or nobody could pay for it.
     """
     src_amount, dest_amount = after_fee(plan, offered.fee.fee_bps)
     if dest_amount <= 0:
         raise NoRoute("the partner's fee takes all that it brings")
+    if src_amount > UINT256_MAX:
+        raise NoRoute("with the partner's fee it costs more than there can be")
     router = _text(offered.router)
     wanted, tokens = offered.wanted, offered.tokens
     return PriceRoute(
@@ -135,7 +137,10 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
 
 
 def after_fee(plan: RoutePlan, fee_bps: int) -> tuple[int, int]:
-    """What the user gives and gets, the partner's fee included (choices.md 13)."""
+    """What the user gives and gets, the partner's fee included (choices.md 13).
+
+    Not guaranteed: that a purchase's cost still fits 256 bits.
+    """
     if plan.side is Side.SELL:
         return plan.src_amount, plan.dest_amount - mul_div_down(plan.dest_amount, fee_bps, BPS_ONE)
     return plan.src_amount + mul_div_down(plan.src_amount, fee_bps, BPS_ONE), plan.dest_amount

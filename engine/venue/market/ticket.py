@@ -13,8 +13,8 @@ Choice: the fee is the quoted one unless the request names another partner or a 
 Choice: with both takeSurplus and isSurplusToUser the user keeps it.
 Choice: the amount that is not fixed must not be better for the user than what is expected: nobody could
     meet it.
-Choice: a zero receiver counts as absent; one that is a contract of the venue is refused, since it would keep
-    the tokens.
+Choice: a zero receiver counts as absent; one that is a contract of the venue or a token is refused, since it
+    would keep the tokens.
 Choice: without a deadline the swap ends with the first of its firm quotes; a Permit2 transfer signs its
     deadline, so there it is required.
 Choice: a token's own permit must name the user as its owner and the Router as its spender; with the native
@@ -35,7 +35,7 @@ from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
-from ....config.errors import InvalidInput, MissingSlippage
+from ....config.errors import InvalidInput, MissingSlippage, NoRoute
 from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
 from ....config.partners import ANON, Partner, ResolvedFee, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
@@ -257,6 +257,8 @@ def _least(body: TransactionBody, quoted: int) -> int:
 
 def _most(body: TransactionBody, quoted: int) -> int:
     """What a purchase may cost."""
+    if quoted > UINT256_MAX:
+        raise NoRoute("with this fee it costs more than there can be")
     if body.src_amount is not None:
         most = parse_amount(body.src_amount, "srcAmount")
         if most < quoted:
@@ -295,8 +297,18 @@ def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
 
 def _receiver(place: "Place", text: str | None) -> bytes:
     receiver = ZERO_ADDRESS if text is None else parse_address(text, "receiver")
-    if receiver in (place.router, place.executor, place.rfq, place.delta, place.fee_vault):
-        raise InvalidInput(field="receiver", expected="an account, not a contract of the venue", got=text)
+    ours = (
+        place.router,
+        place.executor,
+        place.rfq,
+        place.delta,
+        place.fee_vault,
+        place.tokens.wrapped_native,
+    )
+    if receiver != ZERO_ADDRESS and (receiver in ours or receiver in place.tokens.by_address):
+        raise InvalidInput(
+            field="receiver", expected="an account, not a token or a contract of the venue", got=text
+        )
     return receiver
 
 

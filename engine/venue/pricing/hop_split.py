@@ -10,7 +10,7 @@ Choice: this is not the best of all subsets, whose number doubles with each make
 """
 
 from ....codecs.vocabulary import Side
-from .ladders import MergedLadder, Rate, Share, Split
+from .ladders import MergedLadder, Share, Split
 
 TRIES_MAX = 8  # splits that are compared
 
@@ -40,15 +40,14 @@ def thrifty_split(ladder: MergedLadder, amount: int, split: Split, fill_cost: in
 
 
 def _weak(split: Split, sign: int, fill_cost: int) -> list[int]:
-    """Makers that do not earn their fill, the smallest share first; never the largest share's."""
-    shares, rate = split
-    return [share[0] for share in reversed(shares[1:]) if _surplus(share, rate, sign) < fill_cost]
-
-
-def _surplus(share: Share, rate: Rate, sign: int) -> int:
-    _, fixed, other = share
-    return sign * (other - fixed * rate[0] // rate[1])
+    """Makers whose surplus does not earn their fill, the smallest share first; never the largest share's."""
+    shares, (others, fixeds) = split
+    return [
+        maker
+        for maker, fixed, other in reversed(shares[1:])
+        if sign * (other - fixed * others // fixeds) < fill_cost
+    ]
 
 
 def _value(shares: list[Share], sign: int, fill_cost: int) -> int:
-    return sign * sum(share[2] for share in shares) - fill_cost * len(shares)
+    return sign * sum([share[2] for share in shares]) - fill_cost * len(shares)

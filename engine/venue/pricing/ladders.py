@@ -18,12 +18,12 @@ Choice: a maker with a book of the pair in both orders takes part with that of t
 """
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, islice
-from operator import sub
+from heapq import heappop, heapreplace
+from itertools import islice
+from operator import itemgetter, sub
 
 from msgspec import Struct
 
@@ -38,6 +38,7 @@ LADDERS_MAX = 1_024  # merged ladders that are remembered: 50 MB at 20 makers of
 Share = tuple[int, int, int]  # maker's number, fixed amount, other amount
 Rate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
 Split = tuple[list[Share], Rate]  # the largest first; the rate of the last segment that is taken
+_fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
 class MakerFilter(Struct, frozen=True):
@@ -62,79 +63,82 @@ class DirectedLadder:
     Levels of no amount are left out.
 
     Attributes:
+        live: the book.
         is_direct: the token given is the book's base: it is sold against bids.
         prices: per level, as the book has them.
         fixed_before, other_before: sums over the levels before each, and of all; of the quote token in
             10^-quote_scale raw units.
+        fixed_scale, other_scale: of these sums: that of the quote token, 0 for the base.
         walk: what a fixed amount in raw units brings or costs, exactly; None beyond the depth.
     """
 
     def __init__(self, live: LiveBook, give: bytes, side: Side) -> None:
-        self.maker = live.maker
+        self.live = live
         self.is_direct = live.base == give
         ladder = live.book.bids if self.is_direct else live.book.asks
         bases, quotes, prices = ladder.base_before, ladder.quote_before, ladder.prices
-        if 0 in steps(bases):
-            levels = [level for level, size in enumerate(steps(bases)) if size]
+        sizes = [*map(sub, islice(bases, 1, None), bases)]
+        if 0 in sizes:
+            levels = [level for level, size in enumerate(sizes) if size]
             prices = tuple(prices[level] for level in levels)
             bases = (0, *(bases[level + 1] for level in levels))
             quotes = (0, *(quotes[level + 1] for level in levels))
-        is_base_fixed = self.is_direct is (side is Side.SELL)
-        self.fixed_before, self.other_before = (bases, quotes) if is_base_fixed else (quotes, bases)
         self.prices = prices
         self.quote_scale = ladder.quote_scale
+        if self.is_direct is (side is Side.SELL):
+            self.fixed_before, self.other_before = bases, quotes
+            self.fixed_scale, self.other_scale = 0, self.quote_scale
+        else:
+            self.fixed_before, self.other_before = quotes, bases
+            self.fixed_scale, self.other_scale = self.quote_scale, 0
         self.walk = _walk_of(ladder, is_direct=self.is_direct, side=side)
 
 
 class MergedLadder:
-    """Several makers' ladders as one.
+    """Several makers' ladders as one. Segments are put in order as far as amounts reach.
+
+    Args:
+        ladders: each with a level, in the order of the makers' names.
 
     Attributes:
         makers: by number, in the order of their names.
-        fixed_before, other_before: sums over the segments before each, and of all.
+        depth: of all segments, in 1 / fixed_unit.
+        fixed_before, other_before: sums over the segments before each, and of all that are in order yet: the
+            first at least.
         first_rate: of the best segment.
     """
 
     def __init__(self, ladders: Sequence[DirectedLadder], side: Side) -> None:
-        self.makers = tuple(ladder.maker for ladder in ladders)
+        self.makers = tuple([ladder.live.maker for ladder in ladders])
         self.side = side
-        self._ladders = ladders
-        direct_scale = max((each.quote_scale for each in ladders if each.is_direct), default=0)
-        inverse_scale = max((each.quote_scale for each in ladders if not each.is_direct), default=0)
-        given_scale, received_scale = inverse_scale, direct_scale
-        scales = (given_scale, received_scale) if side is Side.SELL else (received_scale, given_scale)
-        self.fixed_unit, self.other_unit = (POWERS_OF_TEN[scale] for scale in scales)
-        self._own_fixed, own_other = self._scaled()
-        fixed_sizes = [size for own in self._own_fixed for size in steps(own)]
-        other_sizes = [size for own in own_other for size in steps(own)]
-        owners = [number for number, own in enumerate(ladders) for _ in own.prices]
-        order = _best_first(ladders, fixed_sizes, other_sizes, side)
-        self._owners = [*map(owners.__getitem__, order)]
-        self._fixed_sizes = [*map(fixed_sizes.__getitem__, order)]
-        self.fixed_before = [*accumulate(self._fixed_sizes, initial=0)]
-        self._other_sizes = [*map(other_sizes.__getitem__, order)]
-        self.other_before = [*accumulate(self._other_sizes, initial=0)]
-        firsts = sorted((self._owners.index(maker), maker) for maker in range(len(ladders)))
+        self.ladders = ladders
+        fixed_scale = max([ladder.fixed_scale for ladder in ladders])
+        other_scale = max([ladder.other_scale for ladder in ladders])
+        self.fixed_unit, self.other_unit = POWERS_OF_TEN[fixed_scale], POWERS_OF_TEN[other_scale]
+        self._fixed_factors = [POWERS_OF_TEN[fixed_scale - ladder.fixed_scale] for ladder in ladders]
+        self._other_factors = [POWERS_OF_TEN[other_scale - ladder.other_scale] for ladder in ladders]
+        self.depth = sum(map(self._depth, range(len(ladders))))
+        self._price_factors = _price_factors(ladders)
+        self._next = sorted([(self._key(maker, 0), maker, 0) for maker in range(len(ladders))])  # a heap
         self._by_first_price = [
-            (maker, self._own_fixed[maker][-1], *self._rate(segment)) for segment, maker in firsts
+            (maker, self._depth(maker), *self._rate_of(maker, 0)) for _, maker, _ in self._next
         ]
-        self.first_rate = self._rate(0)
-
-    def _rate(self, segment: int) -> Rate:
-        return self._other_sizes[segment] * self.fixed_unit, self._fixed_sizes[segment] * self.other_unit
+        self._owners: list[int] = []
+        self._rates: list[Rate] = []
+        self._owned: list[tuple[int, int]] = []  # sums of the owner's levels, this segment with them
+        self._filled: list[Share] = []  # a fill of all of these levels, in whole units
+        self.fixed_before = [0]
+        self.other_before = [0]
+        self._reach(1)
+        self.first_rate = self._rates[0]
 
     def best_split(self, amount: int) -> Split | None:
         """The split among all makers that is best before gas, in whole units; None beyond the depth."""
         wanted = amount * self.fixed_unit
-        if not 0 < wanted <= self.fixed_before[-1]:
+        if wanted <= 0 or not self.reaches(wanted):
             return None
         segment = bisect_left(self.fixed_before, wanted) - 1
-        taken = {
-            maker: self._own_fixed[maker][count] for maker, count in Counter(self._owners[:segment]).items()
-        }
-        last = self._owners[segment]
-        taken[last] = taken.get(last, 0) + wanted - self.fixed_before[segment]
-        return self._in_units(amount, taken, segment)
+        return self._in_units(amount, dict(zip(self._owners, range(segment), strict=False)), segment)
 
     def better_without(
         self, amount: int, left_out: frozenset[int], fill_cost: int, value: int
@@ -146,24 +150,36 @@ class MergedLadder:
             value: what is received, or minus what is paid, less the cost of the fills; None where that would
                 not be above it before rounding.
         """
-        left = amount * self.fixed_unit
-        other = 0
-        taken: dict[int, int] = {}
-        segments = zip(self._owners, self._fixed_sizes, self._other_sizes, strict=True)
-        for segment, (maker, size, brings) in enumerate(segments):
-            if maker in left_out:
-                continue
-            if size >= left:
-                taken[maker] = taken.get(maker, 0) + left
-                other = (other + left * brings // size) // self.other_unit
-                reached = other if self.side is Side.SELL else -other
-                if reached - fill_cost * len(taken) <= value:
-                    return None
-                return self._in_units(amount, taken, segment)
-            taken[maker] = taken.get(maker, 0) + size
-            left -= size
-            other += brings
-        return None
+        wanted = amount * self.fixed_unit
+        if wanted <= 0 or not self.reaches(wanted):
+            return None
+        segment = bisect_left(self.fixed_before, wanted) - 1
+        owners, fixed_before, other_before = self._owners, self.fixed_before, self.other_before
+        last_of = dict(zip(owners, range(segment), strict=False))
+        left, other = wanted - fixed_before[segment], other_before[segment]
+        for maker in left_out.intersection(last_of):
+            fixed_owned, other_owned = self._owned[last_of.pop(maker)]
+            left += fixed_owned
+            other -= other_owned
+        while True:  # what was theirs comes from the segments after
+            if segment == len(owners) and not self.reaches(fixed_before[-1] + 1):
+                return None
+            maker = owners[segment]
+            if maker not in left_out:
+                size = fixed_before[segment + 1] - fixed_before[segment]
+                brings = other_before[segment + 1] - other_before[segment]
+                if size >= left:
+                    break
+                last_of[maker] = segment
+                other += brings
+                left -= size
+            segment += 1
+        other = (other + left * brings // size) // self.other_unit
+        fills = len(last_of) + (maker not in last_of)
+        reached = other if self.side is Side.SELL else -other
+        if reached - fill_cost * fills <= value:
+            return None
+        return self._in_units(amount, last_of, segment)
 
     def best_single(self, amount: int) -> Share | None:
         """The one maker that fills all of an amount best; None where none can."""
@@ -177,68 +193,107 @@ class MergedLadder:
                 at_best, reached = amount * other, best[2] * fixed
                 if at_best < reached if sells else at_best > reached:
                     break
-            filled = self._ladders[maker].walk(amount)
+            filled = self.ladders[maker].walk(amount)
             if filled and (best is None or (filled > best[2] if sells else filled < best[2])):
                 best = maker, amount, filled
         return best
 
-    def _scaled(self) -> tuple[list[Sequence[int]], list[Sequence[int]]]:
-        """Each maker's sums in the common units."""
-        fixed: list[Sequence[int]] = []
-        other: list[Sequence[int]] = []
-        for ladder in self._ladders:
-            quote_unit = POWERS_OF_TEN[ladder.quote_scale]
-            is_quote_fixed = ladder.is_direct is (self.side is Side.BUY)
-            fixed_own, other_own = (quote_unit, 1) if is_quote_fixed else (1, quote_unit)
-            fixed.append(_times(ladder.fixed_before, self.fixed_unit // fixed_own))
-            other.append(_times(ladder.other_before, self.other_unit // other_own))
-        return fixed, other
+    def reaches(self, wanted: int) -> bool:
+        """Whether there is so much, in 1 / fixed_unit; then that much is in order."""
+        if wanted <= self.fixed_before[-1]:
+            return True
+        if wanted > self.depth:
+            return False
+        self._reach(wanted)
+        return True
 
-    def _in_units(self, amount: int, taken: dict[int, int], segment: int) -> Split | None:
-        """Whole units of each maker: parts of a unit are given to the owner of the last segment."""
-        unit, last = self.fixed_unit, self._owners[segment]
-        whole = taken if unit == 1 else {maker: fixed // unit for maker, fixed in taken.items()}
-        if unit != 1:
-            whole[last] += amount - sum(whole.values())
-        shares = self._filled(whole)
-        if shares is None:
-            shares = self._rearranged(whole, last)
-        if shares is None:
-            return None
-        return shares, self._rate(segment)
+    def _reach(self, wanted: int) -> None:
+        """Put segments in order up to an amount; of the same price, one maker's after another's."""
+        fixed, other = self.fixed_before[-1], self.other_before[-1]
+        while fixed < wanted:
+            _, maker, level = self._next[0]
+            ladder = self.ladders[maker]
+            after = level + 1
+            if after < len(ladder.prices):
+                heapreplace(self._next, (self._key(maker, after), maker, after))
+            else:
+                heappop(self._next)
+            fixed_factor, other_factor = self._fixed_factors[maker], self._other_factors[maker]
+            fixed_owned, other_owned = ladder.fixed_before[after], ladder.other_before[after]
+            whole = fixed_owned // POWERS_OF_TEN[ladder.fixed_scale]
+            fixed += (fixed_owned - ladder.fixed_before[level]) * fixed_factor
+            other += (other_owned - ladder.other_before[level]) * other_factor
+            self._owners.append(maker)
+            self._rates.append(self._rate_of(maker, level))
+            self._owned.append((fixed_owned * fixed_factor, other_owned * other_factor))
+            self._filled.append((maker, whole, ladder.walk(whole) or 0))
+            self.fixed_before.append(fixed)
+            self.other_before.append(other)
 
-    def _filled(self, whole: dict[int, int]) -> list[Share] | None:
+    def _depth(self, maker: int) -> int:
+        return self.ladders[maker].fixed_before[-1] * self._fixed_factors[maker]
+
+    def _rate_of(self, maker: int, level: int) -> Rate:
+        ladder, after = self.ladders[maker], level + 1
+        fixed = (ladder.fixed_before[after] - ladder.fixed_before[level]) * self._fixed_factors[maker]
+        other = (ladder.other_before[after] - ladder.other_before[level]) * self._other_factors[maker]
+        return other * self.fixed_unit, fixed * self.other_unit
+
+    def _key(self, maker: int, level: int) -> int | Fraction:
+        """The better a level, the lower."""
+        if self._price_factors:
+            return self.ladders[maker].prices[level] * self._price_factors[maker]
+        other, fixed = self._rate_of(maker, level)
+        return Fraction(-other if self.side is Side.SELL else other, fixed)
+
+    def _in_units(self, amount: int, last_of: dict[int, int], segment: int) -> Split | None:
+        """Whole units of each maker: the owner of the last segment has what the others leave.
+
+        Args:
+            last_of: maker -> the last segment that is taken of it, of those before `segment`.
+        """
+        last, filled = self._owners[segment], self._filled
+        last_of.pop(last, None)
+        shares = [filled[number] for number in last_of.values() if filled[number][1]]
+        fixed = amount - sum(map(_fixed_of, shares))
+        shares.append((last, fixed, self.ladders[last].walk(fixed) or 0))
+        if all(map(_other_of, shares)):
+            return _largest_first(shares), self._rates[segment]
+        whole = {maker: filled[number][1] for maker, number in last_of.items()} | {last: fixed}
+        rearranged = self._rearranged(whole, last)
+        return rearranged and (rearranged, self._rates[segment])
+
+    def _by_book(self, whole: dict[int, int]) -> list[Share] | None:
         """By each maker's own book; None where one of them cannot, or would give nothing."""
         shares: list[Share] = []
         for maker, fixed in whole.items():
             if fixed:
-                other = self._ladders[maker].walk(fixed)
+                other = self.ladders[maker].walk(fixed)
                 if not other:
                     return None
                 shares.append((maker, fixed, other))
-        shares.sort(key=_largest_first)
-        return shares
+        return _largest_first(shares)
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[Share] | None:
         """Move what brings nothing, and what is beyond somebody's depth, to makers that have room for it."""
-        rooms = {maker: self._own_fixed[maker][-1] // self.fixed_unit for maker in whole}
+        rooms = {maker: self._depth(maker) // self.fixed_unit for maker in whole}
         kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
-        kept = {maker: fixed if self._ladders[maker].walk(fixed) else 0 for maker, fixed in kept.items()}
+        kept = {maker: fixed if self.ladders[maker].walk(fixed) else 0 for maker, fixed in kept.items()}
         moved = sum(whole.values()) - sum(kept.values())
         for maker in sorted(kept, key=lambda maker: (-kept[maker], maker != last, maker)):
             more = min(moved, rooms[maker] - kept[maker])
-            if self._ladders[maker].walk(kept[maker] + more):
+            if self.ladders[maker].walk(kept[maker] + more):
                 kept[maker] += more
                 moved -= more
         if moved:
             kept = self._enlarged(kept, whole, moved)
-        return self._filled(kept) if sum(kept.values()) == sum(whole.values()) else None
+        return self._by_book(kept) if sum(kept.values()) == sum(whole.values()) else None
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
         """Give a maker whose share brought nothing what a unit costs there, taken from the worst prices."""
         for maker, _, other, fixed in self._by_first_price:
             least = -(-fixed // other)
-            if not whole.get(maker) or kept[maker] or not self._ladders[maker].walk(least):
+            if not whole.get(maker) or kept[maker] or not self.ladders[maker].walk(least):
                 continue
             enlarged, short = {**kept, maker: least}, least - moved
             for payer, *_ in reversed(self._by_first_price):
@@ -246,7 +301,7 @@ class MergedLadder:
                     paid = min(short, enlarged[payer])
                     enlarged[payer] -= paid
                     short -= paid
-            if not short and self._filled(enlarged) is not None:
+            if not short and self._by_book(enlarged) is not None:
                 return enlarged
         return kept
 
@@ -269,22 +324,35 @@ class Ladders:
         known = self._kept.pop(key, None)
         if known is None or known[0] != version:
             books = (live for live in self._index.between(give, get).values() if makers.lets(live.maker))
-            known = version, merge(books, give, side)
+            known = version, merge(books, give, side, None if known is None else known[1])
             if len(self._kept) >= LADDERS_MAX:
                 del self._kept[next(iter(self._kept))]
         self._kept[key] = known
         return known[1]
 
 
-def merge(books: Iterable[LiveBook], give: bytes, side: Side) -> MergedLadder | None:
-    """One ladder of several books of the same two tokens; None where they have no level that way."""
+def merge(
+    books: Iterable[LiveBook], give: bytes, side: Side, before: MergedLadder | None = None
+) -> MergedLadder | None:
+    """One ladder of several books of the same two tokens; None where they have no level that way.
+
+    Args:
+        before: of the same tokens, direction and side; what it has of books that are still there is taken
+            over.
+    """
     of_maker: dict[str, LiveBook] = {}
     for live in books:
         other = of_maker.get(live.maker)
         if other is None or (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
             of_maker[live.maker] = live
-    directed = [DirectedLadder(of_maker[maker], give, side) for maker in sorted(of_maker)]
-    ladders = [ladder for ladder in directed if ladder.prices]
+    known = {} if before is None else dict(zip(before.makers, before.ladders, strict=True))
+    ladders: list[DirectedLadder] = []
+    for maker, live in sorted(of_maker.items()):
+        ladder = known.get(maker)
+        if ladder is None or ladder.live is not live:
+            ladder = DirectedLadder(live, give, side)
+        if ladder.prices:
+            ladders.append(ladder)
     return MergedLadder(ladders, side) if ladders else None
 
 
@@ -298,9 +366,9 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
     numerator = denominator = 1
     for ladder in ladders:
         wanted = amount * ladder.fixed_unit
-        fixed_before, other_before = ladder.fixed_before, ladder.other_before
-        if wanted > fixed_before[-1]:
+        if not ladder.reaches(wanted):
             return None
+        fixed_before, other_before = ladder.fixed_before, ladder.other_before
         end = bisect_left(fixed_before, wanted) or 1
         fixed, other = fixed_before[end - 1], other_before[end - 1]
         size, brings = fixed_before[end] - fixed, other_before[end] - other
@@ -312,34 +380,20 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
     return amount, numerator, denominator
 
 
-def steps(sums: Sequence[int]) -> list[int]:
-    """What is added from each sum to the next."""
-    return [*map(sub, islice(sums, 1, None), sums)]
-
-
-def _best_first(
-    ladders: Sequence[DirectedLadder], fixed_sizes: list[int], other_sizes: list[int], side: Side
-) -> list[int]:
-    """Segments by price; of the same price, one maker's after another's."""
+def _price_factors(ladders: Sequence[DirectedLadder]) -> list[int]:
+    """What prices compare by, the better the lower; nothing where some books are in the other order."""
     if len({ladder.is_direct for ladder in ladders}) > 1:
-        better = -1 if side is Side.SELL else 1
-        sizes = zip(fixed_sizes, other_sizes, strict=True)
-        rates = [Fraction(better * other, fixed) for fixed, other in sizes]
-        return sorted(range(len(rates)), key=rates.__getitem__)
-    finest = max(ladder.quote_scale for ladder in ladders)
-    keys: list[int] = []
-    for ladder in ladders:
-        factor = POWERS_OF_TEN[finest - ladder.quote_scale] * (-1 if ladder.is_direct else 1)
-        keys.extend([price * factor for price in ladder.prices])
-    return sorted(range(len(keys)), key=keys.__getitem__)
+        return []
+    finest = max([ladder.quote_scale for ladder in ladders])
+    better = -1 if ladders[0].is_direct else 1
+    return [better * POWERS_OF_TEN[finest - ladder.quote_scale] for ladder in ladders]
 
 
-def _times(sums: tuple[int, ...], factor: int) -> Sequence[int]:
-    return sums if factor == 1 else [each * factor for each in sums]
-
-
-def _largest_first(share: Share) -> tuple[int, int]:
-    return -share[1], share[0]
+def _largest_first(shares: list[Share]) -> list[Share]:
+    """Of equal ones the one whose maker comes first."""
+    shares.sort()
+    shares.sort(key=_fixed_of, reverse=True)
+    return shares
 
 
 def _walk_of(ladder: Ladder, *, is_direct: bool, side: Side) -> Callable[[int], int | None]:

@@ -187,14 +187,18 @@ class Search:
         self._in_wei = in_wei
         self._gas_price_wei = wanted.gas_price_wei
         self._splits: dict[tuple[int, int], Split | None] = {}
+        self._thrifty_shares: dict[tuple[int, int], list[Share] | None] = {}
         worth = (
             in_wei.worth(wanted.dest_token if self._sells else wanted.src_token)
             if wanted.gas_price_wei
             else None
         )
-        self._has_gas = worth is not None
         self._factor, self._gas_factor = (
             (1, 0) if worth is None else (worth.numerator, wanted.gas_price_wei * worth.denominator)
+        )
+        self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
+        self._ways: tuple[Choose, ...] = (
+            (self._all_makers, _one_maker) if worth is None else (self._all_makers, self._thrifty, _one_maker)
         )
 
     def best(self, network: Network, amount: int) -> Filled | None:
@@ -209,36 +213,42 @@ class Search:
         for bound, number in order:
             if best is not None and -bound <= best[0]:
                 break
-            best = self._better(best, self._fill(network.lanes[number], amount))
+            best = self._better(best, self._fill(network.lanes[number], amount, best and best[0]))
         for lane, total in zip(network.lanes, totals, strict=True):
             if total is None:  # what all makers bring may be too much for the hop after, and one's not
-                best = self._better(best, self._chain(lane, amount, _one_maker))
+                best = self._better(best, self._chain(lane, amount, _one_maker, best and best[0]))
         for bound, one, other, part in self._divisions(network, totals, amount, best):
             if best is not None and bound <= best[0]:
                 break
-            best = self._better(best, self._fill_two(one, other, part, amount))
+            best = self._better(best, self._fill_two(one, other, part, amount, best and best[0]))
         return best
 
     # --- One path -----------------------------------------------------------------------------------
 
-    def _fill(self, lane: Lane, amount: int) -> Filled | None:
-        """The best of the ways to fill a path."""
-        best = self._chain(lane, amount, self._all_makers)
-        if best is not None and best[1][0].fills == len(lane.ladders):
-            return best
-        if self._has_gas:
-            best = self._better(best, self._chain(lane, amount, self._thrifty))
-        return self._better(best, self._chain(lane, amount, _one_maker, best))
+    def _fill(self, lane: Lane, amount: int, than: int | None) -> Filled | None:
+        """The best of the ways to fill a path; None where none is found whose score is above `than`."""
+        best: Filled | None = None
+        for choose in self._ways:
+            filled = self._chain(lane, amount, choose, than)
+            if filled is None or (than is not None and filled[0] <= than):
+                continue
+            best, than = filled, filled[0]
+            if choose is self._ways[0] and filled[1][0].fills == len(lane.ladders):
+                break
+        return best
 
-    def _chain(self, lane: Lane, amount: int, choose: Choose, than: Filled | None = None) -> Filled | None:
-        """Hop after hop, each with what the one before came to; None once it cannot be better than `than`."""
+    def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> Filled | None:
+        """Hop after hop, each with what the one before came to; None once no score above `than` is left."""
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills = amount, 0
         hops: list[list[Share]] = []
         for ladder, other in zip(lane.ladders, others, strict=True):
             if hops and than is not None:
-                rest = through(lane.ladders[len(hops) :], reached)
-                if rest is None or self._bound(rest[0], lane) <= than[0]:
+                onward = lane.ladders[len(hops) :]
+                rest = through(onward, reached)
+                if rest is None:
+                    return None
+                if self._score(rest[0], len(lane.ladders) - 1, fills + len(onward)) <= than:
                     return None
             shares = choose(ladder, reached, other)
             if not shares:
@@ -260,12 +270,16 @@ class Search:
         return self._splits[key]
 
     def _thrifty(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
-        split = self._split(ladder, amount)
-        worth = self._in_wei.worth(other)
-        if split is None or worth is None:
-            return split and split[0]
-        cost = FILL * self._gas_price_wei * worth.denominator // worth.numerator
-        return thrifty_split(ladder, amount, split, cost)
+        key = id(ladder), amount
+        if key not in self._thrifty_shares:
+            split, worth = self._split(ladder, amount), self._in_wei.worth(other)
+            if split is None or worth is None:
+                shares = split and split[0]
+            else:
+                cost = FILL * self._gas_price_wei * worth.denominator // worth.numerator
+                shares = thrifty_split(ladder, amount, split, cost)
+            self._thrifty_shares[key] = shares
+        return self._thrifty_shares[key]
 
     # --- Two paths ----------------------------------------------------------------------------------
 
@@ -331,13 +345,20 @@ class Search:
                 found.append((self._score(here[0] + there[0], hops - 2, hops), one, other, part))
         return sorted(found, key=lambda row: -row[0])
 
-    def _fill_two(self, one: Lane, other: Lane, part: int, amount: int) -> Filled | None:
-        first, second = self._fill(one, part), self._fill(other, amount - part)
-        if first is None or second is None:
+    def _fill_two(self, one: Lane, other: Lane, part: int, amount: int, than: int | None) -> Filled | None:
+        """Both paths; None where no score above `than` is found."""
+        there = through(other.ladders, amount - part)
+        if there is None:
+            return None
+        enough = None if than is None else than - self._shared
+        first = self._fill(one, part, None if enough is None else enough - self._bound(there[0], other))
+        if first is None:
+            return None
+        second = self._fill(other, amount - part, None if enough is None else enough - first[0])
+        if second is None:
             return None
         lanes = sorted((*first[1], *second[1]), key=lambda filled: -filled.amount)
-        reached, fills = sum(each.other for each in lanes), sum(each.fills for each in lanes)
-        return self._score(reached, len(one.ladders) + len(other.ladders) - 2, fills), tuple(lanes)
+        return first[0] + second[0] + self._shared, tuple(lanes)
 
     def _divide(self, one: Lane, other: Lane, amount: int) -> int:
         """The part for `one` with which both paths sell their last unit at the same price, within

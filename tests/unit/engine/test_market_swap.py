@@ -5,6 +5,7 @@ from msgspec import UNSET
 
 from cambist.codecs.market_messages import SwapResponse, TransactionEnvelope
 from cambist.codecs.router_calldata import SWAP_EXACT_OUT
+from cambist.codecs.router_decoding import decode_swap
 from cambist.config.errors import InvalidInput, MissingSlippage, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
@@ -68,3 +69,13 @@ async def test_a_swap_leaves_out_makers_that_blacklisted_its_origin() -> None:
     shop.blacklists["alpha"].add([ORIGIN], NOW_MS)
     await swap(shop, SWAP + f"&slippage=1&txOrigin={to_checksum(ORIGIN)}")
     assert shop.firm.asked[-1][0].makers() == {"beta"}
+
+
+@pytest.mark.parametrize("fee_bps", [0, 1, 2, 200])
+async def test_a_fee_that_is_asked_for_goes_to_the_address_that_is_named(fee_bps: int) -> None:
+    """One basis point is what nobody asks for, too: that goes to the venue."""
+    query = f"&slippage=100&partnerAddress={to_checksum(PARTNER)}&partnerFeeBps={fee_bps}"
+    answer = await swap(a_shop(), SWAP + query)
+    _, built = decode_swap(parse_hex(answer.tx_params.data, "data"))
+    assert built.partner_and_fee >> 96 == (int.from_bytes(PARTNER, "big") if fee_bps else 0)
+    assert built.partner_and_fee & 0xFF == (fee_bps or 1) == int(answer.price_route.partner_fee * 100)

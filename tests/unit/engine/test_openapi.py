@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import msgspec
 import pytest
@@ -37,6 +38,7 @@ def parameters(document: dict[str, Any], path: str, method: str = "get") -> dict
     return {one["name"]: one for one in document["paths"][path][method]["parameters"]}
 
 
+@pytest.mark.oracle
 async def test_others_find_it_valid(document: dict[str, Any], oracle: Oracle) -> None:
     assert oracle.ask(ask="document", document=document) == {"errors": []}
     broken = document | {"paths": {"/x": {"get": {"parameters": [{"name": "a", "in": "nowhere"}]}}}}
@@ -77,7 +79,7 @@ async def test_parameters_of_a_quote(document: dict[str, Any]) -> None:
     assert told["partnerFeeBps"]["schema"] == {
         "type": "integer", "minimum": 0, "maximum": PARTNER_FEE_BPS_MAX,
     }  # fmt: skip
-    assert told["maxImpact"]["schema"] == {"type": "number"}
+    assert told["maxImpact"]["schema"] == {"type": "number", "minimum": 0}
     assert all(one["description"] for one in told.values())
     listed = parameters(document, "/prices")["includeDEXS"]
     assert (listed["style"], listed["explode"], listed["schema"]["type"]) == ("form", False, "array")
@@ -103,6 +105,7 @@ async def test_errors_are_those_that_the_catalogue_has_for_the_endpoint(document
     assert example["details"] == "Stale priceRoute"
 
 
+@pytest.mark.oracle
 async def test_answers_are_as_described(venue: QuietVenue, document: dict[str, Any], oracle: Oracle) -> None:
     dust = A_SALE | {"amount": "1000000000000"}
     for path, query in (
@@ -171,6 +174,11 @@ async def test_the_page_needs_nothing_from_elsewhere(venue: QuietVenue, document
     local = [link[1:] for link in page.links if link.startswith("#")]
     assert local
     assert set(local) <= page.ids
+    others = [link for link in page.links if not link.startswith("#")]
+    assert others
+    for link in others:
+        for place in ("/docs", "/docs/"):
+            assert (await venue.ask("GET", urljoin(place, link))).status == 200, (place, link)
 
 
 async def test_no_shape_tells_of_documents_that_readers_do_not_have(document: dict[str, Any]) -> None:

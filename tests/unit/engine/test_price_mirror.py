@@ -38,15 +38,17 @@ def grids(draw: st.DrawFn) -> PriceGrid:
     return PriceGrid(bids, asks)
 
 
-def test_bids_go_down_and_asks_up_at_the_decimals_of_their_side() -> None:
+def test_bids_go_down_and_asks_up_exactly() -> None:
     grid = PriceGrid(
         bids=(("2500", "1"), ("2499.5", "2"), ("2490", "10")),
         asks=(("2501", "1"), ("2502", "2"), ("2510", "10")),
     )
     assert shift(100, 100).applied(grid) == PriceGrid(
-        bids=(("2475", "1"), ("2474.5", "2"), ("2465.1", "10")),
-        asks=(("2527", "1"), ("2528", "2"), ("2536", "10")),
+        bids=(("2475", "1"), ("2474.505", "2"), ("2465.1", "10")),
+        asks=(("2526.01", "1"), ("2527.02", "2"), ("2535.1", "10")),
     )
+    par = PriceGrid(bids=(("1", "9"),), asks=(("2", "9"),))
+    assert shift(1, 10).applied(par) == PriceGrid(bids=(("0.9999", "9"),), asks=(("2.002", "9"),))
     assert shift().applied(grid) == grid
 
 
@@ -65,9 +67,12 @@ def test_levels_are_capped_and_amounts_are_a_part_to_the_last_decimal() -> None:
     )
 
 
-def test_a_bid_of_which_nothing_is_left_is_left_out() -> None:
-    grid = PriceGrid(bids=(("100", "1"), ("1", "1")), asks=())
-    assert shift(bid_bps=1).applied(grid).bids == (("99", "1"),)
+def test_beyond_36_decimals_bids_are_rounded_down_and_asks_up() -> None:
+    def finest(units: int) -> str:
+        return f"0.{units:036d}"
+
+    grid = PriceGrid(bids=((finest(100), "1"), (finest(1), "1")), asks=((finest(200), "1"),))
+    assert shift(1, 1).applied(grid) == PriceGrid(bids=((finest(99), "1"),), asks=((finest(201), "1"),))
 
 
 def test_amounts_grow_by_a_factor_and_stay_within_what_a_grid_can_say() -> None:

@@ -168,6 +168,29 @@ async def test_a_book_that_goes_is_told_and_one_that_comes_back_too(autojump_clo
         assert venue.streams.statistics().errors == 1
 
 
+async def test_an_error_whose_text_changes_all_the_time_is_told_once(autojump_clock: MockClock) -> None:
+    venue = a_venue()
+    async with streamed(venue) as stream:
+        await event(stream)
+        venue.is_away = True
+        told = []
+
+        async def take() -> None:
+            while True:
+                told.append((await anext(stream)).split(b"\n")[0])
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take)
+            for step in range(20):
+                venue.price(WETH, USDC, f"{2_600 + step}")
+                await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+        assert told == [b"event: error", b": beat"]
+        venue.is_away = False
+        venue.price(WETH, USDC, "2500")
+        assert amount_of(await event(stream)) == 2_500
+
+
 async def test_what_has_no_route_yet_is_streamed_from_an_error_on(autojump_clock: MockClock) -> None:
     venue = a_venue()
     venue.clear(WETH, USDC)

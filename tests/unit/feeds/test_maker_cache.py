@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from itertools import permutations
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -395,3 +396,34 @@ def test_operator_sees_why_a_book_is_not_live() -> None:
     assert statistics.updated_ms == 7
     made.tokens(tokens() | {"WBTC": token("WBTC", decimals=9)}, 8)
     assert made.cache.standing(OTHER)[1].endswith("tokens.WBTC.decimals: expected 8, got 9")
+
+
+def test_many_pairs_between_the_same_tokens_cost_no_more_each() -> None:
+    """A maker may rename one pair for ever: what a look at each costs does not grow with their number."""
+
+    def seconds_each(count: int) -> float:
+        ids = [f"{at}" for at in range(count)]
+        told = Told()
+        told.tokens(tokens())
+        told.pairs(dict.fromkeys(ids, pair(PAIR)))
+        told.prices(dict.fromkeys(ids, grid()))
+        times = []
+        for _ in range(5):
+            began = thread_time()
+            assert told.cache.statistics().pairs == {Standing.LIVE: 1, Standing.DOUBLED: count - 1}
+            times.append(thread_time() - began)
+        return min(times) / count
+
+    assert seconds_each(2_000) < 4 * seconds_each(100)
+
+
+@pytest.mark.parametrize("is_stale_first", [False, True])
+def test_a_grid_that_is_stale_and_has_no_pair_is_forgotten(is_stale_first: bool) -> None:
+    told = Told()
+    told.everything(0, PAIR)
+    later_ms = STALE_MS + 1
+    if is_stale_first:
+        told.cache.expire(later_ms)
+    told.pairs({}, later_ms)
+    told.cache.expire(later_ms)
+    assert not told.cache.statistics().pairs

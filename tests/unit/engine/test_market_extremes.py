@@ -1,0 +1,49 @@
+"""Receivers that would swallow tokens, and amounts at the end of the number range."""
+
+from fractions import Fraction
+
+import pytest
+
+from cambist.codecs.market_messages import TransactionEnvelope
+from cambist.codecs.router_decoding import decode_swap
+from cambist.config.errors import InvalidInput, NoRoute
+from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex
+from support.market_place import CHAIN_ID, DAI, USDC, WBTC, WETH, Shop, a_shop
+
+SALE = f"srcToken=USDC&destToken=ETH&amount={10**9}&network={CHAIN_ID}&version=6.2"
+
+
+@pytest.mark.parametrize("receiver", [*map(to_checksum, (WETH, USDC, DAI, WBTC)), NATIVE_PLACEHOLDER.lower()])
+async def test_a_token_is_no_receiver(receiver: str) -> None:
+    """The wrapped native token even gives what it is sent to the Router, where nobody can get it."""
+    shop = a_shop()
+    with pytest.raises(InvalidInput, match="receiver"):
+        await shop.build(shop.prices(SALE), {"srcAmount": str(10**9), "slippage": 100, "receiver": receiver})
+
+
+@pytest.mark.parametrize("below", [0, 1, UINT256_MAX // 10_001 - 1])
+async def test_a_purchase_whose_fee_is_beyond_256_bits_is_no_route(below: int) -> None:
+    shop = costing(UINT256_MAX - below)
+    with pytest.raises(NoRoute):
+        shop.prices(f"srcToken=WETH&destToken=USDC&amount=1&side=BUY&network={CHAIN_ID}&version=6.2")
+
+
+async def test_a_purchase_just_below_256_bits_is_built() -> None:
+    most = UINT256_MAX * 10_000 // 10_001
+    shop = costing(most)
+    route = shop.prices(f"srcToken=WETH&destToken=USDC&amount=1&side=BUY&network={CHAIN_ID}&version=6.2")
+    shop.chain.tokens = shop.chain.allowed = UINT256_MAX
+    built = await shop.build(route, {"destAmount": "1", "slippage": 10_000})
+    assert isinstance(built, TransactionEnvelope)
+    _, swap = decode_swap(parse_hex(built.data, "data"))
+    assert swap.src_amount == UINT256_MAX
+    assert swap.expected_amount == int(route.src_amount) <= UINT256_MAX
+
+
+def costing(amount: int) -> Shop:
+    """One maker; a raw unit of USDC costs so many of WETH."""
+    shop = a_shop()
+    shop.finder.rates[(WETH, USDC)] = Fraction(1, amount)
+    return shop
