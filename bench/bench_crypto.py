@@ -17,6 +17,7 @@ from bench.fixtures import (
     firm_body,
     rfq_order,
 )
+from bench.native_signature import native_signer
 from bench.peers.process import Peer
 from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
@@ -44,16 +45,8 @@ def bench_keccak_288_bytes_public(benchmark: Any) -> None:
 
 def bench_native_signature(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
     """The C call alone, with buffers made before: the floor under every signer."""
-    context, null = GLOBAL_CONTEXT.ctx, ffi.NULL
-    signature = ffi.new("secp256k1_ecdsa_recoverable_signature *")
-    secret = ffi.new("unsigned char[32]", KEY.secret32())
-    sign = lib.secp256k1_ecdsa_sign_recoverable
-
-    def native() -> int:
-        done: int = sign(context, signature, next_digest(), secret, null, null)
-        return done
-
-    assert benchmark(native) == 1
+    sign = native_signer(KEY.secret32())
+    assert benchmark(lambda: sign(next_digest())) == 1
 
 
 def bench_sign_digest(benchmark: Any, next_digest: Callable[[], bytes]) -> None:

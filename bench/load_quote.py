@@ -20,6 +20,7 @@ from bench.compare import Rounds
 from bench.cpu_use import await_quiet
 from bench.load_children import ServerProcess, cores, run_generator
 from bench.measured import Measured
+from bench.native_signature import signature_us
 from bench.quote_work import LINE, WIDE, request
 
 SERVER, GENERATOR = "bench.quote_server", "bench.quote_generator"
@@ -41,12 +42,14 @@ class Row(Struct, frozen=True, kw_only=True):
         graph: LINE or WIDE.
         capacity: quotes a second of the closed loop.
         measured: of the open loop.
+        signature_us: of a C signature, just after it.
     """
 
     graph: str
     round: int
     capacity: float
     measured: Measured
+    signature_us: float
 
     @property
     def cpu_us(self) -> float:
@@ -88,6 +91,7 @@ class _Load:
                 round=number,
                 capacity=capacity,
                 measured=self._generate(server, "open", OPEN_SECONDS, rate, "--rate", str(rate)),
+                signature_us=signature_us(),
             )
 
     def _generate(
@@ -114,7 +118,7 @@ def run(rounds: int) -> list[Row]:
 def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
     """By metric of budgets.toml."""
     return {
-        "quote_cpu_us": _rounds(rows, lambda row: row.cpu_us),
+        "quote_cpu_signatures": _rounds(rows, lambda row: row.cpu_us / row.signature_us),
         "quote_p99_ms": _rounds(rows, lambda row: row.measured.at(0.99)),
     }
 
@@ -129,8 +133,8 @@ def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
 def table(rows: Sequence[Row]) -> Table:
     """Medians of the rounds."""
     shown = Table(
-        "graph", "quotes a second at most", "CPU us each", "open loop at", "p50 ms", "p99 ms", "p99.9 ms",
-        "foreign", box=None,
+        "graph", "quotes a second at most", "CPU us each", "in signatures", "open loop at", "p50 ms", "p99 ms",
+        "p99.9 ms", "foreign", box=None,
     )  # fmt: skip
     for graph in (LINE, WIDE):
         mine = [row for row in rows if row.graph == graph]
@@ -142,6 +146,7 @@ def table(rows: Sequence[Row]) -> Table:
             graph,
             f"{median(row.capacity for row in mine):,.0f}",
             f"{median(row.cpu_us for row in mine):.0f}",
+            f"{median(row.cpu_us / row.signature_us for row in mine):.1f}",
             f"{median(row.measured.rate for row in mine):,.0f}/s",
             at(0.5),
             at(0.99),

@@ -108,6 +108,7 @@ BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
 BOOK_LOOK_S = 0.25  # between two looks at the age of books
 FIRM_SOFT_S = 0.5  # design, "Firm quotes": nobody else is asked after it
 FIRM_HARD_S = 0.75  # nothing is waited for after it
+FIRM_BEAT_S = 0.025  # between two looks at the clock while makers are waited for; later by another is a stall
 FIRM_CHAIN_S = 2.0  # for a node to say what makers have and what their contracts signed
 GAS_LOOK_S = 3.0  # between two looks at the price of gas and the head
 GAS_STALE_S = 60.0  # a price of gas that old is none

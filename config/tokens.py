@@ -15,7 +15,6 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         decimals: what its contract says, 0 to 36.
         stable_usd: its price is one US dollar, and others are priced by it.
         permit_only: a Delta order for it must carry a permit (choices.md 31).
-        transfer_fee_bps: what the token itself withholds from a transfer.
     """
 
     chain_id: int
@@ -25,12 +24,9 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     name: str = ""
     stable_usd: bool = False
     permit_only: bool = False
-    transfer_fee_bps: int = 0
 
     def __post_init__(self) -> None:
         if not 0 <= self.decimals <= limits.TOKEN_DECIMALS_MAX:
             raise ValueError(f"decimals is 0 to {limits.TOKEN_DECIMALS_MAX}, got {self.decimals}")
-        if not 0 <= self.transfer_fee_bps < limits.BPS_ONE:
-            raise ValueError(f"transfer_fee_bps is 0 to {limits.BPS_ONE - 1}, got {self.transfer_fee_bps}")
         if not self.symbol or self.symbol.startswith("0x"):
             raise ValueError("symbol is a name that does not start with 0x")

@@ -28,6 +28,8 @@ from .pair_index import LiveBook, PairIndex
 
 WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
 PRICES_MAX = 4_096  # tokens whose price is remembered
+MIDS_MAX = 65_536  # books whose mid price is remembered, each for either token
+_FLOOR_BITS = 128
 
 Seen = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
 
@@ -51,6 +53,7 @@ class MidPrices:
         self._index = index
         self._anchors = anchors
         self._remembered: dict[bytes, _Remembered] = {}
+        self._mids: dict[tuple[str, bytes, bytes, bool], tuple[LiveBook, Fraction | None]] = {}
         self._current: dict[bytes, Fraction | None] = {}
         self._current_version = -1
 
@@ -90,7 +93,7 @@ class MidPrices:
             if worth is None:
                 continue
             self._note(token, between, seen)
-            mid = _median_of_makers(mids(self._index.between(token, between).values(), token))
+            mid = _median_of_makers(self._by_maker(token, between))
             if mid is not None:
                 return mid * worth
         return None
@@ -100,25 +103,36 @@ class MidPrices:
         if token in self._anchors:
             return self._anchors[token]
         found: list[tuple[str, Fraction]] = []
-        for anchor, worth in self._anchors.items():
+        for anchor in self._anchors:
             self._note(token, anchor, seen)
-            books = self._index.between(token, anchor).values()
-            found.extend((maker, mid * worth) for maker, mid in mids(books, token))
+            found.extend(self._by_maker(token, anchor))
         return _median_of_makers(found)
+
+    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Fraction]]:
+        """Of each book with two sides: its maker, mid price x worth of the other token if it is an anchor."""
+        found = []
+        for live in self._index.between(token, other).values():
+            key = live.maker, token, other, live.base == token
+            known = self._mids.get(key)
+            if known is None or known[0] is not live:
+                mid = mid_price(live, token)
+                if len(self._mids) >= MIDS_MAX:
+                    self._mids.clear()
+                known = self._mids[key] = live, mid and mid * self._anchors.get(other, 1)
+            if known[1] is not None:
+                found.append((live.maker, known[1]))
+        return found
 
     def _note(self, one: bytes, other: bytes, seen: list[Seen]) -> None:
         seen.append((one, other, self._index.pair_version(one, other)))
 
 
-def mids(books: Iterable[LiveBook], token: bytes) -> list[tuple[str, Fraction]]:
-    """Of each book with two sides: its maker, raw units of the other token for one raw unit of `token`."""
-    found = []
-    for live in books:
-        bid, ask = best_price(live.book.bids), best_price(live.book.asks)
-        if bid is not None and ask is not None and ask <= WIDEST * bid:
-            mid = (bid + ask) / 2
-            found.append((live.maker, mid if live.base == token else 1 / mid))
-    return found
+def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
+    """Raw units of the other token for one raw unit of `token`; None of a book that tells no price."""
+    bid, ask = best_price(live.book.bids), best_price(live.book.asks)
+    if bid is None or ask is None or ask > WIDEST * bid:
+        return None
+    return (bid + ask) / 2 if live.base == token else 2 / (bid + ask)
 
 
 def best_price(side: Ladder) -> Fraction | None:
@@ -131,7 +145,7 @@ def best_price(side: Ladder) -> Fraction | None:
 
 def median(values: Iterable[Fraction]) -> Fraction | None:
     """The value in the middle, or the mean of the two there; None of nothing."""
-    ordered = sorted(values)
+    ordered = sorted(values, key=_order)
     if not ordered:
         return None
     middle = len(ordered) // 2
@@ -140,9 +154,15 @@ def median(values: Iterable[Fraction]) -> Fraction | None:
     return (ordered[middle - 1] + ordered[middle]) / 2
 
 
+def _order(value: Fraction) -> tuple[int, Fraction]:
+    """Sorts as the value does: few are so close that fractions are compared."""
+    return (value.numerator << _FLOOR_BITS) // value.denominator, value
+
+
 def _median_of_makers(prices: Iterable[tuple[str, Fraction]]) -> Fraction | None:
     """Each maker's own median first, so that many books are no more than one."""
     of_maker: dict[str, list[Fraction]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)
-    return median([own for each in of_maker.values() if (own := median(each)) is not None])
+    owns = (own[0] if len(own) == 1 else median(own) for own in of_maker.values())
+    return median([own for own in owns if own is not None])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 if not IS_INSTALLED:
     collect_ignore = [
         "unit/engine/chain/test_evm.py",
+        "unit/engine/test_trader_sending.py",
         "property/test_embedded_undo.py",
         "integration/test_embedded_chain.py",
         "integration/test_devnet_node.py",

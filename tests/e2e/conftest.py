@@ -89,6 +89,7 @@ async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:
         if isinstance(chain, AnvilChain):
             await chain.reset()
         world = await a_world(chain)
+    await chain.mine()  # its time is now, however long ago the world was made
     head = await chain.block()
     assert head is not None
     made[kind] = Made(world, await chain.snapshot(), head.hash)

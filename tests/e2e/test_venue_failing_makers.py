@@ -18,7 +18,7 @@ FAIR = {"bids": [["2500", "50"]], "asks": [["2511", "50"]]}
 BETTER: dict[str, Any] = {"WETH/USDC": GOOD}
 WORSE: dict[str, Any] = {"WETH/USDC": FAIR}
 HASTY = "soft_s = 2\nhard_s = 20"
-"""Somebody else is asked after a second."""
+"""Others are asked after two thirds of a second."""
 CURT = "soft_s = 0.2\nhard_s = 0.4"
 USER_BARRED = "blacklists"
 

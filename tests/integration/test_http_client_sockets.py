@@ -308,9 +308,9 @@ async def test_each_deadline_counts_for_itself() -> None:
         ends.append(deadline_s)
 
     async with scripted_server(silent) as port, client_of(port) as client, trio.open_nursery() as nursery:
-        for deadline_s in (0.2, 0.05, 0.15, 0.1):
+        for deadline_s in (2.0, 0.2, 1.4, 0.8):
             nursery.start_soon(fail, deadline_s)
-    assert ends == [0.05, 0.1, 0.15, 0.2]
+    assert ends == [0.2, 0.8, 1.4, 2.0]
 
 
 async def test_waiting_for_a_turn_counts_against_the_deadline() -> None:

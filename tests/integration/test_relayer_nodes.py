@@ -178,15 +178,16 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
         deadline_s = now_ms() // 1_000 + 2
         await relayer.submit(key, call, deadline_s)
         await handed_in(chain, store, 1)
-        await until(lambda: _is_filled(store))
+        await until(lambda: _is_filled(chain, store))
         await finish(chain, relayer, [key])
         outcome = await relayer.wait(key)
         assert (outcome.state, outcome.reason) == (IntentState.CANCELLED, TOO_LATE)
     assert await chain.balance(target(0)) == 0
 
 
-async def _is_filled(store: Store) -> bool:
-    return any(not tx.effect_key for tx in await kept(store))
+async def _is_filled(chain: DevChain, store: Store) -> bool:
+    fillers = [tx.tx_hash for tx in await kept(store) if not tx.effect_key]
+    return any([await chain.knows(tx_hash) for tx_hash in fillers])
 
 
 async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_filled(

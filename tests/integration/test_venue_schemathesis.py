@@ -78,7 +78,7 @@ async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path, *
     require_oracle(program)
     described, report = folder / "openapi.json", folder / "report.ndjson"
     described.write_bytes(msgspec.json.encode(document))
-    extent = ["--max-examples", "10", "--generation-deterministic"]
+    extent = ["--max-examples", "5", "--generation-deterministic"]
     if IS_LONG:
         extent = ["--max-examples", "100", "--generation-database", "none"]
     with trio.fail_after(600 if IS_LONG else 180):

@@ -3,11 +3,11 @@
 async with a_quiet_venue(tmp_path) as venue:
     status, told = await venue.get("/v2/quote", **A_SALE)
 
-Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta; all are empty embedded chains. On each
+Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta; nothing happens on them. On each
 the makers `alpha` and `beta` quote WETH/USDC, and `beta` WETH/DAI; nobody is asked anything.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -23,8 +23,8 @@ from cambist.config.errors import CambistError
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import At, Fees, Header
+from cambist.engine.chain.port import Call as ChainCall
 from cambist.engine.server.routing import Call, Reply
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
@@ -34,17 +34,17 @@ from support.maker_server import until
 
 CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130
 NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
-WETH, USDC, DAI, LONELY, TAXED = (to_checksum(bytes([byte]) * 20) for byte in (0xE0, 0x5D, 0xDA, 0x10, 0x7A))
+WETH, USDC, DAI, LONELY, SPARE = (to_checksum(bytes([byte]) * 20) for byte in (0xE0, 0x5D, 0xDA, 0x10, 0x7A))
 ROUTER, DELTA, RFQ, EXECUTOR, VAULT = (to_checksum(bytes([byte]) * 20) for byte in (1, 2, 3, 4, 5))
 PARTNER = to_checksum(b"\xaa" * 20)
 USER = to_checksum(b"\xbb" * 20)
-ONE = 10**18
-DECIMALS = {WETH: 18, USDC: 6, DAI: 18, LONELY: 18, TAXED: 18, NATIVE: 18}
+ONE, GWEI = 10**18, 10**9
+DECIMALS = {WETH: 18, USDC: 6, DAI: 18, LONELY: 18, SPARE: 18, NATIVE: 18}
 BOOKS = (
     ("alpha", WETH, USDC, (("2500", "5"), ("2490", "50")), (("2501", "5"), ("2510", "50"))),
     ("beta", WETH, USDC, (("2499", "5"), ("2480", "50")), (("2502", "5"), ("2520", "50"))),
     ("beta", WETH, DAI, (("2498", "5"),), (("2503", "5"),)),
-    ("beta", TAXED, WETH, (("0.5", "100"),), (("0.51", "100"),)),
+    ("beta", SPARE, WETH, (("0.5", "100"),), (("0.51", "100"),)),
 )
 """Maker, base, quote, bids, asks."""
 A_SALE = {
@@ -111,8 +111,7 @@ def settings_text(folder: Path, more: str = "") -> str:
         for symbol, address in (("WETH", WETH), ("USDC", USDC), ("DAI", DAI), ("LONELY", LONELY)):
             text += _TOKEN.format(chain=chain_id, address=address, symbol=symbol, decimals=DECIMALS[address])
             text += f"stable_usd = {str(symbol in ('USDC', 'DAI')).lower()}\n"
-        text += _TOKEN.format(chain=chain_id, address=TAXED, symbol="TAXED", decimals=18)
-        text += "transfer_fee_bps = 100\n"
+        text += _TOKEN.format(chain=chain_id, address=SPARE, symbol="SPARE", decimals=18)
     makers = "".join(
         f'[venue.makers.{name}.chains.{chain_id}]\nurl = "http://127.0.0.1:9/{chain_id}"\n'
         for name in ("alpha", "beta")
@@ -121,12 +120,38 @@ def settings_text(folder: Path, more: str = "") -> str:
     return text + _REST + makers
 
 
+class QuietChain:
+    """A chain on which nothing happens and nobody has anything: a latest block and a price of gas."""
+
+    def __init__(self, chain_id: int, clock: WallClock) -> None:
+        self.chain_id = chain_id
+        self._head = Header(1, b"\1" * 32, bytes(32), clock.now_ms() // 1_000, GWEI)
+
+    async def block(self, at: At = None) -> Header:
+        assert at in (None, self._head.hash)
+        return self._head
+
+    async def fees(self) -> Fees:
+        return Fees(base_fee_wei=GWEI, tip_wei=GWEI)
+
+    async def balance(self, _: bytes, at: At = None) -> int:
+        assert at in (None, self._head.hash)
+        return 0
+
+    async def call_many(self, calls: Sequence[ChainCall], at: At = None) -> list[bytes]:
+        assert at in (None, self._head.hash)
+        return [bytes(32) for _ in calls]
+
+    async def wait_head(self, known: bytes) -> None:
+        assert known == self._head.hash
+        await trio.sleep_forever()
+
+
 class QuietVenue:
     """Asks the venue."""
 
-    def __init__(self, app: VenueApp, chains: Mapping[int, EmbeddedChain], clock: WallClock) -> None:
+    def __init__(self, app: VenueApp, clock: WallClock) -> None:
         self.app = app
-        self.chains = chains
         self.clock = clock
 
     async def ask(
@@ -182,14 +207,11 @@ async def a_quiet_venue(
     """
     clock = WallClock()
     settings = parse_settings(settings_text(folder, more), ENVIRON, folder)
-    chains = {
-        chain_id: EmbeddedChain(chain_id, lambda: clock.now_ms() // 1_000, {}, known_errors())
-        for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
-    }
+    chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
     async with opened_venue(
         settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True
     ) as app:
-        venue = QuietVenue(app, chains, clock)
+        venue = QuietVenue(app, clock)
         venue.show(books)
         async with trio.open_nursery() as nursery:
             for place in app.places.values():

@@ -7,6 +7,7 @@ Two makers stand on the chain: `alpha` over the WebSocket, `beta` polled. Both q
 the latter a little worse; both have funds and have allowed them to the RFQ contract.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -239,7 +240,7 @@ async def served_devnet(folder: Path) -> AsyncIterator[Devnet]:
         anvil=False,
         state_dir=folder,
     )
-    async with running_chain(wanted, {}, CHAIN_ID) as (chain, running):
+    async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
         write_entries(folder, {CHAIN_ID: running.entry})
         devnet = Devnet(chain, running)
         for key in MAKER_KEYS.values():

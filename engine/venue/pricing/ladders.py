@@ -261,7 +261,7 @@ class MergedLadder:
             return _largest_first(shares), self._rates[segment]
         whole = {maker: filled[number][1] for maker, number in last_of.items()} | {last: fixed}
         rearranged = self._rearranged(whole, last)
-        return rearranged and (rearranged, self._rates[segment])
+        return None if rearranged is None else (rearranged, self._rates[segment])
 
     def _by_book(self, whole: dict[int, int]) -> list[Share] | None:
         """By each maker's own book; None where one of them cannot, or would give nothing."""

@@ -17,8 +17,6 @@ def token(**changes: Any) -> Token:
     [
         {"decimals": 0},
         {"decimals": 36},
-        {"transfer_fee_bps": 0},
-        {"transfer_fee_bps": 9_999},
         {"symbol": "0"},
         {"symbol": "USD₮0"},
         {"symbol": "x0x"},
@@ -36,8 +34,6 @@ def test_taken(changes: dict[str, Any]) -> None:
     [
         ({"decimals": -1}, "decimals is 0 to 36, got -1"),
         ({"decimals": 37}, "decimals is 0 to 36, got 37"),
-        ({"transfer_fee_bps": -1}, "transfer_fee_bps is 0 to 9999, got -1"),
-        ({"transfer_fee_bps": 10_000}, "transfer_fee_bps is 0 to 9999, got 10000"),
         ({"symbol": ""}, "symbol is a name that does not start with 0x"),
         ({"symbol": "0x" + "11" * 20}, "symbol is a name that does not start with 0x"),
     ],
@@ -50,4 +46,4 @@ def test_refused(changes: dict[str, Any], said: str) -> None:
 
 def test_a_token_is_plain_unless_told() -> None:
     plain = token()
-    assert (plain.stable_usd, plain.permit_only, plain.transfer_fee_bps, plain.name) == (False, False, 0, "")
+    assert (plain.stable_usd, plain.permit_only, plain.name) == (False, False, "")

@@ -12,11 +12,8 @@ from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.trader.sending import gas_needed, send_and_follow, signed, why_reverted
-
-pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="the embedded chain is not installed")
 
 KEY = SigningKey(b"\7" * 32)
 TO = b"\x42" * 20

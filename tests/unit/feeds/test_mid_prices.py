@@ -42,6 +42,27 @@ def test_many_books_of_one_maker_count_once() -> None:
     assert MidPrices(index, DOLLARS).worth(WETH) == Fraction(2_500, ONE[WETH])
 
 
+def test_what_is_remembered_of_a_book_ends_with_it() -> None:
+    index = an_index(
+        a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"),
+        a_book("beta", WETH, USDC, bids="2599 1", asks="2601 1"),
+    )
+    prices = MidPrices(index, DOLLARS)
+    assert prices.worth(WETH) == Fraction(2_550, ONE[WETH])
+    index.put(a_book("alpha", WETH, USDC, bids="2399 1", asks="2401 1"))
+    assert prices.worth(WETH) == Fraction(2_500, ONE[WETH])
+    index.drop("beta", WETH, USDC)
+    assert prices.worth(WETH) == Fraction(2_400, ONE[WETH])
+    index.put(a_book("alpha", WETH, USDC, bids="2399 1"))
+    assert prices.worth(WETH) is None
+
+
+def test_values_that_are_hardly_apart_keep_their_order() -> None:
+    near = [Fraction(1, 10**18) + Fraction(turn, 10**60) for turn in (2, 0, 1)]
+    assert median(near) == near[2]
+    assert median([*near, near[0]]) == (near[2] + near[0]) / 2
+
+
 def test_two_makers_meet_in_the_middle() -> None:
     index = an_index(
         a_book("alpha", WETH, USDC, bids="2399 1", asks="2401 1"),

@@ -1,6 +1,8 @@
 """Merged ladders: what they give, whose it is, and when they are built anew."""
 
 from decimal import Decimal
+from fractions import Fraction
+from random import Random
 
 import pytest
 
@@ -13,6 +15,7 @@ from cambist.engine.venue.pricing.ladders import (
     merge,
     through,
 )
+from cambist.feeds.pair_index import LiveBook
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ANYBODY = MakerFilter()
@@ -156,6 +159,56 @@ def test_ladders_are_kept_while_their_books_are_the_same() -> None:
     index.drop("alpha", WETH, USDC)
     index.drop("beta", WETH, USDC)
     assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is None
+
+
+def test_what_was_read_of_other_books_is_taken_over() -> None:
+    index = an_index(ALPHA, BETA)
+    ladders = Ladders(index)
+    first = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WETH, USDC, bids="2400 1"))
+    second = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
+    assert first is not None
+    assert second is not None
+    assert second.ladders[1] is first.ladders[1]
+    assert second.ladders[0] is not first.ladders[0]
+    assert _named(second, 2 * ONE[WETH]) == {"beta": (2 * ONE[WETH], 4_990 * ONE[USDC])}
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_split_without_some_is_that_of_the_others_merged(side: Side, is_mixed: bool) -> None:
+    numbers = Random(7)
+    for _ in range(40):
+        books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+        give = WETH if side is Side.SELL else USDC
+        whole = _merged(*books, give=give, side=side)
+        count = len(whole.makers)  # a book may have nothing on this side
+        left_out = frozenset(numbers.sample(range(count), numbers.randrange(1, count)))
+        kept = [book for book in books if book.maker not in {whole.makers[number] for number in left_out}]
+        others = _merged(*kept, give=give, side=side)
+        for _ in range(5):
+            amount = numbers.randrange(1, 12 * ONE[WETH])
+            split, right = whole.better_without(amount, left_out, 0, -(10**40)), others.best_split(amount)
+            named = [split and {whole.makers[maker]: rest for maker, *rest in split[0]}]
+            assert named == [right and {others.makers[maker]: rest for maker, *rest in right[0]}]
+            assert split is None or right is None or Fraction(*split[1]) == Fraction(*right[1])
+
+
+def _random_book(numbers: Random, maker: str, *, is_inverse: bool) -> LiveBook:
+    """About 2500, of up to four levels with as many decimals as it likes; some are of nothing."""
+    digits, sides = numbers.randrange(1, 6), []
+    for way in (-1, 1):
+        price, rows = Decimal(2_500 + way), []
+        for _ in range(numbers.randrange(1, 5)):
+            price += way * numbers.randrange(0, 4)
+            size = Decimal(numbers.randrange(0, 400)) / 100
+            shown, size = (1 / price, size * price) if is_inverse else (price, size)
+            rows.append(f"{shown:.{digits + 7 * is_inverse}f} {size:.{digits}f}")
+        sides.append(" | ".join(rows))
+    if is_inverse:
+        sides.reverse()
+        return a_book(maker, USDC, WETH, bids=sides[0], asks=sides[1])
+    return a_book(maker, WETH, USDC, bids=sides[0], asks=sides[1])
 
 
 def test_who_may_take_part() -> None:
