@@ -133,8 +133,8 @@ def _rounds(rows: Sequence[Row], of: Callable[[Row], float]) -> Rounds:
 def table(rows: Sequence[Row]) -> Table:
     """Medians of the rounds."""
     shown = Table(
-        "graph", "quotes a second at most", "CPU us each", "in signatures", "open loop at", "p50 ms", "p99 ms",
-        "p99.9 ms", "foreign", box=None,
+        "graph", "quotes a second at most", "CPU us each", "in signatures", "open loop at", "p50 ms",
+        "p99 ms", "p99.9 ms", "foreign", box=None,
     )  # fmt: skip
     for graph in (LINE, WIDE):
         mine = [row for row in rows if row.graph == graph]

@@ -13,7 +13,8 @@ So the rest doubles with each further fault, and clean quotes and time take it b
 it rests already, of a quote that was asked for before, is counted and lengthens nothing.
 
 What lies with the user or with us never counts: a limit too strict, a user whom the maker has blacklisted, a
-swap that was cancelled, a deadline that others had used up (`firm_check.AGAINST_MAKER`).
+swap that was cancelled, a deadline that others had used up or our own event loop had overslept
+(`firm_check.AGAINST_MAKER`).
 
 Source: design, "Firm quotes"; interop.md sections 4 and 5.
 Choice: every kind of fault weighs the same; the score is the part of clean quotes, percent, rounded down.

@@ -5,8 +5,9 @@ import random
 import pytest
 import trio
 
+from cambist.codecs import calldata
 from cambist.codecs.vocabulary import Side
-from cambist.config.errors import NodeUnavailable, NoRoute, ServiceUnavailable
+from cambist.config.errors import NodeUnavailable, NoRoute, Reverted, ServiceUnavailable
 from cambist.config.venue import FirmSettings
 from cambist.engine.chain.port import At, Call, Chain, Header
 from cambist.engine.venue.market import firm_proof
@@ -15,7 +16,7 @@ from support.evm_programs import assembled, deploys
 from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
 from support.maker_server import until
 from support.rfq_stories import a_wallet
-from support.world import ONE, USDC, World
+from support.world import MOST, ONE, USDC, World
 
 BETTER = (("2505", "50"),)
 WORSE = (("2500", "50"),)
@@ -131,11 +132,13 @@ async def test_a_maker_without_the_tokens_is_passed_over(world: World, lack: str
         else:
             await world.mint(world.usdc, alpha.key, 10_000 * USDC)
             await world.approve(alpha.key, world.usdc, world.at.rfq, 2_505 * USDC - 1)
+        unchecked = await stage.unchecked("alpha", world.weth, world.usdc, ONE)
+        with pytest.raises(Reverted):
+            await execute(world, unchecked)
         route = await stage.sell(world.weth, world.usdc, ONE)
         assert makers_of(route) == [{"beta"}]
         assert stage.reasons("alpha") == {"unfunded": 1}
-        unchecked = await stage.sell(world.weth, world.usdc, ONE, check_funds=False, only=frozenset({"beta"}))
-        assert makers_of(unchecked) == [{"beta"}]
+        assert await execute(world, route) == (ONE, 2_500 * USDC)
 
 
 async def test_exactly_enough_is_enough(world: World) -> None:
@@ -226,13 +229,24 @@ async def test_a_contract_that_burns_gas_before_it_says_that_it_signed_is_passed
     async with a_stage(world) as stage:
         stage.quote_weth("alpha", bids=BETTER, asks=ASKS)
         stage.quote_weth("beta", bids=WORSE, asks=ASKS)
-        receipt = await world.send(world.owner, b"", deploys(assembled(says_yes)))
+        code = deploys(assembled(says_yes), approves(world.usdc, world.at.rfq))
+        receipt = await world.send(world.owner, b"", code)
         assert receipt.contract
+        await world.mint(world.usdc, receipt.contract, 10_000 * USDC)
+        await stage.stock("beta", world.usdc)
         alpha = stage.makers["alpha"]
         alpha.account = receipt.contract
-        route = await stage.sell(world.weth, world.usdc, ONE, check_funds=False)
+        route = await stage.sell(world.weth, world.usdc, ONE)
         assert makers_of(route) == [{"beta" if reasons else "alpha"}]
         assert stage.reasons("alpha") == reasons
+        assert await execute(world, route) == (ONE, (2_500 if reasons else 2_505) * USDC)
+
+
+def approves(token: bytes, spender: bytes) -> str:
+    """What a contract runs when it is created, to allow somebody its tokens."""
+    data = calldata.approve(spender, MOST).ljust(96, b"\0")
+    stores = [f"0x{data[at : at + 32].hex()} {at} MSTORE" for at in range(0, 96, 32)]
+    return f"{' '.join(stores)} 0 0 68 0 0 0x{token.hex()} GAS CALL POP"
 
 
 @pytest.mark.parametrize(("worse_bps", "reasons"), [(100, {"drifted": 1}), (45, {})])
@@ -419,5 +433,3 @@ async def test_funds_that_cannot_be_read_are_not_taken_for_granted(
         with pytest.raises(ServiceUnavailable):
             await stage.sell(world.weth, world.usdc, ONE)
         assert stage.reasons("alpha") == {}
-        route = await stage.sell(world.weth, world.usdc, ONE, check_funds=False)
-        assert makers_of(route) == [{"alpha"}]

@@ -28,11 +28,12 @@ from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.venue.market.firm_desk import FirmDesk, FirmMaker
-from cambist.engine.venue.market.firm_route import FirmRoute
+from cambist.engine.venue.market.firm_route import FirmRoute, SignedFill
+from cambist.engine.venue.market.legs import Leg, arranged
 from cambist.engine.venue.pricing.pathfinder import Pathfinder
 from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
 from cambist.feeds.blacklist import MakerBlacklist
-from cambist.feeds.firm_check import FirmAsked, book_amount
+from cambist.feeds.firm_check import FirmAsked, book_amount, check_firm
 from cambist.feeds.firm_client import FirmClient
 from cambist.feeds.maker_cache import MakerCache
 from cambist.feeds.maker_health import MakerHealth
@@ -44,7 +45,7 @@ from support.world import HOUR_S, MOST, NOBODY, ONE, RFQ_NAME, World, person
 PATIENT = FirmSettings(soft_s=20.0, hard_s=30.0)
 """For makers that all answer: a busy machine makes nobody late."""
 HASTY = FirmSettings(soft_s=2.0, hard_s=20.0)
-"""For one that does not: others are asked after a second."""
+"""For one that does not: others are asked after two thirds of a second."""
 STRANGER = SigningKey(b"\x77" * 32)
 _FLOOD = b"x" * (1 << 20)
 
@@ -266,14 +267,21 @@ class Stage:
         assert plan is not None
         return plan, wanted
 
-    async def sell(
-        self, src: bytes, dest: bytes, amount: int, *, limit: int = 0, check_funds: bool = True, **more: Any
-    ) -> FirmRoute:
+    async def sell(self, src: bytes, dest: bytes, amount: int, *, limit: int = 0, **more: Any) -> FirmRoute:
         """Have a sale signed."""
         plan, wanted = self.plan(Side.SELL, src, dest, amount, **more)
-        return await self.desk.fill(
-            plan, wanted, user=self.world.user.address, limit=limit, check_funds=check_funds
+        return await self.desk.fill(plan, wanted, user=self.world.user.address, limit=limit)
+
+    async def unchecked(self, name: str, src: bytes, dest: bytes, amount: int) -> FirmRoute:
+        """A sale that one maker signs, and that nobody asks the chain about."""
+        asked = FirmAsked(src, dest, Side.SELL, amount, self.world.user.address, self.world.at.executor)
+        answer = await self.firm[name].client.ask(asked, deadline_s=self.settings.hard_s)
+        quote = check_firm(answer, asked, self.desk.digest_of, self.now_ms // 1_000)
+        route = arranged(
+            Side.SELL, [[Leg(src, dest, amount, (SignedFill(name, quote.order, quote.signature),))]]
         )
+        assert isinstance(route, FirmRoute)
+        return route
 
     async def buy(self, src: bytes, dest: bytes, amount: int, *, limit: int = MOST, **more: Any) -> FirmRoute:
         """Have a purchase signed."""

@@ -5,13 +5,16 @@
                  |                                    a hop buys too   the worst quote   no funds, or
                  |                                    little: asked    is given up       no signature
                  |                                    for anew              |             |
-                 '-- a maker failed, or let us wait for half of soft_s <---'-------------'
-                         its share is asked of others on the same pair; where there are none,
-                         the whole swap is planned anew without those who failed
+                 |-- a maker failed: its share is asked of another  <-------'-------------'
+                 |-- a third of soft_s is over: of two more beside it
+                 '-- two thirds are over: of everybody who is left; all on the same pair. Where that is
+                         nobody, and where two thirds are over, the whole swap is planned anew, beside,
+                         without those who failed or let us wait
 
 Until soft_s somebody else may be asked; until hard_s answers are waited for; what the chain has to say comes
-after that, in a time of its own. A maker that failed is not asked again for this swap. A stand-in costs the
-user nothing but its price, which keeps within the limit, or there is no route.
+after that, in a time of its own. So any number of makers may hang: one that would fill is asked in time. A
+maker that failed is not asked again for this swap. A stand-in costs the user nothing but its price, which
+keeps within the limit, or there is no route.
 
 What each maker did is recorded once, when the swap is settled or given up: faults of its own, and clean
 quotes, whether they were used or not. One that was cancelled has done nothing.
@@ -19,9 +22,12 @@ quotes, whether they were used or not. One that was cancelled has done nothing.
 Source: design, "Firm quotes"; interop.md section 4; choices.md 18.
 Choice: a failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker
     that has signed for the hop may be asked for more.
-Choice: a slow maker is waited for to the end while somebody else is asked beside it; its own quote is taken
-    if it is there when the swap can be settled.
-Choice: half of soft_s is a maker's due: one that was given less before time was up has not failed.
+Choice: a slow maker is waited for to the end while others are asked beside it; its own quote is taken if it
+    is there when the swap can be settled.
+Choice: whoever is asked beside a slow maker is asked for its whole share, where its book is that deep: if the
+    share were divided among them, each that hangs would keep it from being filled.
+Choice: a third of soft_s is a maker's due: one that was given less before time was up has not failed. Time in
+    which our own event loop stalled was not given to anybody.
 Choice: more than the need is asked for only where that makes the need dearer by OVER_ASK_COST_BPS at most, by
     the maker's own book, and where the user's limit leaves room for that: otherwise makers that sign exactly
     what they show would not come to what was quoted.
@@ -32,7 +38,7 @@ Choice: all quotes of a maker for one swap are of one account: what it has is co
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -43,6 +49,7 @@ from ....codecs.eip712_orders.rfq import RFQ_ORDER
 from ....codecs.vocabulary import Side
 from ....config import limits
 from ....config.errors import NoRoute, RequestError
+from ....config.timeouts import FIRM_BEAT_S
 from ....config.venue import FirmSettings
 from ....feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
 from ....feeds.firm_client import FirmClient
@@ -52,8 +59,11 @@ from ....feeds.pair_index import PairIndex
 from ...chain.port import Chain
 from ..pricing.plan import MakerShare, RoutePlan, Wanted
 from .firm_parts import (
+    PATIENCES,
     Ask,
     Part,
+    Way,
+    able_alone,
     has_room,
     indicative_within,
     is_as_cheap,
@@ -138,16 +148,13 @@ class FirmDesk:
         unfilled = self._begun - self._under_way - self._filled
         return FirmDeskStatistics(self._under_way, self._filled, unfilled, self.asked, self.stand_ins)
 
-    async def fill(
-        self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int, check_funds: bool = True
-    ) -> FirmRoute:
+    async def fill(self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int) -> FirmRoute:
         """Have a plan signed, by its makers or by others in their place.
 
         Args:
             plan: of `wanted`, by the books.
             user: who will execute the swap; 20 bytes.
             limit: raw units before fees: the least of the destination (SELL) or the most of the source (BUY).
-            check_funds: False leaves out whether the orders are open and the makers have the tokens.
 
         Returns:
             A route whose amounts are to the unit what its execution brings.
@@ -156,12 +163,13 @@ class FirmDesk:
             NoRoute: nobody signs within the limit and the time; tells of each maker why.
             ServiceUnavailable: the chain does not answer.
         """
-        filling = _Filling(self, wanted, user, limit, check_funds=check_funds)
+        filling = _Filling(self, wanted, user, limit)
         self._begun += 1
         self._under_way += 1
         try:
             async with trio.open_nursery() as nursery:
                 filling.nursery = nursery
+                nursery.start_soon(filling.beat)
                 outcome = await filling.outcome(plan)
                 nursery.cancel_scope.cancel()
         finally:
@@ -177,23 +185,36 @@ class _Filling:
 
     nursery: trio.Nursery
 
-    def __init__(self, desk: FirmDesk, wanted: Wanted, user: bytes, limit: int, *, check_funds: bool) -> None:
+    def __init__(self, desk: FirmDesk, wanted: Wanted, user: bytes, limit: int) -> None:
         self._desk = desk
         self._wanted = wanted
         self._user = user
         self._limit = limit
-        self._check_funds = check_funds
         now = trio.current_time()
         self._soft_at = now + desk.settings.soft_s
         self._hard_at = now + desk.settings.hard_s
-        self._patience_s = desk.settings.soft_s / 2
+        self._due_s = desk.settings.soft_s / PATIENCES
+        self._beat_at = now + FIRM_BEAT_S
+        self._lag_s = 0.0
         self._asks: list[Ask] = []
-        self._parts: list[Part] = []
-        self._planned_without = wanted.without
-        self._given_up: set[str] = set()  # makers that were too slow when the swap was planned anew
+        self._ways: list[Way] = []  # in the order in which they were planned
+        self._planned_without = {wanted.without}
+        self._waited_for: frozenset[str] = frozenset()  # when the swap was planned anew
         self._resizes = 0
-        self._has_room = False  # for what asking for more than the need may cost
         self._changed = trio.Event()
+
+    async def beat(self) -> None:
+        """Measure when the event loop stalls: what it does not hear, no maker is late with."""
+        while True:
+            await trio.sleep_until(self._beat_at)
+            now = trio.current_time()
+            self._lag_s = self._lag(now)
+            self._beat_at = now + FIRM_BEAT_S
+
+    def _lag(self, now: float) -> float:
+        """Stalls so far, seconds: what every wake-up is late by is none."""
+        late_s = now - self._beat_at
+        return self._lag_s + (late_s if late_s > FIRM_BEAT_S else 0.0)
 
     async def outcome(self, plan: RoutePlan) -> FirmRoute | RequestError:
         """The route, or why there is none; what the makers did is told in either case."""
@@ -209,17 +230,16 @@ class _Filling:
         return found
 
     async def _route(self, plan: RoutePlan) -> FirmRoute:
-        self._has_room = has_room(plan, self._limit)
-        self._begin(parts_of(plan))
+        self._go(plan)
         while True:
-            if not self._tend():
-                raise self._no_route("time is up" if self._is_late() else "nobody else quotes")
-            if all(part.filled() for part in self._parts):
-                route = await self._judged()
-                if route is not None:
-                    return route
-            else:
+            self._tend()
+            way = next((way for way in self._ways if way.is_filled), None)
+            if way is None:
                 await self._news()
+                continue
+            route = await self._judged(way)
+            if route is not None:
+                return route
 
     def _settle(self, *, is_cancelled: bool) -> None:
         """Tell what each maker did."""
@@ -230,7 +250,7 @@ class _Filling:
                 if is_cancelled:
                     continue
                 fault = FirmFault.LATE
-            if fault is FirmFault.LATE and min(now, self._hard_at) - ask.asked_at < self._patience_s:
+            if fault is FirmFault.LATE and self._given_s(ask, now) < self._due_s:
                 continue
             if fault is FirmFault.REFUSED and ask.shown is None:
                 continue
@@ -244,28 +264,42 @@ class _Filling:
             if rests.maker_until_ms:
                 maker.cache.rest_maker(rests.maker_until_ms)
 
+    def _given_s(self, ask: Ask, now: float) -> float:
+        """How long an answer could have been heard."""
+        return min(now, self._hard_at) - ask.asked_at - (self._lag(now) - ask.lag_s)
+
     # --- Asking ---------------------------------------------------------------------------------------
 
     def _is_late(self) -> bool:
         return trio.current_time() >= self._soft_at
 
-    def _begin(self, parts: list[Part]) -> None:
-        """Ask for each part the maker that it is planned for."""
-        self._parts += parts
-        for part in parts:
-            self._try(part, [part.share])
+    def _go(self, plan: RoutePlan) -> None:
+        """Set out on a way."""
+        way = Way(self._waited_for, has_room(plan, self._limit), [])
+        self._ways.append(way)
+        self._begin(way, parts_of(plan, trio.current_time(), self._soft_at))
 
-    def _try(self, part: Part, shares: list[MakerShare] | tuple[MakerShare, ...]) -> None:
-        now = trio.current_time()
-        asks = [self._ask_for(part, share, now) for share in shares]
+    def _drop(self, way: Way, why: str) -> None:
+        """Nothing can come of a way. NoRoute where it was the last one."""
+        self._ways.remove(way)
+        if not self._ways:
+            raise self._no_route(why)
+
+    def _begin(self, way: Way, parts: list[Part]) -> None:
+        """Ask for each part the maker that it is planned for."""
+        way.parts += parts
+        for part in parts:
+            self._try(way, part, [part.share])
+
+    def _try(self, way: Way, part: Part, shares: Sequence[MakerShare]) -> None:
+        asks = [self._ask_for(way, part, share) for share in shares]
         part.tries.append(tuple(asks))
-        part.next_try_at = now + self._patience_s
         self._asks += asks
         self._desk.asked += len(asks)
         for ask in asks:
             self.nursery.start_soon(self._ask, ask)
 
-    def _ask_for(self, part: Part, share: MakerShare, now: float) -> Ask:
+    def _ask_for(self, way: Way, part: Part, share: MakerShare) -> Ask:
         """The question: for more than the need where that varies and makes the need no dearer."""
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -273,12 +307,13 @@ class _Filling:
         needed = share.src_amount if side is Side.SELL else share.dest_amount
         asked = FirmAsked(part.src_token, part.dest_token, side, needed, self._user, desk.executor)
         shown = None if live is None else book_amount(live, asked)
-        if live is not None and shown is not None and self._has_room and not part.is_exact:
+        if live is not None and shown is not None and way.has_room and not part.is_exact:
             wider = replace(asked, amount=over_asked(needed, self._over_ask_bps()))
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
                 asked, shown = wider, shown_wider
-        return Ask(share.maker, share, asked, shown, now)
+        now = trio.current_time()
+        return Ask(share.maker, share, asked, shown, now, self._lag(now))
 
     def _over_ask_bps(self) -> int:
         settings = self._desk.settings
@@ -302,129 +337,155 @@ class _Filling:
     async def _news(self) -> None:
         """Wait until something is answered, or somebody has been waited for long enough."""
         self._changed = trio.Event()
-        looks = [part.next_try_at for part in self._parts if not part.filled() and not part.is_exhausted]
-        wake_at = min((at for at in looks if at < self._soft_at), default=math.inf)
-        with trio.CancelScope(deadline=wake_at):
+        now = trio.current_time()
+        unfilled = [part for way in self._ways for part in way.parts if not part.filled()]
+        looks = [at for part in unfilled for at in (part.beside_at, part.everybody_at) if at > now]
+        with trio.CancelScope(deadline=min(looks, default=math.inf)):
             await self._changed.wait()
 
     # --- In a maker's place ---------------------------------------------------------------------------
 
-    def _tend(self) -> bool:
-        """Ask others where somebody failed or lets us wait. False where a part cannot be filled any more."""
-        now = trio.current_time()
-        for part in self._parts:
-            if not part.is_due(now) or self._stand_in(part):
-                continue
-            if self._plan_anew():
-                return True
-            if part.is_stuck:
-                return False
-            part.is_exhausted = True
-        return True
+    def _tend(self) -> None:
+        """Ask others where somebody failed or lets us wait; drop the ways on which nobody is left.
 
-    def _stand_in(self, part: Part) -> bool:
-        """Ask others for a part, on its own pair. False where there are none, or no time."""
+        Raises:
+            NoRoute: there is no way.
+        """
+        now = trio.current_time()
+        for way in tuple(self._ways):
+            for part in way.parts:
+                if not part.lacking(now) or self._stand_in(way, part, now):
+                    continue
+                self._plan_anew(now)
+                if not part.alive:
+                    self._drop(way, "time is up" if self._is_late() else "nobody else quotes")
+                    break
+
+    def _stand_in(self, way: Way, part: Part, now: float) -> bool:
+        """Ask as many others for a part as it lacks, on its own pair.
+
+        Returns:
+            False where they are not enough, or there is no time: another plan is wanted.
+        """
         if self._is_late():
             return False
-        side, share = self._wanted.side, part.share
-        amount = share.src_amount if side is Side.SELL else share.dest_amount
-        plan = self._find(part, amount, part.pending())
-        if plan is None:
-            return False
-        if part.to_beat is not None and plan.dest_amount <= part.to_beat * plan.src_amount:
-            return False
-        shares = plan.paths[0].hops[0].shares
-        self._desk.stand_ins += len(shares)
-        self._try(part, shares)
+        if now >= part.beside_at:
+            for share in self._able_alone(way, part)[: part.lacking(now)]:
+                self._stand_ins(way, part, [share])
+        while part.lacking(now):
+            plan = self._find(way, part, _needed(part, self._wanted.side), part.pending())
+            if plan is None or not part.may_do(plan.paths[0].hops[0].shares):
+                return part.alive > 1 and now < part.everybody_at
+            self._stand_ins(way, part, plan.paths[0].hops[0].shares)
         return True
 
-    def _find(self, part: Part, amount: int, without: set[str]) -> RoutePlan | None:
-        """Others for a part's pair."""
+    def _stand_ins(self, way: Way, part: Part, shares: Sequence[MakerShare]) -> None:
+        self._desk.stand_ins += len(shares)
+        self._try(way, part, shares)
+
+    def _able_alone(self, way: Way, part: Part) -> list[MakerShare]:
+        """Others for a part, each for all of it."""
+        src, dest, wanted = part.src_token, part.dest_token, self._wanted
+        asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
+        without = self._without(way) | part.pending()
+        shares = able_alone(self._desk.index.between(src, dest).values(), asked, wanted.only, without)
+        return [share for share in shares if part.may_do([share])]
+
+    def _find(self, way: Way, part: Part, amount: int, without: set[str]) -> RoutePlan | None:
+        """Others for a part's pair, who may share it."""
         wanted = Wanted(
             part.src_token,
             part.dest_token,
             amount,
             self._wanted.side,
             only=self._wanted.only,
-            without=self._wanted.without | self._failed() | without,
+            without=self._without(way) | without,
             route=(part.src_token, part.dest_token),
             gas_price_wei=self._wanted.gas_price_wei,
         )
         return self._desk.pathfinder.find(wanted)
 
-    def _plan_anew(self) -> bool:
-        """Begin again without those that failed or let us wait. False where there is no way, or no time.
+    def _without(self, way: Way) -> frozenset[str]:
+        return self._wanted.without | way.without | self._failed()
 
-        A plan without the same makers is not made twice, so that this comes to an end.
+    def _plan_anew(self, now: float) -> None:
+        """Set out on a further way without those that failed or let us wait, where there is one, and time.
+
+        The others go on. A plan without the same makers is not made twice, so that this comes to an end.
         """
         if self._is_late():
-            return False
-        waited_for: set[str] = set()
-        for part in self._parts:
-            if not part.filled():
-                waited_for |= part.pending()
-        without = self._wanted.without | self._failed() | waited_for
-        if without == self._planned_without:
-            return False
-        self._planned_without = without
+            return
+        lacking = [part for way in self._ways for part in way.parts if part.lacking(now)]
+        waited_for = self._waited_for.union(*(part.pending() for part in lacking))
+        without = self._wanted.without | waited_for | self._failed()
+        if without in self._planned_without:
+            return
+        self._planned_without.add(without)
         plan = self._desk.pathfinder.find(replace(self._wanted, without=without))
         if plan is None or not indicative_within(plan, self._limit):
-            return False
-        self._given_up |= waited_for
-        self._has_room = has_room(plan, self._limit)
-        self._parts = []
-        parts = parts_of(plan)
-        self._desk.stand_ins += len(parts)
-        self._begin(parts)
-        return True
+            return
+        self._waited_for = waited_for
+        self._go(plan)
+        self._desk.stand_ins += len(self._ways[-1].parts)
 
     def _failed(self) -> set[str]:
-        return self._given_up | {ask.maker for ask in self._asks if ask.failure is not None}
+        return {ask.maker for ask in self._asks if ask.failure is not None}
 
     # --- Judging --------------------------------------------------------------------------------------
 
-    async def _judged(self) -> FirmRoute | None:
-        """The route, if it holds; else what keeps it from that is failed or replaced, and None."""
-        asks = [ask for part in self._parts for ask in part.filled()]
+    async def _judged(self, way: Way) -> FirmRoute | None:
+        """The route, if it holds; else what keeps it from that is failed, replaced or dropped, and None."""
+        asks = [ask for part in way.parts for ask in part.filled()]
         if not (_of_one_account_each(asks) and _given_once_each(asks)):
             return None
         side = self._wanted.side
         taxes = self._wanted.taxes
-        found = arranged(side, legs_of(self._parts, side), is_taxed=bool(taxes.src or taxes.src_dex))
+        found = arranged(side, legs_of(way.parts, side), is_taxed=bool(taxes.src or taxes.src_dex))
         if isinstance(found, Short):
-            self._resize(found)
+            self._resize(way, found)
             return None
         is_within = found.dest_amount >= self._limit if side is Side.SELL else found.src_amount <= self._limit
         if not is_within:
-            self._give_up_worst(asks)
+            self._give_up_worst(way, asks)
             return None
-        await prove(self._desk.chain, self._desk.rfq, asks, check_funds=self._check_funds)
+        await prove(self._desk.chain, self._desk.rfq, asks)
         return found if all(ask.quote is not None for ask in asks) else None
 
-    def _resize(self, short: Short) -> None:
+    def _resize(self, way: Way, short: Short) -> None:
         """Ask for a hop anew, for what is needed of it now."""
-        parts = [part for part in self._parts if (part.path, part.hop) == (short.path, short.hop)]
+        parts = [part for part in way.parts if (part.path, part.hop) == (short.path, short.hop)]
         self._resizes += 1
         plan = None
         if short.needed and self._resizes <= _RESIZES_MAX and not self._is_late():
-            plan = self._find(parts[0], short.needed, set())
+            plan = self._find(way, parts[0], short.needed, set().union(*(part.pending() for part in parts)))
         if plan is None:
-            raise self._no_route("the hops do not fit together")
-        self._parts = [part for part in self._parts if part not in parts]
-        hop = plan.paths[0].hops[0]
-        self._begin(parts_of_hop(hop, short.path, short.hop, is_exact=parts[0].is_exact))
+            self._drop(way, "the hops do not fit together")
+            return
+        way.parts = [part for part in way.parts if part not in parts]
+        hop, now = plan.paths[0].hops[0], trio.current_time()
+        is_exact = parts[0].is_exact
+        self._begin(way, parts_of_hop(hop, short.path, short.hop, now, self._soft_at, is_exact=is_exact))
 
-    def _give_up_worst(self, asks: list[Ask]) -> None:
-        """Of the quotes that are worse than planned, fail the one that is so by most; or plan anew."""
+    def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
+        """Fail the quote that is worse than planned by most.
+
+        Where none is, it is the books that do not keep the limit: those that are asked beside are waited for,
+        or there is another plan.
+        """
         worst = max(asks, key=lambda ask: ask.loss())
-        if worst.loss() <= 0:
-            if self._plan_anew():
-                return
-            raise self._no_route("the books do not keep the limit")
-        part = next(part for part in self._parts if worst in part.filled())
-        part.to_beat = worst.rate()
-        fault = FirmFault.DRIFTED if worst.is_drifted else FirmFault.TOO_STRICT
-        worst.fail(FirmFailure(fault, "worse than planned, beyond the user's limit"))
+        if worst.loss() > 0:
+            part = next(part for part in way.parts if worst in part.filled())
+            part.raise_bar((worst,))
+            fault = FirmFault.DRIFTED if worst.is_drifted else FirmFault.TOO_STRICT
+            worst.fail(FirmFailure(fault, "worse than planned, beyond the user's limit"))
+            return
+        waiting = next((part for part in way.parts if part.alive > 1), None)
+        if waiting is not None:
+            waiting.raise_bar(waiting.filled())
+            waiting.tries.remove(waiting.filled())
+            return
+        self._plan_anew(trio.current_time())
+        self._drop(way, "the books do not keep the limit")
 
     def _no_route(self, summary: str) -> NoRoute:
         reasons: dict[str, str] = {}
@@ -435,6 +496,11 @@ class _Filling:
                 reasons.setdefault(ask.maker, FirmFault.LATE.value)
         told = [f"{maker}: {reason}" for maker, reason in reasons.items()][: limits.MAKER_REASONS_MAX]
         return NoRoute("; ".join([summary, *told]))
+
+
+def _needed(part: Part, side: Side) -> int:
+    """What a part was planned for, raw units of the side that is fixed."""
+    return part.share.src_amount if side is Side.SELL else part.share.dest_amount
 
 
 def _of_one_account_each(asks: list[Ask]) -> bool:

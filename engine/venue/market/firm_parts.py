@@ -1,15 +1,21 @@
 """The parts of a swap that makers are asked for, and how far each has come. Pure.
 
-    RoutePlan --> Part: one maker's share of one hop --> tries, the first is that maker's own
-                                                        a try: asks that together give the whole part
+    RoutePlan --> Way --> Part: one maker's share of one hop --> tries, the first is that maker's own
+                                                                a try: asks that together give the whole part
 
-A part is filled when all asks of one try brought quotes, and stuck when every try has an ask that failed.
+A part is filled when all asks of one try brought quotes, and nothing can come of it when every try
+has an ask that failed. How
+many tries it has that may still come to something depends on how long it has waited:
+
+    at first           one
+    from beside_at     1 + BESIDE
+    from everybody_at  as many as there are makers
 
 Source: design, "Firm quotes".
 """
 
-import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
 
 from msgspec import Struct, field
@@ -18,11 +24,14 @@ from ....codecs.eip712_orders.rfq import RfqOrder
 from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.vocabulary import Side
 from ....config.limits import BPS_ONE
-from ....feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure
+from ....feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure, book_amount
+from ....feeds.pair_index import LiveBook
 from ..pricing.plan import HopPlan, MakerShare, RoutePlan
 from .firm_route import SignedFill
 from .legs import Leg
 
+PATIENCES = 3  # into which the time is divided in which others may be asked
+BESIDE = 2  # makers that are asked beside the first, before all are
 OVER_ASK_COST_BPS = 1  # by which what is needed may get dearer because more is asked for
 
 
@@ -33,6 +42,7 @@ class Ask(Struct, eq=False):
         share: what the plan expects of it.
         shown: what the maker's book said to the same question; None where it was not that deep.
         asked_at: on the clock of the tasks, seconds.
+        lag_s: by which that clock's wake-ups had come late until then, for this swap.
         quote: the answer, as long as nothing is found wrong with it.
         is_drifted: it is much worse than the book.
         failure: why it is of no use.
@@ -43,6 +53,7 @@ class Ask(Struct, eq=False):
     asked: FirmAsked
     shown: int | None
     asked_at: float
+    lag_s: float
     quote: CheckedQuote | None = None
     is_drifted: bool = False
     failure: FirmFailure | None = None
@@ -78,9 +89,8 @@ class Part(Struct, eq=False):
     Attributes:
         path, hop: where it stands.
         is_exact: what is asked for is to the unit what will be filled.
+        beside_at, everybody_at: when further tries are begun although nothing has failed.
         tries: in the order in which they were begun.
-        next_try_at: when a further one is begun although nothing has failed.
-        is_exhausted: there is nobody else to ask.
         to_beat: a rate that the user's limit does not allow: a stand-in promises more.
     """
 
@@ -90,9 +100,9 @@ class Part(Struct, eq=False):
     dest_token: bytes
     share: MakerShare
     is_exact: bool
+    beside_at: float
+    everybody_at: float
     tries: list[tuple[Ask, ...]] = field(default_factory=list)
-    next_try_at: float = math.inf
-    is_exhausted: bool = False
     to_beat: Fraction | None = None
 
     def filled(self) -> tuple[Ask, ...]:
@@ -103,36 +113,97 @@ class Part(Struct, eq=False):
         return ()
 
     @property
-    def is_stuck(self) -> bool:
-        """No try can be completed any more."""
-        return all(any(ask.failure is not None for ask in asks) for asks in self.tries)
+    def alive(self) -> int:
+        """Tries that can still be completed."""
+        return sum(all(ask.failure is None for ask in asks) for asks in self.tries)
 
-    def is_due(self, now: float) -> bool:
-        """Whether others are to be asked: nothing can come of the last try, or it takes too long."""
+    def lacking(self, now: float) -> int:
+        """How many tries are to be begun."""
         if self.filled():
-            return False
-        if any(ask.failure is not None for ask in self.tries[-1]) or now >= self.next_try_at:
-            return not self.is_exhausted or self.is_stuck
-        return False
+            return 0
+        if now >= self.everybody_at:
+            return sys.maxsize
+        return max(1 + BESIDE * (now >= self.beside_at) - self.alive, 0)
 
     def pending(self) -> set[str]:
         """Makers that have not answered."""
         return {ask.maker for asks in self.tries for ask in asks if ask.is_pending}
 
+    def raise_bar(self, asks: Sequence[Ask]) -> None:
+        """What these signed does not keep the user's limit."""
+        given = sum(ask.order.maker_amount for ask in asks)
+        rate = Fraction(given, sum(ask.order.taker_amount for ask in asks))
+        self.to_beat = max(self.to_beat or rate, rate)
 
-def parts_of(plan: RoutePlan) -> list[Part]:
-    """One part for each share of a plan."""
+    def may_do(self, shares: Iterable[MakerShare]) -> bool:
+        """Whether others promise more than what the user's limit did not allow."""
+        if self.to_beat is None:
+            return True
+        src, dest = sum(share.src_amount for share in shares), sum(share.dest_amount for share in shares)
+        return dest > self.to_beat * src
+
+
+class Way(Struct, eq=False):
+    """One plan of the whole swap, on its way to being signed.
+
+    Attributes:
+        without: makers that it does not ask, because others waited for them.
+        has_room: for what asking for more than the need may cost.
+    """
+
+    without: frozenset[str]
+    has_room: bool
+    parts: list[Part]
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether each part is."""
+        return all(part.filled() for part in self.parts)
+
+
+def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[Part]:
+    """One part for each share of a plan.
+
+    Args:
+        soft_at: until when others may be asked, on the clock of `now`.
+    """
     return [
         part
         for at, path in enumerate(plan.paths)
         for number, hop in enumerate(path.hops)
-        for part in parts_of_hop(hop, at, number, is_exact=_is_exact(plan.side, number, len(path.hops)))
+        for part in parts_of_hop(
+            hop, at, number, now, soft_at, is_exact=_is_exact(plan.side, number, len(path.hops))
+        )
     ]
 
 
-def parts_of_hop(hop: HopPlan, path: int, number: int, *, is_exact: bool) -> list[Part]:
+def parts_of_hop(
+    hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
+) -> list[Part]:
     """One part for each share of a hop."""
-    return [Part(path, number, hop.src_token, hop.dest_token, share, is_exact) for share in hop.shares]
+    patience_s = (soft_at - now) / PATIENCES
+    looks = now + patience_s, now + 2 * patience_s
+    return [
+        Part(path, number, hop.src_token, hop.dest_token, share, is_exact, *looks) for share in hop.shares
+    ]
+
+
+def able_alone(
+    books: Iterable[LiveBook], asked: FirmAsked, only: frozenset[str] | None, without: Container[str]
+) -> list[MakerShare]:
+    """The makers that give all that is asked for alone, by their books; the best first.
+
+    Args:
+        only, without: names of makers; None for any.
+    """
+    shares: dict[str, MakerShare] = {}
+    for live in books:
+        shown = book_amount(live, asked)
+        if shown and live.maker not in without and (only is None or live.maker in only):
+            amounts = (asked.amount, shown) if asked.side is Side.SELL else (shown, asked.amount)
+            shares.setdefault(live.maker, MakerShare(live.maker, *amounts))
+    best_last = sorted(shares.values(), key=lambda share: Fraction(share.dest_amount, share.src_amount))
+    return best_last[::-1]
 
 
 def legs_of(parts: Sequence[Part], side: Side) -> list[list[Leg]]:

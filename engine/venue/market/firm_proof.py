@@ -35,12 +35,11 @@ _NEVER_SEEN = bytes(32)
 _TRUE = b"\1"  # what a token says that returns nothing
 
 
-async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: bool) -> None:
+async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
     """Fail the asks whose quote would not be filled. Each has a quote.
 
     Args:
         rfq: the contract that fills the orders and takes the makers' tokens.
-        check_funds: see whether the orders are open, and read balances and allowances too.
 
     Raises:
         ServiceUnavailable: the chain does not answer, or makes no sense; nothing was failed then.
@@ -48,9 +47,8 @@ async def prove(chain: Chain, rfq: bytes, asks: Sequence[Ask], *, check_funds: b
     try:
         with trio.fail_after(FIRM_CHAIN_S):
             await _ask_contracts(chain, rfq, asks)
-            if check_funds:
-                await _look_for_traces(chain, rfq, [ask for ask in asks if ask.quote is not None])
-                await _count_funds(chain, rfq, [ask for ask in asks if ask.quote is not None])
+            await _look_for_traces(chain, rfq, [ask for ask in asks if ask.quote is not None])
+            await _count_funds(chain, rfq, [ask for ask in asks if ask.quote is not None])
     except (ChainError, trio.TooSlowError):
         raise ServiceUnavailable("what the makers have cannot be read from the chain") from None
 
