@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+import structlog
 
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.evm import IS_INSTALLED
@@ -44,6 +45,19 @@ hypothesis.settings.register_profile("default", max_examples=100, derandomize=Tr
 hypothesis.settings.register_profile("brief", max_examples=20, derandomize=True, **_PATIENT)
 hypothesis.settings.register_profile("long", max_examples=1_000, **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def loggers_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A command that is run in this process sets up its logs for itself, not for the tests after it."""
+    configure = structlog.configure
+
+    def without_cache(**settings: Any) -> None:
+        configure(**(settings | {"cache_logger_on_first_use": False}))
+
+    monkeypatch.setattr(structlog, "configure", without_cache)
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
+import structlog.testing
 import trio
 
 from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
@@ -127,8 +129,10 @@ async def test_when_it_stops_our_prices_go_at_once(tmp_path: Path, over: str) ->
 
 
 async def test_a_pair_of_other_tokens_is_not_mirrored_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said = structlog.testing.LogCapture()
+    monkeypatch.setattr("cambist.engine.maker.app._log", structlog.wrap_logger(None, processors=[said]))
     more = f'[maker.chains.{CHAIN_ID}.pairs."DAI/USDC"]\nbase = "DAI"\nquote = "USDC"\nliquidity_usd = 1\n'
     async with trio.open_nursery() as nursery:
         upstream: Upstream = await nursery.start(_serve, beside(tmp_path, "upstream"))
@@ -141,10 +145,8 @@ async def test_a_pair_of_other_tokens_is_not_mirrored_and_said(
             assert prices[PAIR]["bids"]
             assert prices["DAI/USDC"] == {}
         upstream.stop.set()
-    assert (
-        "DAI/USDC: WETH/USDC of the mirrored maker is not of the same base and quote"
-        in capsys.readouterr().out
-    )
+    details = [entry["detail"] for entry in said.entries if entry["event"] == "price source"]
+    assert "DAI/USDC: WETH/USDC of the mirrored maker is not of the same base and quote" in details
 
 
 @TRANSPORTS
