@@ -53,7 +53,7 @@ def loggers_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     configure = structlog.configure
 
     def without_cache(**settings: Any) -> None:
-        configure(**(settings | {"cache_logger_on_first_use": False}))
+        configure(**{**settings, "cache_logger_on_first_use": False})
 
     monkeypatch.setattr(structlog, "configure", without_cache)
     yield
