@@ -15,7 +15,7 @@ from typing import Any
 
 from cambist.codecs.maker_messages import Level, PriceGrid
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.ladders import Ladders, MakerFilter, Split
+from cambist.engine.venue.pricing.ladders import ANYBODY, Ladders, Share
 from cambist.engine.venue.pricing.pathfinder import Pathfinder
 from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
 from cambist.feeds.book import build_book
@@ -148,11 +148,11 @@ def changes(index: PairIndex) -> Callable[[], None]:
 
 def bench_ladder_rebuilt(benchmark: Any) -> None:
     index = index_of(CHAIN[:1])
-    ladders, change, anybody = Ladders(index), changes(index), MakerFilter()
+    ladders, change, anybody = Ladders(index), changes(index), ANYBODY
 
     next_amount = following()
 
-    def rebuilt() -> Split | None:
+    def rebuilt() -> list[Share] | None:
         ladder = ladders.merged(USDC, WETH, Side.SELL, anybody)
         return None if ladder is None else ladder.best_split(next_amount())
 

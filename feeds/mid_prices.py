@@ -17,21 +17,23 @@ Choice: a median, not weighted by `liquidityUSD`: that is the maker's own word, 
 Choice: of an even number of books, the median is the mean of the two in the middle.
 """
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
 
 from ..codecs.amounts import POWERS_OF_TEN
 from .book import Ladder
-from .pair_index import LiveBook, PairIndex
+from .pair_index import Key, LiveBook, PairIndex
 
 WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
 PRICES_MAX = 4_096  # tokens whose price is remembered
-MIDS_MAX = 65_536  # books whose mid price is remembered, each for either token
+PAIRS_MAX = 4_096  # pairs whose books' mid prices are remembered, each for either token
 _FLOOR_BITS = 128
 
 Seen = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
+Ranked = tuple[int, Fraction]  # sorts as the value does: few are so close that fractions are compared
 
 
 class _Remembered(Struct, frozen=True):
@@ -53,7 +55,7 @@ class MidPrices:
         self._index = index
         self._anchors = anchors
         self._remembered: dict[bytes, _Remembered] = {}
-        self._mids: dict[tuple[str, bytes, bytes, bool], tuple[LiveBook, Fraction | None]] = {}
+        self._mids: dict[tuple[bytes, bytes], dict[Key, tuple[LiveBook, Ranked | None]]] = {}
         self._current: dict[bytes, Fraction | None] = {}
         self._current_version = -1
 
@@ -102,26 +104,25 @@ class MidPrices:
         """An anchor's own worth, or that of a token with books against anchors."""
         if token in self._anchors:
             return self._anchors[token]
-        found: list[tuple[str, Fraction]] = []
+        found: list[tuple[str, Ranked]] = []
         for anchor in self._anchors:
             self._note(token, anchor, seen)
             found.extend(self._by_maker(token, anchor))
         return _median_of_makers(found)
 
-    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Fraction]]:
+    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
         """Of each book with two sides: its maker, mid price x worth of the other token if it is an anchor."""
-        found = []
-        for live in self._index.between(token, other).values():
-            key = live.maker, token, other, live.base == token
-            known = self._mids.get(key)
-            if known is None or known[0] is not live:
+        known = self._mids.get((token, other), {})
+        if len(self._mids) >= PAIRS_MAX:
+            self._mids.clear()
+        mids = self._mids[token, other] = {}
+        for key, live in self._index.between(token, other).items():
+            row = known.get(key)
+            if row is None or row[0] is not live:
                 mid = mid_price(live, token)
-                if len(self._mids) >= MIDS_MAX:
-                    self._mids.clear()
-                known = self._mids[key] = live, mid and mid * self._anchors.get(other, 1)
-            if known[1] is not None:
-                found.append((live.maker, known[1]))
-        return found
+                row = live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
+            mids[key] = row
+        return [(key[0], ranked) for key, (_, ranked) in mids.items() if ranked is not None]
 
     def _note(self, one: bytes, other: bytes, seen: list[Seen]) -> None:
         seen.append((one, other, self._index.pair_version(one, other)))
@@ -129,40 +130,44 @@ class MidPrices:
 
 def mid_price(live: LiveBook, token: bytes) -> Fraction | None:
     """Raw units of the other token for one raw unit of `token`; None of a book that tells no price."""
-    bid, ask = best_price(live.book.bids), best_price(live.book.asks)
-    if bid is None or ask is None or ask > WIDEST * bid:
+    bids, asks = live.book.bids, live.book.asks
+    bid, ask = _best_price(bids), _best_price(asks)
+    if not bid or not ask:
         return None
-    return (bid + ask) / 2 if live.base == token else 2 / (bid + ask)
+    bid_unit, ask_unit = POWERS_OF_TEN[bids.quote_scale], POWERS_OF_TEN[asks.quote_scale]
+    bid, ask, unit = bid * ask_unit, ask * bid_unit, 2 * bid_unit * ask_unit
+    if ask > WIDEST * bid:
+        return None
+    return Fraction(bid + ask, unit) if live.base == token else Fraction(unit, bid + ask)
 
 
-def best_price(side: Ladder) -> Fraction | None:
-    """Raw units of quote for one of base at the first level that has an amount; None if there is none."""
-    for price, before, after in zip(side.prices, side.base_before, side.base_before[1:], strict=False):
-        if after > before:
-            return Fraction(price, POWERS_OF_TEN[side.quote_scale])
-    return None
+def _best_price(side: Ladder) -> int:
+    """Of the first level that has an amount, as the ladder has it; 0 if there is none."""
+    level = bisect_right(side.base_before, 0) - 1
+    return side.prices[level] if level < len(side.prices) else 0
 
 
-def median(values: Iterable[Fraction]) -> Fraction | None:
+def ranked(value: Fraction) -> Ranked:
+    """With what it sorts by."""
+    return (value.numerator << _FLOOR_BITS) // value.denominator, value
+
+
+def median(values: Iterable[Ranked]) -> Ranked | None:
     """The value in the middle, or the mean of the two there; None of nothing."""
-    ordered = sorted(values, key=_order)
+    ordered = sorted(values)
     if not ordered:
         return None
     middle = len(ordered) // 2
     if len(ordered) % 2:
         return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
+    return ranked((ordered[middle - 1][1] + ordered[middle][1]) / 2)
 
 
-def _order(value: Fraction) -> tuple[int, Fraction]:
-    """Sorts as the value does: few are so close that fractions are compared."""
-    return (value.numerator << _FLOOR_BITS) // value.denominator, value
-
-
-def _median_of_makers(prices: Iterable[tuple[str, Fraction]]) -> Fraction | None:
+def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
     """Each maker's own median first, so that many books are no more than one."""
-    of_maker: dict[str, list[Fraction]] = {}
+    of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)
     owns = (own[0] if len(own) == 1 else median(own) for own in of_maker.values())
-    return median([own for own in owns if own is not None])
+    of_all = median(own for own in owns if own is not None)
+    return None if of_all is None else of_all[1]

@@ -171,7 +171,9 @@ async def test_re_organisations_are_followed_while_transactions_keep_coming(
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(scene.keep_emitting)
                         await scene.emit(3)
+                        await chain.set_automine(on=False)  # an anvil that mines meanwhile loses blocks
                         await chain.reorganise(depth)
+                        await chain.set_automine(on=True)
                         await scene.emit(2)
                         nursery.cancel_scope.cancel()
                     await follows(indexer, chain)

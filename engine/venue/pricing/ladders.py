@@ -18,26 +18,23 @@ Choice: a maker with a book of the pair in both orders takes part with that of t
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from functools import partial
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from heapq import heappop, heapreplace
-from itertools import islice
-from operator import itemgetter, sub
+from operator import itemgetter
 
 from msgspec import Struct
 
 from ....codecs.amounts import POWERS_OF_TEN
 from ....codecs.vocabulary import Side
-from ....feeds import fill
-from ....feeds.book import Ladder
 from ....feeds.pair_index import LiveBook, PairIndex
+from .directed import DirectedLadder, Units, has_levels, units_of
+from .envelope import Envelope
 
 LADDERS_MAX = 1_024  # merged ladders that are remembered: 50 MB at 20 makers of 20 levels
 
 Share = tuple[int, int, int]  # maker's number, fixed amount, other amount
 Rate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
-Split = tuple[list[Share], Rate]  # the largest first; the rate of the last segment that is taken
 _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
@@ -57,48 +54,14 @@ class MakerFilter(Struct, frozen=True):
         return maker not in self.without and (self.only is None or maker in self.only)
 
 
-class DirectedLadder:
-    """One side of one maker's book, for giving one token and receiving another.
-
-    Levels of no amount are left out.
-
-    Attributes:
-        live: the book.
-        is_direct: the token given is the book's base: it is sold against bids.
-        prices: per level, as the book has them.
-        fixed_before, other_before: sums over the levels before each, and of all; of the quote token in
-            10^-quote_scale raw units.
-        fixed_scale, other_scale: of these sums: that of the quote token, 0 for the base.
-        walk: what a fixed amount in raw units brings or costs, exactly; None beyond the depth.
-    """
-
-    def __init__(self, live: LiveBook, give: bytes, side: Side) -> None:
-        self.live = live
-        self.is_direct = live.base == give
-        ladder = live.book.bids if self.is_direct else live.book.asks
-        bases, quotes, prices = ladder.base_before, ladder.quote_before, ladder.prices
-        sizes = [*map(sub, islice(bases, 1, None), bases)]
-        if 0 in sizes:
-            levels = [level for level, size in enumerate(sizes) if size]
-            prices = tuple(prices[level] for level in levels)
-            bases = (0, *(bases[level + 1] for level in levels))
-            quotes = (0, *(quotes[level + 1] for level in levels))
-        self.prices = prices
-        self.quote_scale = ladder.quote_scale
-        if self.is_direct is (side is Side.SELL):
-            self.fixed_before, self.other_before = bases, quotes
-            self.fixed_scale, self.other_scale = 0, self.quote_scale
-        else:
-            self.fixed_before, self.other_before = quotes, bases
-            self.fixed_scale, self.other_scale = self.quote_scale, 0
-        self.walk = _walk_of(ladder, is_direct=self.is_direct, side=side)
+ANYBODY = MakerFilter()
 
 
 class MergedLadder:
     """Several makers' ladders as one. Segments are put in order as far as amounts reach.
 
     Args:
-        ladders: each with a level, in the order of the makers' names.
+        ladders: each with a level, in the order of the makers' names, all of these units.
 
     Attributes:
         makers: by number, in the order of their names.
@@ -108,31 +71,26 @@ class MergedLadder:
         first_rate: of the best segment.
     """
 
-    def __init__(self, ladders: Sequence[DirectedLadder], side: Side) -> None:
+    def __init__(self, ladders: Sequence[DirectedLadder], units: Units) -> None:
         self.makers = tuple([ladder.live.maker for ladder in ladders])
-        self.side = side
+        self.side = units.side
+        self.units = units
         self.ladders = ladders
-        fixed_scale = max([ladder.fixed_scale for ladder in ladders])
-        other_scale = max([ladder.other_scale for ladder in ladders])
+        fixed_scale, other_scale = units.scales
         self.fixed_unit, self.other_unit = POWERS_OF_TEN[fixed_scale], POWERS_OF_TEN[other_scale]
-        self._fixed_factors = [POWERS_OF_TEN[fixed_scale - ladder.fixed_scale] for ladder in ladders]
-        self._other_factors = [POWERS_OF_TEN[other_scale - ladder.other_scale] for ladder in ladders]
-        self.depth = sum(map(self._depth, range(len(ladders))))
-        self._price_factors = _price_factors(ladders)
-        self._next = sorted([(self._key(maker, 0), maker, 0) for maker in range(len(ladders))])  # a heap
-        self._by_first_price = [
-            (maker, self._depth(maker), *self._rate_of(maker, 0)) for _, maker, _ in self._next
-        ]
+        self.depth = sum([ladder.fixed_before[-1] for ladder in ladders])
+        self._next = sorted([(ladder.keys[0], maker, 0) for maker, ladder in enumerate(ladders)])  # a heap
+        self._by_first_price = [maker for _, maker, _ in self._next]
         self._owners: list[int] = []
-        self._rates: list[Rate] = []
-        self._owned: list[tuple[int, int]] = []  # sums of the owner's levels, this segment with them
-        self._filled: list[Share] = []  # a fill of all of these levels, in whole units
+        self._levels: list[int] = []  # of the owner's ladder, this segment with them
+        self._filled: dict[int, Share] = {}  # by segment, a fill of all of these levels, in whole units
         self.fixed_before = [0]
         self.other_before = [0]
+        self._envelope: Envelope | None = None
         self._reach(1)
-        self.first_rate = self._rates[0]
+        self.first_rate = self._rate(0)
 
-    def best_split(self, amount: int) -> Split | None:
+    def best_split(self, amount: int) -> list[Share] | None:
         """The split among all makers that is best before gas, in whole units; None beyond the depth."""
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
@@ -140,63 +98,76 @@ class MergedLadder:
         segment = bisect_left(self.fixed_before, wanted) - 1
         return self._in_units(amount, dict(zip(self._owners, range(segment), strict=False)), segment)
 
-    def better_without(
-        self, amount: int, left_out: frozenset[int], fill_cost: int, value: int
-    ) -> Split | None:
-        """As `best_split`, among the makers that are not left out.
+    def split_after_gas(self, amount: int, fill_cost: int) -> list[Share] | None:
+        """The best split found where each fill costs gas; None beyond the depth.
+
+        Choice: it is the best of all makers' subsets, or worse than that by less than one fill and by what
+            rounding takes. That the last maker is worth its fill is tried out, and where it is one of the
+            first two, the best single one.
 
         Args:
             fill_cost: of one fill, raw units of the other token.
-            value: what is received, or minus what is paid, less the cost of the fills; None where that would
-                not be above it before rounding.
         """
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
             return None
+        if self._envelope is None or self._envelope.fill_cost != fill_cost * self.other_unit:
+            self._envelope = Envelope(self.ladders, self.side, fill_cost * self.other_unit)
+        before, last = self._envelope.up_to(wanted)
+        best = self.split_among(amount, before | {last})
+        if last in before and best is not None:
+            return best
+        for fewer in (
+            self.split_among(amount, before) if before else None,
+            self.best_single(amount) if len(before) <= 1 else None,
+        ):
+            if fewer is not None and (
+                best is None or self._net(fewer, fill_cost) > self._net(best, fill_cost)
+            ):
+                best = fewer
+        return best or self.best_split(amount)
+
+    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[Share] | None:
+        """As `best_split`, among some makers."""
+        wanted = amount * self.fixed_unit
+        if wanted <= 0 or not self.reaches(wanted):
+            return None
         segment = bisect_left(self.fixed_before, wanted) - 1
-        owners, fixed_before, other_before = self._owners, self.fixed_before, self.other_before
+        owners, fixed_before = self._owners, self.fixed_before
         last_of = dict(zip(owners, range(segment), strict=False))
-        left, other = wanted - fixed_before[segment], other_before[segment]
-        for maker in left_out.intersection(last_of):
-            fixed_owned, other_owned = self._owned[last_of.pop(maker)]
-            left += fixed_owned
-            other -= other_owned
+        left = wanted - fixed_before[segment]
+        for maker in last_of.keys() - makers:
+            left += self.ladders[maker].fixed_before[self._levels[last_of.pop(maker)]]
         while True:  # what was theirs comes from the segments after
             if segment == len(owners) and not self.reaches(fixed_before[-1] + 1):
                 return None
             maker = owners[segment]
-            if maker not in left_out:
+            if maker in makers:
                 size = fixed_before[segment + 1] - fixed_before[segment]
-                brings = other_before[segment + 1] - other_before[segment]
                 if size >= left:
-                    break
+                    return self._in_units(amount, last_of, segment)
                 last_of[maker] = segment
-                other += brings
                 left -= size
             segment += 1
-        other = (other + left * brings // size) // self.other_unit
-        fills = len(last_of) + (maker not in last_of)
-        reached = other if self.side is Side.SELL else -other
-        if reached - fill_cost * fills <= value:
-            return None
-        return self._in_units(amount, last_of, segment)
 
-    def best_single(self, amount: int) -> Share | None:
+    def best_single(self, amount: int) -> list[Share] | None:
         """The one maker that fills all of an amount best; None where none can."""
-        best: Share | None = None
-        sells = self.side is Side.SELL
+        best = filled_best = 0
+        sells, ladders = self.side is Side.SELL, self.ladders
         wanted = amount * self.fixed_unit
-        for maker, depth, other, fixed in self._by_first_price:
-            if wanted > depth:
+        for maker in self._by_first_price:
+            ladder = ladders[maker]
+            if wanted > ladder.fixed_before[-1]:
                 continue
-            if best is not None:
-                at_best, reached = amount * other, best[2] * fixed
+            if filled_best:
+                at_best = wanted * ladder.other_before[1]
+                reached = filled_best * ladder.fixed_before[1] * self.other_unit
                 if at_best < reached if sells else at_best > reached:
                     break
-            filled = self.ladders[maker].walk(amount)
-            if filled and (best is None or (filled > best[2] if sells else filled < best[2])):
-                best = maker, amount, filled
-        return best
+            filled = ladder.walk(amount)
+            if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
+                best, filled_best = maker, filled
+        return [(best, amount, filled_best)] if filled_best else None
 
     def reaches(self, wanted: int) -> bool:
         """Whether there is so much, in 1 / fixed_unit; then that much is in order."""
@@ -209,59 +180,59 @@ class MergedLadder:
 
     def _reach(self, wanted: int) -> None:
         """Put segments in order up to an amount; of the same price, one maker's after another's."""
+        upcoming, ladders, owners, levels = self._next, self.ladders, self._owners, self._levels
         fixed, other = self.fixed_before[-1], self.other_before[-1]
         while fixed < wanted:
-            _, maker, level = self._next[0]
-            ladder = self.ladders[maker]
+            _, maker, level = upcoming[0]
+            ladder = ladders[maker]
             after = level + 1
-            if after < len(ladder.prices):
-                heapreplace(self._next, (self._key(maker, after), maker, after))
+            if after < len(ladder.keys):
+                heapreplace(upcoming, (ladder.keys[after], maker, after))
             else:
-                heappop(self._next)
-            fixed_factor, other_factor = self._fixed_factors[maker], self._other_factors[maker]
-            fixed_owned, other_owned = ladder.fixed_before[after], ladder.other_before[after]
-            whole = fixed_owned // POWERS_OF_TEN[ladder.fixed_scale]
-            fixed += (fixed_owned - ladder.fixed_before[level]) * fixed_factor
-            other += (other_owned - ladder.other_before[level]) * other_factor
-            self._owners.append(maker)
-            self._rates.append(self._rate_of(maker, level))
-            self._owned.append((fixed_owned * fixed_factor, other_owned * other_factor))
-            self._filled.append((maker, whole, ladder.walk(whole) or 0))
+                heappop(upcoming)
+            fixed += ladder.fixed_before[after] - ladder.fixed_before[level]
+            other += ladder.other_before[after] - ladder.other_before[level]
+            owners.append(maker)
+            levels.append(after)
             self.fixed_before.append(fixed)
             self.other_before.append(other)
 
-    def _depth(self, maker: int) -> int:
-        return self.ladders[maker].fixed_before[-1] * self._fixed_factors[maker]
-
-    def _rate_of(self, maker: int, level: int) -> Rate:
-        ladder, after = self.ladders[maker], level + 1
-        fixed = (ladder.fixed_before[after] - ladder.fixed_before[level]) * self._fixed_factors[maker]
-        other = (ladder.other_before[after] - ladder.other_before[level]) * self._other_factors[maker]
+    def _rate(self, segment: int) -> Rate:
+        after = segment + 1
+        fixed = self.fixed_before[after] - self.fixed_before[segment]
+        other = self.other_before[after] - self.other_before[segment]
         return other * self.fixed_unit, fixed * self.other_unit
 
-    def _key(self, maker: int, level: int) -> int | Fraction:
-        """The better a level, the lower."""
-        if self._price_factors:
-            return self.ladders[maker].prices[level] * self._price_factors[maker]
-        other, fixed = self._rate_of(maker, level)
-        return Fraction(-other if self.side is Side.SELL else other, fixed)
+    def _net(self, shares: list[Share], fill_cost: int) -> int:
+        """What is received, or minus what is paid, less the cost of the fills."""
+        other = sum(map(_other_of, shares))
+        return (other if self.side is Side.SELL else -other) - fill_cost * len(shares)
 
-    def _in_units(self, amount: int, last_of: dict[int, int], segment: int) -> Split | None:
+    def _share(self, segment: int) -> Share:
+        """Of its owner, all levels to this one."""
+        share = self._filled.get(segment)
+        if share is None:
+            maker = self._owners[segment]
+            ladder = self.ladders[maker]
+            whole = ladder.fixed_before[self._levels[segment]] // self.fixed_unit
+            share = self._filled[segment] = maker, whole, ladder.walk(whole) or 0
+        return share
+
+    def _in_units(self, amount: int, last_of: dict[int, int], segment: int) -> list[Share] | None:
         """Whole units of each maker: the owner of the last segment has what the others leave.
 
         Args:
             last_of: maker -> the last segment that is taken of it, of those before `segment`.
         """
-        last, filled = self._owners[segment], self._filled
+        last = self._owners[segment]
         last_of.pop(last, None)
-        shares = [filled[number] for number in last_of.values() if filled[number][1]]
+        shares = [share for share in map(self._share, last_of.values()) if share[1]]
         fixed = amount - sum(map(_fixed_of, shares))
         shares.append((last, fixed, self.ladders[last].walk(fixed) or 0))
         if all(map(_other_of, shares)):
-            return _largest_first(shares), self._rates[segment]
-        whole = {maker: filled[number][1] for maker, number in last_of.items()} | {last: fixed}
-        rearranged = self._rearranged(whole, last)
-        return None if rearranged is None else (rearranged, self._rates[segment])
+            return _largest_first(shares)
+        whole = {maker: self._share(number)[1] for maker, number in last_of.items()} | {last: fixed}
+        return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[Share] | None:
         """By each maker's own book; None where one of them cannot, or would give nothing."""
@@ -276,7 +247,7 @@ class MergedLadder:
 
     def _rearranged(self, whole: dict[int, int], last: int) -> list[Share] | None:
         """Move what brings nothing, and what is beyond somebody's depth, to makers that have room for it."""
-        rooms = {maker: self._depth(maker) // self.fixed_unit for maker in whole}
+        rooms = {maker: self.ladders[maker].fixed_before[-1] // self.fixed_unit for maker in whole}
         kept = {maker: min(fixed, rooms[maker]) for maker, fixed in whole.items()}
         kept = {maker: fixed if self.ladders[maker].walk(fixed) else 0 for maker, fixed in kept.items()}
         moved = sum(whole.values()) - sum(kept.values())
@@ -291,12 +262,13 @@ class MergedLadder:
 
     def _enlarged(self, kept: dict[int, int], whole: dict[int, int], moved: int) -> dict[int, int]:
         """Give a maker whose share brought nothing what a unit costs there, taken from the worst prices."""
-        for maker, _, other, fixed in self._by_first_price:
-            least = -(-fixed // other)
-            if not whole.get(maker) or kept[maker] or not self.ladders[maker].walk(least):
+        for maker in self._by_first_price:
+            ladder = self.ladders[maker]
+            least = -(-ladder.fixed_before[1] * self.other_unit // (ladder.other_before[1] * self.fixed_unit))
+            if not whole.get(maker) or kept[maker] or not ladder.walk(least):
                 continue
             enlarged, short = {**kept, maker: least}, least - moved
-            for payer, *_ in reversed(self._by_first_price):
+            for payer in reversed(self._by_first_price):
                 if payer != maker and enlarged.get(payer):
                     paid = min(short, enlarged[payer])
                     enlarged[payer] -= paid
@@ -323,7 +295,9 @@ class Ladders:
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
         if known is None or known[0] != version:
-            books = (live for live in self._index.between(give, get).values() if makers.lets(live.maker))
+            books: Iterable[LiveBook] = self._index.between(give, get).values()
+            if makers != ANYBODY:
+                books = (live for live in books if makers.lets(live.maker))
             known = version, merge(books, give, side, None if known is None else known[1])
             if len(self._kept) >= LADDERS_MAX:
                 del self._kept[next(iter(self._kept))]
@@ -342,18 +316,22 @@ def merge(
     """
     of_maker: dict[str, LiveBook] = {}
     for live in books:
-        other = of_maker.get(live.maker)
-        if other is None or (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
+        other = of_maker.setdefault(live.maker, live)
+        if other is not live and (live.liquidity_usd, live.base) > (other.liquidity_usd, other.base):
             of_maker[live.maker] = live
-    known = {} if before is None else dict(zip(before.makers, before.ladders, strict=True))
+    chosen = [of_maker[maker] for maker in sorted(of_maker)]
+    chosen = [live for live in chosen if has_levels(live, give)]
+    if not chosen:
+        return None
+    units = units_of(chosen, give, side)
+    known: dict[str, DirectedLadder] = {}
+    if before is not None and before.units == units:
+        known = dict(zip(before.makers, before.ladders, strict=True))
     ladders: list[DirectedLadder] = []
-    for maker, live in sorted(of_maker.items()):
-        ladder = known.get(maker)
-        if ladder is None or ladder.live is not live:
-            ladder = DirectedLadder(live, give, side)
-        if ladder.prices:
-            ladders.append(ladder)
-    return MergedLadder(ladders, side) if ladders else None
+    for live in chosen:
+        ladder = known.get(live.maker)
+        ladders.append(ladder if ladder and ladder.live is live else DirectedLadder(live, give, units))
+    return MergedLadder(ladders, units)
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:
@@ -380,24 +358,8 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
     return amount, numerator, denominator
 
 
-def _price_factors(ladders: Sequence[DirectedLadder]) -> list[int]:
-    """What prices compare by, the better the lower; nothing where some books are in the other order."""
-    if len({ladder.is_direct for ladder in ladders}) > 1:
-        return []
-    finest = max([ladder.quote_scale for ladder in ladders])
-    better = -1 if ladders[0].is_direct else 1
-    return [better * POWERS_OF_TEN[finest - ladder.quote_scale] for ladder in ladders]
-
-
 def _largest_first(shares: list[Share]) -> list[Share]:
     """Of equal ones the one whose maker comes first."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares
-
-
-def _walk_of(ladder: Ladder, *, is_direct: bool, side: Side) -> Callable[[int], int | None]:
-    sells, buys = (
-        (fill.quote_received, fill.base_paid) if is_direct else (fill.base_received, fill.quote_paid)
-    )
-    return partial(sells if side is Side.SELL else buys, ladder)

@@ -3,8 +3,8 @@
     1. Paths: those of `paths`, or the one that is forced. Each hop has its merged ladder.
     2. What each path would come to, if shares were not rounded and each hop had one fill: a bound that no
        plan on that path beats. Paths are filled in that order until no bound is above the best plan.
-    3. A path is filled in up to three ways, hop after hop, and the best is kept: the best split before gas,
-       the split that leaves out makers who are not worth their gas, and the best single maker.
+    3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers who
+       are worth their gas, and the best single maker.
     4. Two paths, where the next unit is cheaper on the other one: bounded again, the amount is divided where
        both sell their last unit at the same price, and both are filled.
 
@@ -38,8 +38,7 @@ from ....config import limits
 from ....feeds.mid_prices import MidPrices
 from ....feeds.pair_index import PairIndex
 from .gas import FILL, swap_gas
-from .hop_split import thrifty_split
-from .ladders import Ladders, MakerFilter, MergedLadder, Rate, Share, Split, through
+from .ladders import ANYBODY, Ladders, MakerFilter, MergedLadder, Rate, Share, through
 from .paths import Path, find_paths, pairs_apart
 from .plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
 
@@ -64,13 +63,27 @@ class Network(Struct, frozen=True):
 
 
 class FilledLane(Struct, frozen=True):
-    """A path whose every hop has its shares, in the order of its ladders."""
+    """A path whose every hop has its shares.
+
+    Attributes:
+        amounts: of each token, in the order in which they are worked out; one more than there are hops.
+        shares: in the order of the ladders.
+    """
 
     lane: Lane
-    amount: int
-    other: int
+    amounts: list[int]
     fills: int
-    shares: tuple[list[Share], ...]
+    shares: list[list[Share]]
+
+    @property
+    def amount(self) -> int:
+        """That is fixed."""
+        return self.amounts[0]
+
+    @property
+    def other(self) -> int:
+        """What it comes to."""
+        return self.amounts[-1]
 
 
 Filled = tuple[int, tuple[FilledLane, ...]]  # score, one path or two
@@ -156,7 +169,7 @@ class Pathfinder:
     def _around(self, makers: MakerFilter) -> Callable[[bytes], Mapping[bytes, Decimal]]:
         """Neighbours by those who may take part."""
         index = self._index
-        if makers == MakerFilter():
+        if makers == ANYBODY:
             return index.neighbours
 
         def around(token: bytes) -> Mapping[bytes, Decimal]:
@@ -186,8 +199,7 @@ class Search:
         self._sells = wanted.side is Side.SELL
         self._in_wei = in_wei
         self._gas_price_wei = wanted.gas_price_wei
-        self._splits: dict[tuple[int, int], Split | None] = {}
-        self._thrifty_shares: dict[tuple[int, int], list[Share] | None] = {}
+        self._splits: dict[tuple[int, int], list[Share] | None] = {}
         worth = (
             in_wei.worth(wanted.dest_token if self._sells else wanted.src_token)
             if wanted.gas_price_wei
@@ -198,7 +210,8 @@ class Search:
         )
         self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
         self._ways: tuple[Choose, ...] = (
-            (self._all_makers, _one_maker) if worth is None else (self._all_makers, self._thrifty, _one_maker)
+            _all_makers if worth is None else self._worth_their_gas,
+            _one_maker,
         )
 
     def best(self, network: Network, amount: int) -> Filled | None:
@@ -233,14 +246,14 @@ class Search:
             if filled is None or (than is not None and filled[0] <= than):
                 continue
             best, than = filled, filled[0]
-            if choose is self._ways[0] and filled[1][0].fills == len(lane.ladders):
+            if filled[1][0].fills == len(lane.ladders):
                 break
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> Filled | None:
         """Hop after hop, each with what the one before came to; None once no score above `than` is left."""
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
-        reached, fills = amount, 0
+        reached, fills, amounts = amount, 0, [amount]
         hops: list[list[Share]] = []
         for ladder, other in zip(lane.ladders, others, strict=True):
             if hops and than is not None:
@@ -256,30 +269,19 @@ class Search:
             reached = sum([share[2] for share in shares])
             fills += len(shares)
             hops.append(shares)
-        filled = FilledLane(lane, amount, reached, fills, tuple(hops))
-        return self._score(reached, len(hops) - 1, fills), (filled,)
+            amounts.append(reached)
+        return self._score(reached, len(hops) - 1, fills), (FilledLane(lane, amounts, fills, hops),)
 
-    def _all_makers(self, ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:
-        split = self._split(ladder, amount)
-        return split and split[0]
-
-    def _split(self, ladder: MergedLadder, amount: int) -> Split | None:
+    def _worth_their_gas(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
         key = id(ladder), amount
         if key not in self._splits:
-            self._splits[key] = ladder.best_split(amount)
-        return self._splits[key]
-
-    def _thrifty(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
-        key = id(ladder), amount
-        if key not in self._thrifty_shares:
-            split, worth = self._split(ladder, amount), self._in_wei.worth(other)
-            if split is None or worth is None:
-                shares = split and split[0]
+            worth = self._in_wei.worth(other)
+            if worth is None:
+                self._splits[key] = ladder.best_split(amount)
             else:
                 cost = FILL * self._gas_price_wei * worth.denominator // worth.numerator
-                shares = thrifty_split(ladder, amount, split, cost)
-            self._thrifty_shares[key] = shares
-        return self._thrifty_shares[key]
+                self._splits[key] = ladder.split_after_gas(amount, cost)
+        return self._splits[key]
 
     # --- Two paths ----------------------------------------------------------------------------------
 
@@ -399,9 +401,12 @@ class Search:
         return other if other[0] > one[0] else one
 
 
+def _all_makers(ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:
+    return ladder.best_split(amount)
+
+
 def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:
-    share = ladder.best_single(amount)
-    return None if share is None else [share]
+    return ladder.best_single(amount)
 
 
 def _at_exchanges(wanted: Wanted) -> int:
@@ -443,20 +448,18 @@ def _plan(wanted: Wanted, lanes: tuple[FilledLane, ...]) -> RoutePlan | None:
 
 def _path_plan(filled: FilledLane, side: Side) -> PathPlan:
     sells = side is Side.SELL
-    steps = [*zip(filled.lane.ladders, filled.shares, strict=True)]
+    steps = [*zip(filled.lane.ladders, filled.shares, pairwise(filled.amounts), strict=True)]
     if not sells:
         steps.reverse()
     hops = []
-    for (give, get), (ladder, shares) in zip(pairwise(filled.lane.tokens), steps, strict=True):
-        parts = tuple(
-            MakerShare(ladder.makers[maker], fixed, other)
-            if sells
-            else MakerShare(ladder.makers[maker], other, fixed)
-            for maker, fixed, other in shares
-        )
-        src_amount, dest_amount = (
-            sum(part.src_amount for part in parts),
-            sum(part.dest_amount for part in parts),
-        )
-        hops.append(HopPlan(give, get, src_amount, dest_amount, parts))
+    for (give, get), (ladder, shares, (fixed, other)) in zip(
+        pairwise(filled.lane.tokens), steps, strict=True
+    ):
+        makers = ladder.makers
+        if sells:
+            parts = [MakerShare(makers[maker], src, dest) for maker, src, dest in shares]
+            hops.append(HopPlan(give, get, fixed, other, tuple(parts)))
+        else:
+            parts = [MakerShare(makers[maker], src, dest) for maker, dest, src in shares]
+            hops.append(HopPlan(give, get, other, fixed, tuple(parts)))
     return PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))

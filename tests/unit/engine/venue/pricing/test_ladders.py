@@ -1,24 +1,25 @@
 """Merged ladders: what they give, whose it is, and when they are built anew."""
 
 from decimal import Decimal
-from fractions import Fraction
+from itertools import combinations
 from random import Random
 
 import pytest
 
 from cambist.codecs.vocabulary import Side
 from cambist.engine.venue.pricing.ladders import (
+    ANYBODY,
     LADDERS_MAX,
     Ladders,
     MakerFilter,
     MergedLadder,
+    Share,
     merge,
     through,
 )
 from cambist.feeds.pair_index import LiveBook
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
-ANYBODY = MakerFilter()
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
 BETA = a_book("beta", WETH, USDC, bids="2495 2", asks="2515 2")
 INVERTED = a_book("gamma", USDC, WETH, bids="0.0003 5000", asks="0.0004008016 10000")
@@ -33,7 +34,7 @@ def _merged(*books: object, give: bytes = WETH, side: Side = Side.SELL) -> Merge
 def _named(ladder: MergedLadder, amount: int) -> dict[str, tuple[int, int]]:
     split = ladder.best_split(amount)
     assert split is not None
-    return {ladder.makers[maker]: (fixed, other) for maker, fixed, other in split[0]}
+    return {ladder.makers[maker]: (fixed, other) for maker, fixed, other in split}
 
 
 def test_segments_of_all_makers_stand_by_price() -> None:
@@ -112,8 +113,9 @@ def test_beyond_the_depth_and_nothing() -> None:
         assert ladder.best_split(amount) is None
     assert through([ladder], 7 * ONE[WETH] + 1) is None
     assert through([ladder], 0) == (0, *ladder.first_rate)
-    assert ladder.better_without(5 * ONE[WETH] + 1, frozenset({1}), 0, 0) is None
-    assert ladder.better_without(5 * ONE[WETH], frozenset({1}), 0, 0) is not None
+    assert ladder.split_after_gas(7 * ONE[WETH] + 1, 1) is None
+    assert ladder.split_among(5 * ONE[WETH] + 1, {0}) is None
+    assert ladder.split_among(5 * ONE[WETH], {0}) is not None
     assert ladder.best_single(5 * ONE[WETH] + 1) is None
     assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
 
@@ -122,15 +124,16 @@ def test_beyond_the_depth_and_nothing() -> None:
 def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
     give = WETH if side is Side.SELL else USDC
     ladder = _merged(ALPHA, BETA, give=give, side=side)
-    small, large = ladder.best_single(ONE[WETH]), ladder.best_single(2 * ONE[WETH])
-    assert small is not None
-    assert large is not None
-    assert (ladder.makers[small[0]], ladder.makers[large[0]]) == (
-        "alpha",
-        "alpha" if large[0] == 0 else "beta",
-    )
-    prices = {0: 4_990, 1: 4_990} if side is Side.SELL else {0: 5_030, 1: 5_030}
-    assert large[2] == prices[large[0]] * ONE[USDC]
+    small = ladder.best_single(ONE[WETH])
+    assert small == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
+    large = ladder.best_single(3 * ONE[WETH] // 2)
+    assert large == [(0, 3 * ONE[WETH] // 2, (3_745 if side is Side.SELL else 3_770) * ONE[USDC])]
+    beta = merge([BETA, a_book("gamma", WETH, USDC, bids="2499 1", asks="2511 1")], give, side)
+    assert beta is not None
+    assert [beta.best_single(amount * ONE[WETH]) for amount in (1, 2)] == [
+        [(1, ONE[WETH], (2_499 if side is Side.SELL else 2_511) * ONE[USDC])],
+        [(0, 2 * ONE[WETH], (4_990 if side is Side.SELL else 5_030) * ONE[USDC])],
+    ]
 
 
 def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
@@ -188,10 +191,71 @@ def test_a_split_without_some_is_that_of_the_others_merged(side: Side, is_mixed:
         others = _merged(*kept, give=give, side=side)
         for _ in range(5):
             amount = numbers.randrange(1, 12 * ONE[WETH])
-            split, right = whole.better_without(amount, left_out, 0, -(10**40)), others.best_split(amount)
-            named = [split and {whole.makers[maker]: rest for maker, *rest in split[0]}]
-            assert named == [right and {others.makers[maker]: rest for maker, *rest in right[0]}]
-            assert split is None or right is None or Fraction(*split[1]) == Fraction(*right[1])
+            split = whole.split_among(amount, {*range(count)} - left_out)
+            right = others.best_split(amount)
+            named = [split and {whole.makers[maker]: rest for maker, *rest in split}]
+            assert named == [right and {others.makers[maker]: rest for maker, *rest in right}]
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, is_mixed: bool) -> None:
+    """Beside every set of makers there is; most of the time it is the best one itself."""
+    numbers = Random(11)
+    exact = splits = 0
+    for _ in range(150):
+        books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+        ladder = merge(books, WETH if side is Side.SELL else USDC, side)
+        if ladder is None:
+            continue
+        amount = numbers.randrange(1, 8 * ONE[WETH])
+        fill_cost = numbers.choice([0, 1, 3, 10, 1_000]) * ONE[USDC] + numbers.randrange(100)
+        among = [
+            ladder.split_among(amount, {*some})
+            for count in range(1, len(ladder.makers) + 1)
+            for some in combinations(range(len(ladder.makers)), count)
+        ]
+        best = max((_net(ladder, split, fill_cost) for split in among if split), default=None)
+        found = ladder.split_after_gas(amount, fill_cost)
+        assert (found is None) == (best is None)
+        if found is not None and best is not None:
+            short = best - _net(ladder, found, fill_cost)
+            assert 0 <= short <= fill_cost + len(ladder.makers)
+            exact += short <= 1
+            splits += 1
+    assert exact > splits * 9 // 10 > 90
+
+
+def _net(ladder: MergedLadder, split: list[Share], fill_cost: int) -> int:
+    other = sum(share[2] for share in split)
+    return (other if ladder.side is Side.SELL else -other) - fill_cost * len(split)
+
+
+GAINS = (
+    a_book("alpha", WETH, USDC, bids="2500 6 | 2400 10", asks="2510 6 | 2600 10"),
+    a_book("beta", WETH, USDC, bids="2499 3", asks="2511 3"),
+    a_book("gamma", WETH, USDC, bids="2500.5 0.01", asks="2509.5 0.01"),
+)
+
+
+def _worth_their_fill(side: Side, amount: int, fill_cost: int) -> set[str]:
+    ladder = _merged(*GAINS, give=WETH if side is Side.SELL else USDC, side=side)
+    split = ladder.split_after_gas(amount, fill_cost)
+    assert split is not None
+    return {ladder.makers[share[0]] for share in split}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_who_earns_less_than_a_fill_is_left_out(side: Side) -> None:
+    """gamma is better by a few cents, beta by 198 dollars on two WETH that alpha has at 2400 only."""
+    assert _worth_their_fill(side, 8 * ONE[WETH], 0) == {"alpha", "beta", "gamma"}
+    assert _worth_their_fill(side, 8 * ONE[WETH], ONE[USDC]) == {"alpha", "beta"}
+    assert _worth_their_fill(side, 8 * ONE[WETH], 250 * ONE[USDC]) == {"alpha"}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_whose_depth_is_needed_stays_at_any_cost(side: Side) -> None:
+    assert _worth_their_fill(side, 18 * ONE[WETH], 10**9 * ONE[USDC]) == {"alpha", "beta"}
 
 
 def _random_book(numbers: Random, maker: str, *, is_inverse: bool) -> LiveBook:
