@@ -1,6 +1,7 @@
 """Who used the cores during a measurement, from Linux's accounts; elsewhere nothing is known.
 
-Foreign use is what ran that is neither the server's nor the load's: a measurement beside it is thrown away.
+Foreign use is what ran that is neither the server's nor the load's, nor their children's, as a store process
+is: a measurement beside it is thrown away.
 Two witnesses of what ran, and the greater counts. The processes that can be seen: what each has used, with
 its children that ended, so that one that ends meanwhile is counted by who waited for it. And the system's own
 totals, which also know what cannot be seen and what the hypervisor took; interrupts are left out there, for
@@ -27,6 +28,7 @@ class _Reading(Struct, frozen=True):
 
     at: float
     ours: dict[int, float]
+    helpers: float
     waited: float
     others: float
     system: float
@@ -77,7 +79,7 @@ class CpuUse:
         before, after = self._before, self._after
         if before is None or after is None:
             return None
-        ours = sum(after.ours.values()) - sum(before.ours.values())
+        ours = sum(after.ours.values()) - sum(before.ours.values()) + after.helpers - before.helpers
         hidden = after.system - before.system - ours
         seconds = after.at - before.at
         return max(after.others - before.others, hidden, 0.0) / seconds if seconds else 0.0
@@ -102,15 +104,18 @@ def _read(pids: frozenset[int]) -> _Reading | None:
     user, nice, system, _, _, _, _, steal = map(
         int, (_PROCESSES / "stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
     )
-    ours, others = dict.fromkeys(pids, 0.0), 0.0
+    ours, helpers, others = dict.fromkeys(pids, 0.0), 0.0, 0.0
     for folder in _PROCESSES.glob("[0-9]*"):
-        own, ended = _used(folder)
+        own, ended, parent = _used(folder)
         if int(folder.name) in pids:
             ours[int(folder.name)] = own
+        elif parent in pids:
+            helpers += own
         else:
             others += own + ended
     waited = sum(_waited(pid) for pid in pids)
-    return _Reading(time.perf_counter(), ours, waited, others, (user + nice + system + steal) / _TICKS)
+    system_s = (user + nice + system + steal) / _TICKS
+    return _Reading(time.perf_counter(), ours, helpers, waited, others, system_s)
 
 
 def _waited(pid: int) -> float:
@@ -121,11 +126,12 @@ def _waited(pid: int) -> float:
         return 0.0
 
 
-def _used(folder: Path) -> tuple[float, float]:
-    """Seconds that a process has run, and its children that ended; nothing for one that is gone."""
+def _used(folder: Path) -> tuple[float, float, int]:
+    """Seconds that a process has run, and its children that ended, and its parent; nothing for one that is
+    gone."""
     try:
         fields = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0
     user, system, user_of_ended, system_of_ended = map(int, fields[11:15])
-    return (user + system) / _TICKS, (user_of_ended + system_of_ended) / _TICKS
+    return (user + system) / _TICKS, (user_of_ended + system_of_ended) / _TICKS, int(fields[1])

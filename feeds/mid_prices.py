@@ -20,6 +20,7 @@ Choice: of an even number of books, the median is the mean of the two in the mid
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 
 from msgspec import Struct
 
@@ -30,10 +31,10 @@ from .pair_index import Key, LiveBook, PairIndex
 WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
 PRICES_MAX = 4_096  # tokens whose price is remembered
 PAIRS_MAX = 4_096  # pairs whose books' mid prices are remembered, each for either token
-_FLOOR_BITS = 128
+_FLOOR_BITS = 512
 
 Seen = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
-Ranked = tuple[int, Fraction]  # sorts as the value does: few are so close that fractions are compared
+Ranked = tuple[int, int, int]  # a value's floor in 2^-_FLOOR_BITS, which sorts as it does; it as a fraction
 
 
 class _Remembered(Struct, frozen=True):
@@ -42,6 +43,19 @@ class _Remembered(Struct, frozen=True):
     worth: Fraction | None
     topology: int
     seen: tuple[Seen, ...]
+
+
+class _Pair(Struct, frozen=True):
+    """What the books of a pair tell of one of its tokens, at a version of the pair.
+
+    Attributes:
+        rows: per book, its price; None of one that tells none.
+        prices: those there are, with their makers.
+    """
+
+    version: int
+    rows: dict[Key, tuple[LiveBook, Ranked | None]]
+    prices: list[tuple[str, Ranked]]
 
 
 class MidPrices:
@@ -55,14 +69,16 @@ class MidPrices:
         self._index = index
         self._anchors = anchors
         self._remembered: dict[bytes, _Remembered] = {}
-        self._mids: dict[tuple[bytes, bytes], dict[Key, tuple[LiveBook, Ranked | None]]] = {}
+        self._pairs: dict[tuple[bytes, bytes], _Pair] = {}
         self._current: dict[bytes, Fraction | None] = {}
+        self._current_near: dict[bytes, Fraction | None] = {}
         self._current_version = -1
 
     def worth(self, token: bytes) -> Fraction | None:
         """Of one raw unit of a token; None where no live books say so."""
         if self._current_version != self._index.version or len(self._current) >= PRICES_MAX:
             self._current.clear()
+            self._current_near.clear()
             self._current_version = self._index.version
         if token in self._current:
             return self._current[token]
@@ -104,25 +120,37 @@ class MidPrices:
         """An anchor's own worth, or that of a token with books against anchors."""
         if token in self._anchors:
             return self._anchors[token]
-        found: list[tuple[str, Ranked]] = []
         for anchor in self._anchors:
             self._note(token, anchor, seen)
-            found.extend(self._by_maker(token, anchor))
-        return _median_of_makers(found)
+        near = self._current_near
+        if token not in near:
+            prices = [self._by_maker(token, anchor) for anchor in self._anchors]
+            near[token] = _median_of_makers([*chain.from_iterable(prices)])
+        return near[token]
 
     def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
         """Of each book with two sides: its maker, mid price x worth of the other token if it is an anchor."""
-        known = self._mids.get((token, other), {})
-        if len(self._mids) >= PAIRS_MAX:
-            self._mids.clear()
-        mids = self._mids[token, other] = {}
-        for key, live in self._index.between(token, other).items():
-            row = known.get(key)
-            if row is None or row[0] is not live:
-                mid = mid_price(live, token)
-                row = live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
-            mids[key] = row
-        return [(key[0], ranked) for key, (_, ranked) in mids.items() if ranked is not None]
+        version = self._index.pair_version(token, other)
+        pair = self._pairs.get((token, other))
+        if pair is None or pair.version != version:
+            rows = {} if pair is None else pair.rows
+            rows = {
+                key: self._row(live, token, other, rows.get(key))
+                for key, live in self._index.between(token, other).items()
+            }
+            prices = [(key[0], ranked) for key, (_, ranked) in rows.items() if ranked is not None]
+            if len(self._pairs) >= PAIRS_MAX:
+                self._pairs.clear()
+            pair = self._pairs[token, other] = _Pair(version, rows, prices)
+        return pair.prices
+
+    def _row(
+        self, live: LiveBook, token: bytes, other: bytes, known: tuple[LiveBook, Ranked | None] | None
+    ) -> tuple[LiveBook, Ranked | None]:
+        if known is not None and known[0] is live:
+            return known
+        mid = mid_price(live, token)
+        return live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
 
     def _note(self, one: bytes, other: bytes, seen: list[Seen]) -> None:
         seen.append((one, other, self._index.pair_version(one, other)))
@@ -148,19 +176,21 @@ def _best_price(side: Ladder) -> int:
 
 
 def ranked(value: Fraction) -> Ranked:
-    """With what it sorts by."""
-    return (value.numerator << _FLOOR_BITS) // value.denominator, value
+    """What a value sorts by, and the value."""
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 
 
-def median(values: Iterable[Ranked]) -> Ranked | None:
+def median(values: Iterable[Ranked]) -> Fraction | None:
     """The value in the middle, or the mean of the two there; None of nothing."""
     ordered = sorted(values)
     if not ordered:
         return None
     middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return ranked((ordered[middle - 1][1] + ordered[middle][1]) / 2)
+    _, numerator, denominator = ordered[middle]
+    if len(ordered) % 2 or ordered[middle - 1] == ordered[middle]:
+        return Fraction(numerator, denominator)
+    return (Fraction(*ordered[middle - 1][1:]) + Fraction(numerator, denominator)) / 2
 
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
@@ -168,6 +198,7 @@ def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)
-    owns = (own[0] if len(own) == 1 else median(own) for own in of_maker.values())
-    of_all = median(own for own in owns if own is not None)
-    return None if of_all is None else of_all[1]
+    if len(of_maker) == len(prices):
+        return median([price for _, price in prices])
+    owns = [median(own) for own in of_maker.values()]
+    return median([ranked(own) for own in owns if own is not None])

@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from cambist.codecs.canonical_json import canonical
 from support.quiet_venue import (
     A_PURCHASE,
     A_SALE,
@@ -70,6 +72,15 @@ async def test_an_optional_parameter(venue: QuietVenue, name: str, right: object
     assert name in told["details"]
 
 
+@pytest.mark.parametrize("native", [NATIVE.lower(), "0x0", "0x" + "00" * 20], ids=["lower", "0x0", "zero"])
+@pytest.mark.parametrize("name", ["srcToken", "destToken"])
+async def test_the_native_token_has_one_spelling(venue: QuietVenue, name: str, native: str) -> None:
+    """choices.md 1."""
+    status, told = await venue.answer(PRICES, **A_SALE | {name: native})
+    assert (status, told["errorType"]) == (400, "InvalidToken")
+    assert told["details"].startswith(f"Invalid {name}: ")
+
+
 async def test_a_lane_that_is_not_there_yet(venue: QuietVenue) -> None:
     """choices.md 35."""
     status, told = await venue.answer(PRICES, **A_SALE, destChainId=10)
@@ -81,6 +92,19 @@ async def test_what_is_priced_is_remembered(venue: QuietVenue) -> None:
     before = venue.app.issued.statistics().kept
     await venue.get(PRICES, **A_SALE)
     assert venue.app.issued.statistics().kept == before + 1
+
+
+@pytest.mark.parametrize("life_s", [30, 3_600])
+async def test_a_route_may_be_built_from_for_as_long_as_the_settings_say(tmp_path: Path, life_s: int) -> None:
+    """choices.md 11: at least for so long, and at most a minute longer."""
+    environ = {"CAMBIST__VENUE__ROUTE_LIFE_S": str(life_s)}
+    async with a_quiet_venue(tmp_path, environ=environ) as venue:
+        before_ms = venue.clock.now_ms()
+        route = (await venue.get(PRICES, **A_SALE))["route"]
+        after_ms = venue.clock.now_ms()
+        sent_back = canonical(msgspec.json.encode(route))
+        assert await venue.app.issued.is_issued(sent_back, before_ms + life_s * 1_000)
+        assert not await venue.app.issued.is_issued(sent_back, after_ms + (life_s + 60) * 1_000)
 
 
 @pytest.mark.parametrize("token", [USDC, USDC.lower(), NATIVE, "USDC"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cambist.codecs.resource_messages import trading_error_body
 from cambist.config import errors
 from cambist.config.catalogue import errors_document
 from cambist.config.errors import RequestError, catalogue_rows
@@ -104,6 +105,37 @@ SPEC_HANDLING = {
 }
 """The third column. The cancel signature's is ours: the table speaks of a payload, we name where it is."""
 
+ERROR_TYPES = {
+    errors.MissingSlippage: "MissingSlippage",
+    errors.NoRoute: "NoRoute",
+    errors.TokenNotSupported: "TokenNotSupported",
+    errors.InvalidToken: "InvalidToken",
+    errors.UnsupportedChain: "UnsupportedChain",
+    errors.RouteValidationFailed: "RouteValidationFailed",
+    errors.MissingDeadline: "MissingDeadline",
+    errors.InvalidTWAPParams: "InvalidTWAPParams",
+    errors.InvalidTWAPBuyParams: "InvalidTWAPBuyParams",
+    errors.InvalidTWAPSrcAmount: "InvalidTWAPSrcAmount",
+    errors.InvalidTWAPBuyDestAmount: "InvalidTWAPBuyDestAmount",
+    errors.InvalidExternalOrderParams: "InvalidExternalOrderParams",
+    errors.InvalidProductiveOrderParams: "InvalidProductiveOrderParams",
+    errors.PermitRequired: "PermitRequired",
+    errors.InvalidSignature: "InvalidSignature",
+    errors.InvalidCancelSignature: "InvalidSignature",
+    errors.OrderExpired: "OrderExpired",
+    errors.InsufficientAllowance: "InsufficientAllowance",
+    errors.InsufficientBalance: "InsufficientBalance",
+    errors.TwapDeadlineTooShort: "TwapDeadlineTooShort",
+    errors.TwapTotalTooSmall: "TwapTotalTooSmall",
+    errors.OrderAlreadySettled: "OrderAlreadySettled",
+    errors.TooManyOrderIds: "TooManyOrderIds",
+    errors.InvalidPriceRoute: "InvalidPriceRoute",
+    errors.StalePriceRoute: "StalePriceRoute",
+    errors.PartnerNotAllowed: "PartnerNotAllowed",
+    errors.RateLimited: "RateLimited",
+}
+"""What clients branch on: the document's tag, in CamelCase where it is a sentence (choices.md 4)."""
+
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)
 def test_row_carries_the_documents_status_and_message(
@@ -113,6 +145,12 @@ def test_row_carries_the_documents_status_and_message(
     assert error.status == status
     assert error.message == message
     assert str(error) == f"{message}: what was wrong"
+
+
+@pytest.mark.parametrize(("status", "message", "kind"), CASES)
+def test_row_is_told_by_its_tag(status: int, message: str, kind: type[RequestError]) -> None:
+    assert kind.error_type == ERROR_TYPES[kind]
+    assert trading_error_body(kind(message=message), "request-1").error_type == ERROR_TYPES[kind]
 
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)

@@ -302,6 +302,12 @@ async def test_a_chain_without_market(venue: QuietVenue) -> None:
     assert (status, refused["errorType"]) == (400, "GasCostExceedsTradeAmount")
     status, refused = await venue.answer("/prices", **sale)
     assert (status, refused["errorType"]) == (422, "UnsupportedChain")
+    status, refused = await venue.answer("/swap", **sale, userAddress=USER, slippage=100)
+    assert (status, refused["errorType"]) == (422, "UnsupportedChain")
+    route = (await venue.get(QUOTE, **A_SALE, mode="MARKET"))["market"]
+    build = {"priceRoute": route, "srcToken": WETH, "destToken": USDC, "userAddress": USER, "slippage": 100}
+    reply = await venue.ask("POST", f"/transactions/{DELTA_ONLY}", msgspec.json.encode(build))
+    assert (reply.status, msgspec.json.decode(reply.body)["errorType"]) == (422, "UnsupportedChain")
 
 
 async def test_market_of_a_quote_is_version_6_2(venue: QuietVenue) -> None:

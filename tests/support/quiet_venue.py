@@ -198,15 +198,20 @@ class QuietVenue:
 
 @asynccontextmanager
 async def a_quiet_venue(
-    folder: Path, *, more: str = "", books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS
+    folder: Path,
+    *,
+    more: str = "",
+    environ: Mapping[str, str] | None = None,
+    books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
 ) -> AsyncIterator[QuietVenue]:
     """The venue, once each chain's gas price is known.
 
     Args:
         more: TOML ahead of all tables.
+        environ: settings that it overrides.
     """
     clock = WallClock()
-    settings = parse_settings(settings_text(folder, more), ENVIRON, folder)
+    settings = parse_settings(settings_text(folder, more), ENVIRON | dict(environ or {}), folder)
     chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
     async with opened_venue(
         settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True

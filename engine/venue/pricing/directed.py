@@ -1,7 +1,7 @@
 """One side of one maker's book, to give one token and receive another, in units that several share. Pure.
 
-    SELL   `fixed` is the token given, `other` the token received; a fill rounds what is received down
-    BUY    `fixed` is the token received, `other` the token given; a fill rounds what is paid up
+SELL   `fixed` is the token given, `other` the token received; a fill rounds what is received down
+BUY    `fixed` is the token received, `other` the token given; a fill rounds what is paid up
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -62,6 +62,7 @@ class DirectedLadder:
         keys: per level, what it compares by with those of other books: the better, the lower.
         fixed_before, other_before: sums over the levels before each, and of all.
         walk: what a fixed amount in raw units brings or costs, exactly; None beyond the depth.
+        first_part: what `envelope` remembers of it.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -91,11 +92,19 @@ class DirectedLadder:
             (fill.quote_received, fill.base_paid) if is_direct else (fill.base_received, fill.quote_paid)
         )
         self.walk: Callable[[int], int | None] = partial(sold if sells else bought, ladder)
+        self.first_part: tuple[int, int, int] | None = None
 
 
 def has_levels(live: LiveBook, give: bytes) -> bool:
     """Whether anything can be had for a token."""
     return (live.book.bids if live.base == give else live.book.asks).base_before[-1] > 0
+
+
+def fits(live: LiveBook, give: bytes, units: Units) -> bool:
+    """Whether units are fine enough for a book."""
+    if live.base == give:
+        return units.direct_scale is not None and live.book.bids.quote_scale <= units.direct_scale
+    return units.inverse_scale is not None and live.book.asks.quote_scale <= units.inverse_scale
 
 
 def _with_amounts(ladder: Ladder) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:

@@ -7,20 +7,22 @@ could be paid in proportion to its part: nothing that is possible is better.
 
 So for an amount, whoever stands before it earns its fill. If its last unit belongs to one of these, they are
 the best choice of makers there is; else it falls into somebody's first part, and the choice with that maker
-is off by less than one fill.
+is off by less than one fill, and by the part of the fills' cost by which `weighed` is.
 
 Source: the fixed-charge problem's Lagrangian relaxation.
 """
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
-from heapq import heapify, heappop, heapreplace
+from heapq import heappop, heappush, heapreplace
+from itertools import islice
 
 from ....codecs.vocabulary import Side
 from .directed import DirectedLadder
 
 _KEY_BITS = 192  # of what averages compare by
-_UNSEEN = 0  # the level up to which a maker's next part goes, before it is known
+_COST_BITS = 6  # of the cost of a fill, as it is weighed here: for a while it stays the same
 
 
 class Envelope:
@@ -28,24 +30,25 @@ class Envelope:
 
     Args:
         ladders: of the same units.
-        fill_cost: of one fill, in units of their other token.
+        by_first_price: their numbers, the best first level first.
+        fill_cost: of one fill, in units of their other token, as `weighed` says.
     """
 
-    def __init__(self, ladders: Sequence[DirectedLadder], side: Side, fill_cost: int) -> None:
+    def __init__(
+        self, ladders: Sequence[DirectedLadder], by_first_price: Sequence[int], side: Side, fill_cost: int
+    ) -> None:
         self.fill_cost = fill_cost
         self._ladders = ladders
         self._sign = 1 if side is Side.SELL else -1
         self._owners: list[int] = []
+        self._levels: list[int] = []  # of the owner's ladder, this part with them
         self._fixed_before = [0]
         self._reached = [0] * len(ladders)  # per maker, the level up to which it is in order
-        self._next = [
-            (self._key(ladder.other_before[1], ladder.fixed_before[1]), maker, _UNSEEN)
-            for maker, ladder in enumerate(ladders)
-        ]
-        heapify(self._next)
+        self._unseen = deque(by_first_price)
+        self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level up to which its part goes
 
-    def up_to(self, wanted: int) -> tuple[set[int], int]:
-        """(makers who stand before an amount, the one that its last unit belongs to).
+    def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
+        """(maker that stands before an amount -> the level up to which it does, the last unit's maker).
 
         Args:
             wanted: above zero and within the depth, in units of the fixed token.
@@ -53,19 +56,18 @@ class Envelope:
         if wanted > self._fixed_before[-1]:
             self._reach(wanted)
         part = bisect_left(self._fixed_before, wanted) - 1
-        return set(self._owners[:part]), self._owners[part]
+        return dict(zip(islice(self._owners, part), self._levels, strict=False)), self._owners[part]
 
     def _reach(self, wanted: int) -> None:
         upcoming, fixed = self._next, self._fixed_before[-1]
         while fixed < wanted:
+            self._look()
             _, maker, level = upcoming[0]
-            if level == _UNSEEN:  # until now it stood where its best level would
-                heapreplace(upcoming, self._first_part(maker))
-                continue
             ladder = self._ladders[maker]
             sums = ladder.fixed_before
             fixed += sums[level] - sums[self._reached[maker]]
             self._owners.append(maker)
+            self._levels.append(level)
             self._fixed_before.append(fixed)
             self._reached[maker] = level
             after = level + 1
@@ -76,8 +78,21 @@ class Envelope:
             else:
                 heappop(upcoming)
 
-    def _first_part(self, maker: int) -> tuple[int, int, int]:
-        ladder = self._ladders[maker]
+    def _look(self) -> None:
+        """At all makers whose first level alone is better than the next part of those who were looked at."""
+        unseen, upcoming = self._unseen, self._next
+        while unseen:
+            ladder = self._ladders[unseen[0]]
+            if upcoming and upcoming[0][0] <= self._key(ladder.other_before[1], ladder.fixed_before[1]):
+                return
+            maker = unseen.popleft()
+            known = ladder.first_part
+            if known is None or known[0] != self.fill_cost:
+                known = ladder.first_part = (self.fill_cost, *self._first_part(ladder))
+            heappush(upcoming, (known[1], maker, known[2]))
+
+    def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
+        """(its key, the level up to which it goes)."""
         paid = self._sign * self.fill_cost
         best, level = self._key(ladder.other_before[1] - paid, ladder.fixed_before[1]), 1
         for after in range(2, len(ladder.fixed_before)):
@@ -85,8 +100,14 @@ class Envelope:
             if key >= best:
                 break
             best, level = key, after
-        return best, maker, level
+        return best, level
 
     def _key(self, other: int, fixed: int) -> int:
         """The better an average, the lower."""
         return (-self._sign * other << _KEY_BITS) // fixed
+
+
+def weighed(fill_cost: int) -> int:
+    """A cost of a fill, to the sixty-fourth part: who is worth it hardly depends on less."""
+    finer = max(fill_cost.bit_length() - _COST_BITS, 0)
+    return fill_cost >> finer << finer

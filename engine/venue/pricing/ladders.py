@@ -21,6 +21,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heappop, heapreplace
+from itertools import islice
 from operator import itemgetter
 
 from msgspec import Struct
@@ -28,8 +29,8 @@ from msgspec import Struct
 from ....codecs.amounts import POWERS_OF_TEN
 from ....codecs.vocabulary import Side
 from ....feeds.pair_index import LiveBook, PairIndex
-from .directed import DirectedLadder, Units, has_levels, units_of
-from .envelope import Envelope
+from .directed import DirectedLadder, Units, fits, has_levels, units_of
+from .envelope import Envelope, weighed
 
 LADDERS_MAX = 1_024  # merged ladders that are remembered: 50 MB at 20 makers of 20 levels
 
@@ -62,6 +63,7 @@ class MergedLadder:
 
     Args:
         ladders: each with a level, in the order of the makers' names, all of these units.
+        books: what they were chosen from.
 
     Attributes:
         makers: by number, in the order of their names.
@@ -71,7 +73,8 @@ class MergedLadder:
         first_rate: of the best segment.
     """
 
-    def __init__(self, ladders: Sequence[DirectedLadder], units: Units) -> None:
+    def __init__(self, ladders: Sequence[DirectedLadder], units: Units, books: Sequence[LiveBook]) -> None:
+        self.books = books
         self.makers = tuple([ladder.live.maker for ladder in ladders])
         self.side = units.side
         self.units = units
@@ -83,7 +86,7 @@ class MergedLadder:
         self._by_first_price = [maker for _, maker, _ in self._next]
         self._owners: list[int] = []
         self._levels: list[int] = []  # of the owner's ladder, this segment with them
-        self._filled: dict[int, Share] = {}  # by segment, a fill of all of these levels, in whole units
+        self._filled: dict[tuple[int, int], Share] = {}  # maker, level -> a fill of all up to it, whole units
         self.fixed_before = [0]
         self.other_before = [0]
         self._envelope: Envelope | None = None
@@ -96,7 +99,7 @@ class MergedLadder:
         if wanted <= 0 or not self.reaches(wanted):
             return None
         segment = bisect_left(self.fixed_before, wanted) - 1
-        return self._in_units(amount, dict(zip(self._owners, range(segment), strict=False)), segment)
+        return self._in_units(amount, self._taken(segment), self._owners[segment])
 
     def split_after_gas(self, amount: int, fill_cost: int) -> list[Share] | None:
         """The best split found where each fill costs gas; None beyond the depth.
@@ -109,17 +112,20 @@ class MergedLadder:
             fill_cost: of one fill, raw units of the other token.
         """
         wanted = amount * self.fixed_unit
-        if wanted <= 0 or not self.reaches(wanted):
+        if not 0 < wanted <= self.depth:
             return None
-        if self._envelope is None or self._envelope.fill_cost != fill_cost * self.other_unit:
-            self._envelope = Envelope(self.ladders, self.side, fill_cost * self.other_unit)
-        before, last = self._envelope.up_to(wanted)
-        best = self.split_among(amount, before | {last})
-        if last in before and best is not None:
-            return best
+        cost = weighed(fill_cost) * self.other_unit
+        if self._envelope is None or self._envelope.fill_cost != cost:
+            self._envelope = Envelope(self.ladders, self._by_first_price, self.side, cost)
+        taken, last = self._envelope.up_to(wanted)
+        if last in taken:
+            best = self._in_units(amount, taken, last)
+            if best is not None:
+                return best
+        best = self.split_among(amount, taken.keys() | {last})
         for fewer in (
-            self.split_among(amount, before) if before else None,
-            self.best_single(amount) if len(before) <= 1 else None,
+            self.split_among(amount, taken.keys()) if taken else None,
+            self.best_single(amount) if len(taken) <= 1 else None,
         ):
             if fewer is not None and (
                 best is None or self._net(fewer, fill_cost) > self._net(best, fill_cost)
@@ -134,37 +140,43 @@ class MergedLadder:
             return None
         segment = bisect_left(self.fixed_before, wanted) - 1
         owners, fixed_before = self._owners, self.fixed_before
-        last_of = dict(zip(owners, range(segment), strict=False))
+        taken = self._taken(segment)
         left = wanted - fixed_before[segment]
-        for maker in last_of.keys() - makers:
-            left += self.ladders[maker].fixed_before[self._levels[last_of.pop(maker)]]
+        for maker in taken.keys() - makers:
+            left += self.ladders[maker].fixed_before[taken.pop(maker)]
         while True:  # what was theirs comes from the segments after
-            if segment == len(owners) and not self.reaches(fixed_before[-1] + 1):
-                return None
+            if segment == len(owners):
+                self.reaches(min(fixed_before[-1] + left, self.depth))
+                if segment == len(owners):
+                    return None
             maker = owners[segment]
             if maker in makers:
                 size = fixed_before[segment + 1] - fixed_before[segment]
                 if size >= left:
-                    return self._in_units(amount, last_of, segment)
-                last_of[maker] = segment
+                    return self._in_units(amount, taken, maker)
+                taken[maker] = self._levels[segment]
                 left -= size
             segment += 1
 
     def best_single(self, amount: int) -> list[Share] | None:
         """The one maker that fills all of an amount best; None where none can."""
         best = filled_best = 0
-        sells, ladders = self.side is Side.SELL, self.ladders
+        sells, unit = self.side is Side.SELL, self.other_unit
         wanted = amount * self.fixed_unit
         for maker in self._by_first_price:
-            ladder = ladders[maker]
-            if wanted > ladder.fixed_before[-1]:
+            ladder = self.ladders[maker]
+            fixeds, others = ladder.fixed_before, ladder.other_before
+            if not 0 < wanted <= fixeds[-1]:
                 continue
             if filled_best:
-                at_best = wanted * ladder.other_before[1]
-                reached = filled_best * ladder.fixed_before[1] * self.other_unit
+                at_best, reached = wanted * others[1], filled_best * unit * fixeds[1]
                 if at_best < reached if sells else at_best > reached:
                     break
-            filled = ladder.walk(amount)
+            level = bisect_left(fixeds, wanted) - 1
+            fixed, other = fixeds[level], others[level]
+            size = fixeds[level + 1] - fixed
+            exact = other * size + (others[level + 1] - other) * (wanted - fixed)
+            filled = exact // (size * unit) if sells else -(-exact // (size * unit))
             if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
                 best, filled_best = maker, filled
         return [(best, amount, filled_best)] if filled_best else None
@@ -208,30 +220,34 @@ class MergedLadder:
         other = sum(map(_other_of, shares))
         return (other if self.side is Side.SELL else -other) - fill_cost * len(shares)
 
-    def _share(self, segment: int) -> Share:
-        """Of its owner, all levels to this one."""
-        share = self._filled.get(segment)
+    def _taken(self, segment: int) -> dict[int, int]:
+        """Maker -> the level up to which it is taken by the segments before one."""
+        return dict(zip(islice(self._owners, segment), self._levels, strict=False))
+
+    def _share(self, taken: tuple[int, int]) -> Share:
+        """Of a maker, all levels up to one."""
+        share = self._filled.get(taken)
         if share is None:
-            maker = self._owners[segment]
+            maker, level = taken
             ladder = self.ladders[maker]
-            whole = ladder.fixed_before[self._levels[segment]] // self.fixed_unit
-            share = self._filled[segment] = maker, whole, ladder.walk(whole) or 0
+            whole = ladder.fixed_before[level] // self.fixed_unit
+            share = self._filled[taken] = maker, whole, ladder.walk(whole) or 0
         return share
 
-    def _in_units(self, amount: int, last_of: dict[int, int], segment: int) -> list[Share] | None:
-        """Whole units of each maker: the owner of the last segment has what the others leave.
+    def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[Share] | None:
+        """Whole units of each maker.
 
         Args:
-            last_of: maker -> the last segment that is taken of it, of those before `segment`.
+            taken: maker -> the level up to which it is taken.
+            last: who has what the others leave.
         """
-        last = self._owners[segment]
-        last_of.pop(last, None)
-        shares = [share for share in map(self._share, last_of.values()) if share[1]]
+        taken.pop(last, None)
+        shares = [share for share in map(self._share, taken.items()) if share[1]]
         fixed = amount - sum(map(_fixed_of, shares))
         shares.append((last, fixed, self.ladders[last].walk(fixed) or 0))
         if all(map(_other_of, shares)):
             return _largest_first(shares)
-        whole = {maker: self._share(number)[1] for maker, number in last_of.items()} | {last: fixed}
+        whole = {share[0]: share[1] for share in map(self._share, taken.items())} | {last: fixed}
         return self._rearranged(whole, last)
 
     def _by_book(self, whole: dict[int, int]) -> list[Share] | None:
@@ -295,9 +311,9 @@ class Ladders:
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
         if known is None or known[0] != version:
-            books: Iterable[LiveBook] = self._index.between(give, get).values()
+            books = [*self._index.between(give, get).values()]
             if makers != ANYBODY:
-                books = (live for live in books if makers.lets(live.maker))
+                books = [live for live in books if makers.lets(live.maker)]
             known = version, merge(books, give, side, None if known is None else known[1])
             if len(self._kept) >= LADDERS_MAX:
                 del self._kept[next(iter(self._kept))]
@@ -306,7 +322,7 @@ class Ladders:
 
 
 def merge(
-    books: Iterable[LiveBook], give: bytes, side: Side, before: MergedLadder | None = None
+    books: Sequence[LiveBook], give: bytes, side: Side, before: MergedLadder | None = None
 ) -> MergedLadder | None:
     """One ladder of several books of the same two tokens; None where they have no level that way.
 
@@ -314,6 +330,8 @@ def merge(
         before: of the same tokens, direction and side; what it has of books that are still there is taken
             over.
     """
+    if before is not None and (patched := _patched(before, books, give)):
+        return patched
     of_maker: dict[str, LiveBook] = {}
     for live in books:
         other = of_maker.setdefault(live.maker, live)
@@ -324,14 +342,24 @@ def merge(
     if not chosen:
         return None
     units = units_of(chosen, give, side)
-    known: dict[str, DirectedLadder] = {}
-    if before is not None and before.units == units:
-        known = dict(zip(before.makers, before.ladders, strict=True))
-    ladders: list[DirectedLadder] = []
-    for live in chosen:
-        ladder = known.get(live.maker)
-        ladders.append(ladder if ladder and ladder.live is live else DirectedLadder(live, give, units))
-    return MergedLadder(ladders, units)
+    ladders = [DirectedLadder(live, give, units) for live in chosen]
+    return MergedLadder(ladders, units, books)
+
+
+def _patched(before: MergedLadder, books: Sequence[LiveBook], give: bytes) -> MergedLadder | None:
+    """The ladder with those books that are others now; None where it is not the same makers' with levels."""
+    if not len(books) == len(before.books) == len(before.ladders):
+        return None
+    ladders: list[DirectedLadder] | None = None
+    for old, live in zip(before.books, books, strict=True):
+        if live is old:
+            continue
+        is_alike = (live.maker, live.base) == (old.maker, old.base)
+        if not is_alike or not has_levels(live, give) or not fits(live, give, before.units):
+            return None
+        ladders = ladders or [*before.ladders]
+        ladders[before.makers.index(live.maker)] = DirectedLadder(live, give, before.units)
+    return MergedLadder(ladders or before.ladders, before.units, books)
 
 
 def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int] | None:

@@ -209,10 +209,7 @@ class Search:
             (1, 0) if worth is None else (worth.numerator, wanted.gas_price_wei * worth.denominator)
         )
         self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
-        self._ways: tuple[Choose, ...] = (
-            _all_makers if worth is None else self._worth_their_gas,
-            _one_maker,
-        )
+        self._weighs_gas = worth is not None
 
     def best(self, network: Network, amount: int) -> Filled | None:
         """One path or two, with the highest score."""
@@ -241,7 +238,7 @@ class Search:
     def _fill(self, lane: Lane, amount: int, than: int | None) -> Filled | None:
         """The best of the ways to fill a path; None where none is found whose score is above `than`."""
         best: Filled | None = None
-        for choose in self._ways:
+        for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
             if filled is None or (than is not None and filled[0] <= than):
                 continue
@@ -272,10 +269,10 @@ class Search:
             amounts.append(reached)
         return self._score(reached, len(hops) - 1, fills), (FilledLane(lane, amounts, fills, hops),)
 
-    def _worth_their_gas(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
+    def _by_price(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
         key = id(ladder), amount
         if key not in self._splits:
-            worth = self._in_wei.worth(other)
+            worth = self._in_wei.worth(other) if self._weighs_gas else None
             if worth is None:
                 self._splits[key] = ladder.best_split(amount)
             else:
@@ -399,10 +396,6 @@ class Search:
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
-
-
-def _all_makers(ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:
-    return ladder.best_split(amount)
 
 
 def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:

@@ -2,10 +2,11 @@
 
 import dataclasses
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+import msgspec.inspect
 import pytest
 
 from cambist.config.chains import SHIPPED_CHAINS
@@ -88,6 +89,8 @@ def test_reading_never_changes_what_ships() -> None:
     assert before == SHIPPED_CHAINS
 
 
+VENUES_MAKER = "[venue.makers.m]\nchains.1.url = 'http://m/1'\n"
+MAKER = "[maker.chains.1]\nkey = 'k'\nprice_source = 'static'\n"
 UNKNOWN = {
     "top level": ("colour = 1", "colour"),
     "section": ("[colour]\nred = 1", "colour"),
@@ -110,12 +113,77 @@ UNKNOWN = {
         "[auth.domains.v]\nkeys = [{ access_key = 'k', secret = 'env:K', colour = 1 }]",
         "auth.domains.v.keys[0].colour",
     ),
+    "in a chain's node": ("[chains.1.node]\ncolour = 1", "chains.1.node.colour"),
+    "in a relayer": ("[relayers.1]\nkey = 'k'\ncolour = 1", "relayers.1.colour"),
+    "in the server": ("[server]\ncolour = 1", "server.colour"),
+    "in the server's TLS": (
+        "[server.tls]\ncertificate = 'c.pem'\nkey = 'k.pem'\ncolour = 1",
+        "server.tls.colour",
+    ),
+    "in the store": ("[store]\ncolour = 1", "store.colour"),
+    "in the venue": ("[venue]\ncolour = 1", "venue.colour"),
+    "in firm quotes": ("[venue.firm]\ncolour = 1", "venue.firm.colour"),
+    "in a rate tier": (
+        "[venue.rate_tiers]\npublic = { per_s = 1, burst = 1 }\nkeyed = { per_s = 1, burst = 1, colour = 1 }",
+        "venue.rate_tiers.keyed.colour",
+    ),
+    "in an API key": ("[venue.api_keys.a]\nsecret = 'env:K'\ncolour = 1", "venue.api_keys.a.colour"),
+    "in a venue's maker": (
+        f"{VENUES_MAKER}colour = 1",
+        "venue.makers.m.colour",
+    ),
+    "in a maker's credentials": (
+        f"{VENUES_MAKER}credentials = {{ domain = 'd', access_key = 'a', secret = 'env:K', colour = 1 }}",
+        "venue.makers.m.credentials.colour",
+    ),
+    "in a maker's chain": (
+        f"{VENUES_MAKER}[venue.makers.n.chains.10]\nurl = 'http://n/10'\ncolour = 1",
+        "venue.makers.n.chains.10.colour",
+    ),
+    "in the maker": ("[maker]\nchains = {}\ncolour = 1", "maker.colour"),
+    "in the maker's admin": (
+        "[maker]\nchains = {}\nadmin = { port = 1, domains = [], colour = 1 }",
+        "maker.admin.colour",
+    ),
+    "in the maker's chain": (f"{MAKER}colour = 1", "maker.chains.1.colour"),
+    "in the maker's token": (
+        f"{MAKER}tokens.A = {{ address = '{ADDRESS}', decimals = 6, colour = 1 }}",
+        "maker.chains.1.tokens.A.colour",
+    ),
+    "in the maker's pair": (
+        f"{MAKER}tokens = {{}}\npairs.P = {{ base = 'A', quote = 'B', liquidity_usd = '1', colour = 1 }}",
+        "maker.chains.1.pairs.P.colour",
+    ),
 }
 
 
 @pytest.mark.parametrize(("text", "name"), UNKNOWN.values(), ids=UNKNOWN)
 def test_an_unknown_key_is_refused_by_name(text: str, name: str) -> None:
     assert refusal(text, {"K": SECRET}) == f"{name}: is not a setting"
+
+
+def test_no_table_takes_what_it_does_not_know() -> None:
+    tables = {table.cls.__name__: table for table in tables_in(msgspec.inspect.type_info(Settings))}
+    assert tables.keys() > {"Settings", "Chain", "TlsSettings", "RateTier", "MakerPair", "MakerCredentials"}
+    assert [name for name, table in tables.items() if not table.forbid_unknown_fields] == []
+
+
+def tables_in(kind: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:
+    """The structs that a type is made of, at any depth; one that stands in two places comes twice."""
+    match kind:
+        case msgspec.inspect.StructType():
+            yield kind
+            inner = [field.type for field in kind.fields]
+        case msgspec.inspect.UnionType():
+            inner = [*kind.types]
+        case msgspec.inspect.DictType():
+            inner = [kind.value_type]
+        case msgspec.inspect.CollectionType():
+            inner = [kind.item_type]
+        case _:
+            inner = []
+    for part in inner:
+        yield from tables_in(part)
 
 
 WRONG = {

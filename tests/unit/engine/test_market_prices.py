@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from cambist.codecs.market_messages import decode_quote_query
 from cambist.codecs.vocabulary import Side
@@ -153,6 +153,16 @@ def test_an_amount_that_the_fee_eats_has_no_route() -> None:
 @pytest.mark.parametrize("version", ["5", "6.2"])
 def test_a_route_carries_the_version_that_was_asked_for(version: str) -> None:
     assert a_shop().prices(query(version=version)).version == version
+
+
+@pytest.mark.parametrize("side", Side)
+def test_both_versions_are_one_route_apart_from_their_name_and_seal(side: Side) -> None:
+    """choices.md 7."""
+    sale: dict[str, Any] = {"side": side, "destToken": "DAI", "otherExchangePrices": "true"}
+    shop = a_shop()
+    legacy, route = (shop.prices(query(**sale, version=version)) for version in ("5", "6.2"))
+    assert legacy.hmac != route.hmac
+    assert structs.replace(legacy, version=route.version, hmac=route.hmac) == route
 
 
 def test_the_version_is_5_when_it_is_absent() -> None:
@@ -355,3 +365,13 @@ def test_a_quote_takes_a_fee_of_its_own_and_bounds_of_impact() -> None:
     shop.blacklists["alpha"].add([USER], NOW_MS)
     exchanges = asked(userAddress=to_checksum(USER)).best_route[0].swaps[0].swap_exchanges
     assert [one.exchange for one in exchanges] == ["beta"]
+
+
+@pytest.mark.parametrize("bounds", [{}, {"maxImpact": 100}, {"maxUSDImpact": 1_000_000}], ids=str)
+def test_a_missing_price_is_an_impact_and_no_error_of_a_quote(bounds: dict[str, Any]) -> None:
+    """choices.md 8: /v2/quote knows no ignoreBadUsdPrice."""
+    for src, dest in ((WETH, DAI), (DAI, WETH)):
+        ends = {"srcToken": to_checksum(src), "destToken": to_checksum(dest), "destDecimals": 18}
+        route = a_shop().desk.market_route(decode_quote_query(quote(**ends, **bounds)), NOW_MS)
+        assert route.max_impact_reached is True
+        assert "0" in (route.src_usd, route.dest_usd)

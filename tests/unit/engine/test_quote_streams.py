@@ -10,7 +10,14 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from cambist.config.errors import InvalidInput, NoRoute, RateLimited, RequestError, ServiceUnavailable
+from cambist.config.errors import (
+    InvalidInput,
+    InvalidToken,
+    NoRoute,
+    RateLimited,
+    RequestError,
+    ServiceUnavailable,
+)
 from cambist.config.limits import ADMISSION_STREAMS_PER_CALLER_MAX, ROUTE_FRESH_MS
 from cambist.config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from cambist.engine.venue.api.streams import _Stream
@@ -233,6 +240,8 @@ async def test_a_wait_that_is_cancelled_loses_no_change(autojump_clock: MockCloc
         ((b"destDecimals=18", b"destDecimals=6"), NoRoute, "No route: destDecimals"),
         ((b"&amount=1000000000000000000", b""), InvalidInput, "amount"),
         ((b"srcToken=0x01", b"srcToken=0xff"), RequestError, "Token not supported: srcToken"),
+        ((WETH.hex().encode(), b"ee" * 20), InvalidToken, "Invalid srcToken: expected a token address"),
+        ((USDC.hex().encode(), b"0"), InvalidToken, "Invalid destToken: expected a token address"),
         ((b"&mode", b"&destChainId=10&mode"), NoRoute, "No route (crosschain): destChainId"),
     ],
 )

@@ -202,6 +202,25 @@ def test_taxes_shrink_what_arrives_at_each_end() -> None:
     assert 0 <= plan.src_amount - bought.src_amount < 10**10
 
 
+def test_taxes_take_nothing_between_hops() -> None:
+    """choices.md 9: whatever is withheld at the ends, makers hand on to each other what their books give."""
+    taxes = Taxes(src=1_000, src_dex=100, dest=1_000, dest_dex=100)
+    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL, taxes=taxes)
+    sold = _found(wanted, ALPHA, USDC_DAI)
+    bought = _found(_with(wanted, side=Side.BUY, amount=sold.dest_amount), ALPHA, USDC_DAI)
+    for plan in (sold, bought):
+        first, second = plan.paths[0].hops
+        assert second.src_amount == first.dest_amount
+        for hop, book in ((first, ALPHA), (second, USDC_DAI)):
+            amount = hop.src_amount if plan is sold else hop.dest_amount
+            alone = _found(Wanted(hop.src_token, hop.dest_token, amount, plan.side), book)
+            assert (hop.src_amount, hop.dest_amount) == (alone.src_amount, alone.dest_amount)
+    (path,) = sold.paths
+    at_exchanges = ONE[WETH] * 891 // 1_000, 2_227_500_000, ONE[DAI] * 22_252_725 // 10_000
+    assert (path.src_amount, path.hops[1].src_amount, path.dest_amount) == at_exchanges
+    assert sold.dest_amount == path.dest_amount * 891 // 1_000
+
+
 def test_a_tax_of_everything_leaves_no_route() -> None:
     for taxes in (Taxes(src=10_000), Taxes(dest_dex=10_000)):
         for side in Side:
