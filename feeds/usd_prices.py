@@ -38,5 +38,6 @@ class UsdPrices:
         worth = self._prices.worth(token)
         if worth is None:
             return None
-        units = mul_div_down(amount, worth.numerator * POWERS_OF_TEN[USD_DECIMALS], worth.denominator)
+        numerator, denominator = worth.as_integer_ratio()
+        units = mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)

@@ -55,8 +55,8 @@ def plans(draw: st.DrawFn) -> RoutePlan:
         draw(sides),
         draw(amounts),
         draw(amounts),
-        tuple(paths),
         draw(st.integers(0, 10**7)),
+        tuple(paths),
     )
 
 

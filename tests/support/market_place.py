@@ -96,7 +96,7 @@ class WrittenPrices:
         else:
             src, dest = _more(hops[0].src_amount, taxes.src_dex, taxes.src), wanted.amount
         path = PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))
-        return RoutePlan(wanted.side, src, dest, (path,), GAS) if dest else None
+        return RoutePlan(wanted.side, src, dest, GAS, (path,)) if dest else None
 
     def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
         found = {maker: self.find(structs.replace(wanted, only=frozenset({maker}))) for maker in MAKERS}

@@ -47,7 +47,7 @@ from ..market.market_desk import MarketDesk
 from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place
 from ..pricing.gas import swap_gas
-from ..pricing.plan import RoutePlan
+from ..pricing.plan import PlanTotal
 from .resources import Places, place_at
 from .routes import Endpoint
 
@@ -183,7 +183,7 @@ class Quotes:
         if not place.settings.delta:
             raise NoRoute("Delta is not served on this chain")
         ask = ask_of_quote(place, query, self._fees, now_ms)
-        plan = place.pathfinder.find(ask.among)
+        plan = place.pathfinder.total(ask.among)
         if plan is None:
             raise NoRoute
         delta = DeltaAsk(
@@ -200,7 +200,7 @@ class Quotes:
         self._issued.add(canonical_route(block.route), place.chain_id, now_ms)
         return block
 
-    def _gas(self, plan: RoutePlan) -> int:
+    def _gas(self, plan: PlanTotal) -> int:
         """Of a settlement: that of the fills, and what it needs beside them."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 

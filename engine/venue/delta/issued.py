@@ -33,7 +33,7 @@ from ...store.queries import by, expired_routes
 from ...store.rows import IssuedRoute
 from ...store.store import Store
 from ...store.tables import ISSUED_ROUTE
-from ...store.units import Change, Done, Unit, drop, put, row_of
+from ...store.units import Change, Done, Unit, drop, new, put, row_of
 
 _MINUTE_MS = 60_000
 _SWEPT = 4  # expired digests that are forgotten for each that is added
@@ -73,7 +73,7 @@ class IssuedRoutes:
         self._life_ms = life_ms
         self._kept_max = kept_max
         self._kept: dict[bytes, int] = {}  # digest -> when it expires, in that order
-        self._waiting: deque[IssuedRoute] = deque()
+        self._waiting: deque[tuple[IssuedRoute, bool]] = deque()  # and whether it was kept before
         self._work = trio.Event()
         self._written = 0
         self._left_out = 0
@@ -86,13 +86,13 @@ class IssuedRoutes:
         kept = self._kept
         if kept.get(digest) == expires_ms:
             return
-        kept.pop(digest, None)
+        is_again = kept.pop(digest, None) is not None
         kept[digest] = expires_ms
         self._forget(now_ms)
         if len(self._waiting) >= limits.VENUE_ISSUED_WAITING_MAX:
             self._waiting.popleft()
             self._left_out += 1
-        self._waiting.append(IssuedRoute(digest, chain_id, expires_ms))
+        self._waiting.append((IssuedRoute(digest, chain_id, expires_ms), is_again))
         self._work.set()
 
     async def is_issued(self, canonical: bytes, now_ms: int) -> bool:
@@ -154,14 +154,9 @@ class IssuedRoutes:
         while self._waiting:
             count = min(len(self._waiting), limits.VENUE_ISSUED_BATCH_MAX)
             batch = [self._waiting.popleft() for _ in range(count)]
-            newest = {row.digest: row for row in batch}
-            changes: list[Change] = [
-                change
-                for row in newest.values()
-                for change in (drop(ISSUED_ROUTE, row), put(ISSUED_ROUTE, row))
-            ]
+            newest = {row.digest: (row, is_again) for row, is_again in batch}
             try:
-                await self._write(changes)
+                await self._write_routes([*newest.values()])
             except BaseException:
                 self._waiting.extendleft(reversed(batch))
                 raise
@@ -172,6 +167,18 @@ class IssuedRoutes:
         """Counters and present sizes."""
         return IssuedStatistics(
             len(self._kept), len(self._waiting), self._written, self._left_out, self._swept
+        )
+
+    async def _write_routes(self, rows: Sequence[tuple[IssuedRoute, bool]]) -> None:
+        """Write rows, in place of those of the same digests. Few are new here and there already: given out by
+        another process. That is found out, and costs a second write."""
+        is_new = all(not is_again for _, is_again in rows)
+        if is_new:
+            outcome = await self._store.write(Unit(tuple([new(ISSUED_ROUTE, row) for row, _ in rows])))
+            if isinstance(outcome, Done):
+                return
+        await self._write(
+            [change for row, _ in rows for change in (drop(ISSUED_ROUTE, row), put(ISSUED_ROUTE, row))]
         )
 
     async def _write(self, changes: Sequence[Change]) -> None:

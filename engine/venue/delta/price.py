@@ -24,7 +24,7 @@ from ....config import limits
 from ....config.errors import GasCostExceedsTradeAmount, PricingError
 from ....config.partners import ResolvedFee
 from ....feeds.usd_prices import UsdPrices
-from ..pricing.plan import RoutePlan
+from ..pricing.plan import PlanTotal
 from ..tokens import ListedToken
 
 _PERCENT = Decimal(100)  # basis points of one percent
@@ -51,7 +51,7 @@ class DeltaAsk(Struct, frozen=True):
     spender: str
 
 
-def delta_block(ask: DeltaAsk, plan: RoutePlan, usd: UsdPrices, block_id: str) -> DeltaBlock:
+def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -> DeltaBlock:
     """The price of a plan.
 
     Args:
@@ -89,7 +89,7 @@ def delta_block(ask: DeltaAsk, plan: RoutePlan, usd: UsdPrices, block_id: str) -
     )
 
 
-def priced(side: Side, plan: RoutePlan, gas: int, fee_bps: int) -> tuple[int, int]:
+def priced(side: Side, plan: PlanTotal, gas: int, fee_bps: int) -> tuple[int, int]:
     """What the user gives and gets, raw units, after gas and fee.
 
     Args:

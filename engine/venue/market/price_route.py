@@ -187,8 +187,8 @@ def unpriced(route: PriceRoute) -> Opened:
         route.side,
         parse_amount(terms.src_amount),
         parse_amount(terms.dest_amount),
-        paths,
         parse_amount(route.gas_cost),
+        paths,
     )
     wanted = Wanted(
         src_token=paths[0].hops[0].src_token,

@@ -18,10 +18,8 @@ from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import islice
 
-from ....codecs.vocabulary import Side
-from .directed import DirectedLadder
+from .directed import DirectedLadder, rate_key
 
-_KEY_BITS = 192  # of what averages compare by
 _COST_BITS = 6  # of the cost of a fill, as it is weighed here: for a while it stays the same
 
 
@@ -30,22 +28,23 @@ class Envelope:
 
     Args:
         ladders: of the same units.
-        by_first_price: their numbers, the best first level first.
+        by_first_rate: their numbers, the best first level first.
+        fixed: 0 where amounts are of what is given, 1 of what is received.
         fill_cost: of one fill, in units of their other token, as `weighed` says.
     """
 
     def __init__(
-        self, ladders: Sequence[DirectedLadder], by_first_price: Sequence[int], side: Side, fill_cost: int
+        self, ladders: Sequence[DirectedLadder], by_first_rate: Sequence[int], fixed: int, fill_cost: int
     ) -> None:
         self.fill_cost = fill_cost
         self._ladders = ladders
-        self._sign = 1 if side is Side.SELL else -1
+        self._fixed = fixed
         self._owners: list[int] = []
         self._levels: list[int] = []  # of the owner's ladder, this part with them
         self._fixed_before = [0]
-        self._reached = [0] * len(ladders)  # per maker, the level up to which it is in order
-        self._unseen = deque(by_first_price)
+        self._unseen = deque(by_first_rate)
         self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level up to which its part goes
+        self._reached = [0] * len(ladders)  # per maker, the level up to which it is in order
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
         """(maker that stands before an amount -> the level up to which it does, the last unit's maker).
@@ -59,22 +58,19 @@ class Envelope:
         return dict(zip(islice(self._owners, part), self._levels, strict=False)), self._owners[part]
 
     def _reach(self, wanted: int) -> None:
-        upcoming, fixed = self._next, self._fixed_before[-1]
-        while fixed < wanted:
+        upcoming, reached, total = self._next, self._reached, self._fixed_before[-1]
+        while total < wanted:
             self._look()
             _, maker, level = upcoming[0]
             ladder = self._ladders[maker]
-            sums = ladder.fixed_before
-            fixed += sums[level] - sums[self._reached[maker]]
+            sums = ladder.sums[self._fixed]
+            total += sums[level] - sums[reached[maker]]
             self._owners.append(maker)
             self._levels.append(level)
-            self._fixed_before.append(fixed)
-            self._reached[maker] = level
-            after = level + 1
-            if after < len(sums):
-                others = ladder.other_before
-                key = self._key(others[after] - others[level], sums[after] - sums[level])
-                heapreplace(upcoming, (key, maker, after))
+            self._fixed_before.append(total)
+            reached[maker] = level
+            if level < len(ladder.keys):
+                heapreplace(upcoming, (ladder.keys[level], maker, level + 1))
             else:
                 heappop(upcoming)
 
@@ -83,28 +79,26 @@ class Envelope:
         unseen, upcoming = self._unseen, self._next
         while unseen:
             ladder = self._ladders[unseen[0]]
-            if upcoming and upcoming[0][0] <= self._key(ladder.other_before[1], ladder.fixed_before[1]):
+            if upcoming and upcoming[0][0] <= ladder.keys[0]:
                 return
-            maker = unseen.popleft()
-            known = ladder.first_part
+            known = ladder.first_parts[self._fixed]
             if known is None or known[0] != self.fill_cost:
-                known = ladder.first_part = (self.fill_cost, *self._first_part(ladder))
-            heappush(upcoming, (known[1], maker, known[2]))
+                known = ladder.first_parts[self._fixed] = (self.fill_cost, *self._first_part(ladder))
+            heappush(upcoming, (known[1], unseen.popleft(), known[2]))
 
     def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
         """(its key, the level up to which it goes)."""
-        paid = self._sign * self.fill_cost
-        best, level = self._key(ladder.other_before[1] - paid, ladder.fixed_before[1]), 1
-        for after in range(2, len(ladder.fixed_before)):
-            key = self._key(ladder.other_before[after] - paid, ladder.fixed_before[after])
-            if key >= best:
+        given, received = ladder.sums
+        level = best = 0
+        for after in range(1, len(given)):
+            if self._fixed:
+                key = rate_key(received[after], given[after] + self.fill_cost)
+            else:
+                key = rate_key(received[after] - self.fill_cost, given[after])
+            if level and key >= best:
                 break
             best, level = key, after
         return best, level
-
-    def _key(self, other: int, fixed: int) -> int:
-        """The better an average, the lower."""
-        return (-self._sign * other << _KEY_BITS) // fixed
 
 
 def weighed(fill_cost: int) -> int:

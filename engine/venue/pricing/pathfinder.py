@@ -40,7 +40,7 @@ from ....feeds.pair_index import PairIndex
 from .gas import FILL, swap_gas
 from .ladders import ANYBODY, Ladders, MakerFilter, MergedLadder, Rate, Share, through
 from .paths import Path, find_paths, pairs_apart
-from .plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
+from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, Wanted
 
 NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
 PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
@@ -109,11 +109,16 @@ class Pathfinder:
 
     def find(self, wanted: Wanted) -> RoutePlan | None:
         """The best plan; None where there is no liquidity for it, and for nothing."""
-        amount = _at_exchanges(wanted)
-        if amount <= 0 or wanted.src_token == wanted.dest_token:
+        lanes = self._best(wanted)
+        total = _total(wanted, lanes)
+        if total is None:
             return None
-        best = Search(wanted, self._in_wei).best(self._network(wanted), amount)
-        return None if best is None else _plan(wanted, best[1])
+        paths = tuple([_path_plan(filled, wanted.side) for filled in lanes])
+        return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
+
+    def total(self, wanted: Wanted) -> PlanTotal | None:
+        """What the best plan comes to."""
+        return _total(wanted, self._best(wanted))
 
     def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
         """The best plan of each maker alone, of those who may take part and have one."""
@@ -121,6 +126,14 @@ class Pathfinder:
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
         plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
         return {name: plan for name, plan in plans.items() if plan is not None}
+
+    def _best(self, wanted: Wanted) -> tuple[FilledLane, ...]:
+        """The paths of the best plan; none where there is no plan."""
+        amount = _at_exchanges(wanted)
+        if amount <= 0 or wanted.src_token == wanted.dest_token:
+            return ()
+        best = Search(wanted, self._in_wei).best(self._network(wanted), amount)
+        return () if best is None else best[1]
 
     def _network(self, wanted: Wanted) -> Network:
         index = self._index
@@ -213,6 +226,8 @@ class Search:
 
     def best(self, network: Network, amount: int) -> Filled | None:
         """One path or two, with the highest score."""
+        if len(network.lanes) == 1:
+            return self._fill(network.lanes[0], amount, None)
         totals = [through(lane.ladders, amount) for lane in network.lanes]
         order = sorted(
             (-self._bound(total[0], lane), number)
@@ -420,8 +435,9 @@ def _untaxed(amount: int, tax_bps: int) -> int:
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
-def _plan(wanted: Wanted, lanes: tuple[FilledLane, ...]) -> RoutePlan | None:
-    other, taxes = sum(filled.other for filled in lanes), wanted.taxes
+def _total(wanted: Wanted, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
+    """None of no paths, and where the taxes leave nothing or ask for more than there can be."""
+    other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:
         src_amount = wanted.amount
         dest_amount = other = _taxed(_taxed(other, taxes.dest_dex), taxes.dest)
@@ -432,11 +448,10 @@ def _plan(wanted: Wanted, lanes: tuple[FilledLane, ...]) -> RoutePlan | None:
         return None
     gas = swap_gas(
         wanted.side,
-        sum(len(filled.shares) - 1 for filled in lanes),
-        sum(filled.fills for filled in lanes),
+        sum([len(filled.shares) - 1 for filled in lanes]),
+        sum([filled.fills for filled in lanes]),
     )
-    paths = tuple(_path_plan(filled, wanted.side) for filled in lanes)
-    return RoutePlan(wanted.side, src_amount, dest_amount, paths, gas)
+    return PlanTotal(wanted.side, src_amount, dest_amount, gas)
 
 
 def _path_plan(filled: FilledLane, side: Side) -> PathPlan:

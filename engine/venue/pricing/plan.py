@@ -3,6 +3,7 @@
 Tokens are 20-byte addresses of ERC-20 contracts: the native token is its wrapped form here. Amounts are raw
 units. A plan is indicative: it says which maker is to be asked for how much, hop by hop.
 
+    PlanTotal: what it comes to
     RoutePlan -> PathPlan: one way through the tokens -> HopPlan: one pair -> MakerShare: one maker's part
 """
 
@@ -76,20 +77,28 @@ class PathPlan(Struct, frozen=True):
     hops: tuple[HopPlan, ...]
 
 
-class RoutePlan(Struct, frozen=True):
-    """The whole swap, before fees.
+class PlanTotal(Struct, frozen=True):
+    """What a swap comes to, before fees.
 
     Attributes:
         src_amount, dest_amount: what the user gives and gets, taxes of the tokens included.
-        paths: the largest first. Their amounts add up to the fixed side exactly, less the taxes on it.
         gas: units that the swap needs, as a whole transaction.
     """
 
     side: Side
     src_amount: int
     dest_amount: int
-    paths: tuple[PathPlan, ...]
     gas: int
+
+
+class RoutePlan(PlanTotal, frozen=True):
+    """The whole swap, before fees.
+
+    Attributes:
+        paths: the largest first. Their amounts add up to the fixed side exactly, less the taxes on it.
+    """
+
+    paths: tuple[PathPlan, ...]
 
     def makers(self) -> frozenset[str]:
         """Everybody who has a share."""

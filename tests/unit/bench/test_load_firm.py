@@ -275,7 +275,12 @@ CLIENTS = [
 ]
 QUOTES = [
     load_quote.Row(
-        graph=graph, round=0, capacity=4_000.0, measured=an_open_loop(2_400.0, 0.5), signature_us=20.0
+        graph=graph,
+        round=0,
+        capacity=4_000.0,
+        measured=an_open_loop(2_400.0, 0.5),
+        signature_us=20.0,
+        walk_us=2.0,
     )
     for graph in ("line", "wide")
 ]
@@ -306,7 +311,7 @@ def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
     assert found["firm_client_aiohttp"] == (2.0,)
     assert found["firm_client_httpx"] == (80.0,)
     assert found["quote_p99_ms"] == (1.0,)
-    assert [round(of) for of in found["quote_cpu_signatures"]] == [10]
+    assert [round(of) for of in found["quote_cpu_walks"]] == [104]
     noisy = [
         *load_book.metrics([msgspec.structs.replace(one, foreign_core=0.5) for one in BOOKS]).values(),
         *load_firm_client.metrics(

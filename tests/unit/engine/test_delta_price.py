@@ -45,7 +45,7 @@ def prices(usd_of_weth: str = "2500") -> UsdPrices:
 
 def a_plan(side: Side, src: bytes, src_amount: int, dest: bytes, dest_amount: int) -> RoutePlan:
     hop = HopPlan(src, dest, src_amount, dest_amount, (MakerShare("m", src_amount, dest_amount),))
-    return RoutePlan(side, src_amount, dest_amount, (PathPlan(src_amount, dest_amount, (hop,)),), 200_000)
+    return RoutePlan(side, src_amount, dest_amount, 200_000, (PathPlan(src_amount, dest_amount, (hop,)),))
 
 
 def an_ask(side: Side, src: bytes, dest: bytes, *, gas_wei: int, fee_bps: int = 1) -> DeltaAsk:

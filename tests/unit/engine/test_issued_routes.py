@@ -56,6 +56,18 @@ async def test_one_that_is_given_out_again_lives_longer_and_is_written_once_a_mi
     assert len(rows) == 1
 
 
+async def test_what_another_process_gave_out_before_lives_as_long_as_the_later_one(store: Store) -> None:
+    here, elsewhere, third = (IssuedRoutes(store, LIFE_MS) for _ in range(3))
+    elsewhere.add(ROUTE, 1, NOW_MS)
+    await elsewhere.flush()
+    here.add(OTHER, 1, NOW_MS + 5 * MINUTE_MS)
+    here.add(ROUTE, 1, NOW_MS + 5 * MINUTE_MS)
+    await here.flush()
+    assert here.statistics().written == 2
+    for route in (ROUTE, OTHER):
+        assert await third.is_issued(route, NOW_MS + 14 * MINUTE_MS)
+
+
 async def test_what_is_issued_later_forgets_what_has_expired(store: Store) -> None:
     routes = IssuedRoutes(store, LIFE_MS)
     for number in range(10):
@@ -139,7 +151,7 @@ async def test_what_comes_in_a_short_while_is_one_write(autojump_clock: object) 
             routes.add(b"%d" % number, 1, NOW_MS)
         await trio.sleep(2 * ISSUED_ROUTES_EVERY_S)
         nursery.cancel_scope.cancel()
-    assert [len(unit.changes) for unit in away.units] == [2 * limits.VENUE_ISSUED_BATCH_MAX, 2]
+    assert [len(unit.changes) for unit in away.units] == [limits.VENUE_ISSUED_BATCH_MAX, 1]
 
 
 async def test_what_may_wait_is_bounded() -> None:

@@ -26,9 +26,7 @@ INVERTED = a_book("gamma", USDC, WETH, bids="0.0003 5000", asks="0.0004008016 10
 
 
 def _merged(*books: object, give: bytes = WETH, side: Side = Side.SELL) -> MergedLadder:
-    ladder = merge(books, give, side)  # type: ignore[arg-type]
-    assert ladder is not None
-    return ladder
+    return merge(books, give)[side]  # type: ignore[arg-type]
 
 
 def _named(ladder: MergedLadder, amount: int) -> dict[str, tuple[int, int]]:
@@ -96,7 +94,7 @@ def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> 
     decimals = {WBTC: 0, ODD: 0}
     alpha = a_book("alpha", WBTC, ODD, bids="7 36 | 2 6", decimals=decimals)
     beta = a_book("beta", ODD, WBTC, asks="36 30", decimals=decimals)
-    ladder = merge([alpha, beta], WBTC, Side.SELL)
+    ladder = merge([alpha, beta], WBTC)[Side.SELL]
     assert ladder is not None
     assert _named(ladder, 48) == {"beta": (36, 1), "alpha": (12, 84)}
     assert ladder.best_split(42 + 36 * 30 + 1) is None
@@ -128,8 +126,7 @@ def test_the_best_single_maker_depends_on_the_amount(side: Side) -> None:
     assert small == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
     large = ladder.best_single(3 * ONE[WETH] // 2)
     assert large == [(0, 3 * ONE[WETH] // 2, (3_745 if side is Side.SELL else 3_770) * ONE[USDC])]
-    beta = merge([BETA, a_book("gamma", WETH, USDC, bids="2499 1", asks="2511 1")], give, side)
-    assert beta is not None
+    beta = _merged(BETA, a_book("gamma", WETH, USDC, bids="2499 1", asks="2511 1"), give=give, side=side)
     assert [beta.best_single(amount * ONE[WETH]) for amount in (1, 2)] == [
         [(1, ONE[WETH], (2_499 if side is Side.SELL else 2_511) * ONE[USDC])],
         [(0, 2 * ONE[WETH], (4_990 if side is Side.SELL else 5_030) * ONE[USDC])],
@@ -145,7 +142,7 @@ def test_of_a_makers_two_books_the_deeper_one_takes_part() -> None:
 def test_levels_of_no_amount_are_left_out() -> None:
     zero = a_book("alpha", WETH, USDC, bids="2500 0 | 2400 1")
     assert _named(_merged(zero), ONE[WETH]) == {"alpha": (ONE[WETH], 2_400 * ONE[USDC])}
-    assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH, Side.SELL) is None
+    assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH) == {}
 
 
 def test_ladders_are_kept_while_their_books_are_the_same() -> None:
@@ -172,9 +169,28 @@ def test_what_was_read_of_other_books_is_taken_over() -> None:
     second = ladders.merged(WETH, USDC, Side.SELL, ANYBODY)
     assert first is not None
     assert second is not None
-    assert second.ladders[1] is first.ladders[1]
-    assert second.ladders[0] is not first.ladders[0]
+    assert second.order.ladders[1] is first.order.ladders[1]
+    assert second.order.ladders[0] is not first.order.ladders[0]
     assert _named(second, 2 * ONE[WETH]) == {"beta": (2 * ONE[WETH], 4_990 * ONE[USDC])}
+
+
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_ladders_over_many_changes_are_those_of_the_last_books(is_mixed: bool) -> None:
+    """Books of other scales, and of nothing at all, among them."""
+    numbers = Random(3)
+    books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
+    kept = merge(books, WETH)
+    for _ in range(200):
+        at = numbers.randrange(len(books))
+        books[at] = _random_book(numbers, books[at].maker, is_inverse=is_mixed and books[at].maker > "c")
+        kept, fresh = merge(books, WETH, kept), merge(books, WETH)
+        assert kept.keys() == fresh.keys()
+        for side in kept:
+            amount = numbers.randrange(1, 12 * ONE[WETH]) * (1 if side is Side.SELL else 2_500) // 10**9
+            for answer in (MergedLadder.best_split, MergedLadder.best_single):
+                assert answer(kept[side], amount) == answer(fresh[side], amount)
+            assert kept[side].split_after_gas(amount, 10**7) == fresh[side].split_after_gas(amount, 10**7)
+            assert kept[side].depth * fresh[side].fixed_unit == fresh[side].depth * kept[side].fixed_unit
 
 
 @pytest.mark.parametrize("side", Side)
@@ -205,7 +221,7 @@ def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, 
     exact = splits = 0
     for _ in range(150):
         books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
-        ladder = merge(books, WETH if side is Side.SELL else USDC, side)
+        ladder = merge(books, WETH if side is Side.SELL else USDC).get(side)
         if ladder is None:
             continue
         amount = numbers.randrange(1, 8 * ONE[WETH])
