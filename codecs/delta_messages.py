@@ -159,12 +159,14 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 
 
 class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /v2/delta/orders/build. `route` is kept byte for byte."""
+    """Document 1, POST /v2/delta/orders/build. `route` is kept byte for byte. Without `side` it is SELL, or
+    what `orderType` fixes (choices.md 32).
+    """
 
     route: Raw
     owner: str
     deadline: UnixSeconds | None = None
-    side: Side = Side.SELL
+    side: Side | UnsetType = UNSET
     beneficiary: str | None = None
     nonce: str | None = None
     permit: str | None = None

@@ -58,6 +58,7 @@ from ..telemetry.metrics import Metrics
 from .api.health import Health, Readiness
 from .api.market import Market
 from .api.operating import operating_endpoints
+from .api.orders import DeltaOrders
 from .api.quote import Quotes
 from .api.reference import Reference
 from .api.resources import Resources
@@ -144,6 +145,13 @@ class VenueApp:
         health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
+            *DeltaOrders(
+                parts.places,
+                settings,
+                self.issued,
+                random32=lambda: secrets.token_bytes(32),
+                partner_of=self.admission.partner,
+            ).endpoints(),
             *Market(market, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *operating_endpoints(health, self._streams),

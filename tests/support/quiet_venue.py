@@ -47,7 +47,7 @@ BOOKS = (
     ("beta", SPARE, WETH, (("0.5", "100"),), (("0.51", "100"),)),
 )
 """Maker, base, quote, bids, asks."""
-A_SALE = {
+A_SALE: dict[str, Any] = {
     "chainId": CHAIN_ID,
     "srcToken": WETH,
     "destToken": USDC,
@@ -56,7 +56,7 @@ A_SALE = {
     "destDecimals": 6,
 }
 """One WETH for USDC."""
-A_PURCHASE = A_SALE | {"side": "BUY", "amount": str(1_000 * 10**6)}
+A_PURCHASE: dict[str, Any] = A_SALE | {"side": "BUY", "amount": str(1_000 * 10**6)}
 """1,000 USDC for WETH."""
 
 _CHAIN = """
@@ -93,7 +93,7 @@ partner = "acme"
 ENVIRON = {"ROUTE_SEAL": "the seal of all routes", "API_KEY": "a-key-of-an-integrator"}
 
 
-def settings_text(folder: Path, more: str = "") -> str:
+def settings_text(folder: Path, more: str = "", permit_only: str = "") -> str:
     """What the venue runs on."""
     text = f'state_dir = "{folder}"\nroute_seal_keys = ["env:ROUTE_SEAL"]\n{more}'
     for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY):
@@ -111,6 +111,7 @@ def settings_text(folder: Path, more: str = "") -> str:
         for symbol, address in (("WETH", WETH), ("USDC", USDC), ("DAI", DAI), ("LONELY", LONELY)):
             text += _TOKEN.format(chain=chain_id, address=address, symbol=symbol, decimals=DECIMALS[address])
             text += f"stable_usd = {str(symbol in ('USDC', 'DAI')).lower()}\n"
+            text += f"permit_only = {str(address == permit_only).lower()}\n"
         text += _TOKEN.format(chain=chain_id, address=SPARE, symbol="SPARE", decimals=18)
     makers = "".join(
         f'[venue.makers.{name}.chains.{chain_id}]\nurl = "http://127.0.0.1:9/{chain_id}"\n'
@@ -155,16 +156,22 @@ class QuietVenue:
         self.clock = clock
 
     async def ask(
-        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        target: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        later_ms: int = 0,
     ) -> Reply:
-        """What a request is answered, refusals included."""
+        """What a request is answered, refusals included; in so long from now."""
         path, _, query = target.encode().partition(b"?")
         fields = {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}
         request = Request(
             method.encode(), target.encode(), path, query or None, 1, [*fields.items()], True, fields, body
         )
         route, parameters = self.app.router.resolve(request)
-        call = Call(request, "127.0.0.1", "request-1", self.clock.now_ms(), parameters)
+        call = Call(request, "127.0.0.1", "request-1", self.clock.now_ms() + later_ms, parameters)
         try:
             if route.plain:
                 return route.plain(call)
@@ -203,15 +210,17 @@ async def a_quiet_venue(
     more: str = "",
     environ: Mapping[str, str] | None = None,
     books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
+    permit_only: str = "",
 ) -> AsyncIterator[QuietVenue]:
     """The venue, once each chain's gas price is known.
 
     Args:
         more: TOML ahead of all tables.
         environ: settings that it overrides.
+        permit_only: a token that takes permits only.
     """
     clock = WallClock()
-    settings = parse_settings(settings_text(folder, more), ENVIRON | dict(environ or {}), folder)
+    settings = parse_settings(settings_text(folder, more, permit_only), ENVIRON | dict(environ or {}), folder)
     chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
     async with opened_venue(
         settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True

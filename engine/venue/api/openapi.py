@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from ....codecs.delta_messages import Route
 from ....codecs.http1 import JSON
 from ....codecs.market_messages import PriceRoute
 from ....codecs.resource_messages import TradingError, trading_error_body
@@ -84,11 +85,38 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
 }
 _MEMBERS = {
-    "priceRoute": "As it was quoted, to the digit.",
-    "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` says.",
-    "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` says.",
+    "TransactionBody": {
+        "priceRoute": "As it was quoted, to the digit.",
+        "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` "
+        "says.",
+        "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` "
+        "says.",
+    },
+    "BuildBody": {
+        "route": "As it was quoted, to the digit.",
+        "owner": "Who signs and gives the source token.",
+        "deadline": "Unix seconds; the order is unfillable after it.",
+        "side": "SELL unless set; `orderType` may fix it.",
+        "beneficiary": "Who receives; the owner unless set.",
+        "nonce": "A number that no other order of the owner has; random unless set.",
+        "limitAmount": "The limit price, raw units: the least that is got, or for BUY the most given.",
+        "metadata": "Bytes of one's own, hexadecimal.",
+        "partiallyFillable": "Whether the order may be filled in parts; said again when it is submitted.",
+        "partnerTakesSurplus": "The partner shares in the surplus.",
+        "capSurplus": "That share counts at most 1 %.",
+        "orderType": "What is signed.",
+        "handler": "ExternalOrder: the contract that settles it.",
+        "data": "ExternalOrder: what its handler reads, hexadecimal.",
+        "strategy": "ProductiveOrder: the vault.",
+        "useShares": "ProductiveOrder: whether shares are given up.",
+        "interval": "TWAP: seconds between slices, at least 60.",
+        "numSlices": "TWAP: at least 2.",
+        "totalSrcAmount": "TWAPOrder: raw units; the route is priced for one slice.",
+        "totalDestAmount": "TWAPBuyOrder: raw units; the route is priced for one slice.",
+        "maxSrcAmount": "TWAPBuyOrder: the most that is spent in all, raw units.",
+    },
 }
-"""Members of bodies that are no parameters elsewhere."""
+"""Members of bodies that are no parameters elsewhere, or other ones."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "user": {"type": "string"},
@@ -110,6 +138,11 @@ _SHAPES = {
     "SwapExchange": "What one market maker has of a hop.",
     "OtherRoute": "The best route of one market maker alone.",
     "TransactionBody": "`priceRoute` as it was quoted. Amounts are strings of raw units.",
+    "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",
+    "BuildResponse": "`toSign` as wallets take it; `orderHash` finds the order before it has an id.",
+    "ToSign": "EIP-712 typed data: `value` is submitted unchanged.",
+    "TypedDomain": "The signing domain of the chain's Delta contract.",
+    "TypedMember": "One member of a struct type.",
     "TransactionEnvelope": "A transaction to be sent by `from`; `to` is to be approved for the source token.",
     "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
     "UserToken": "A token and the balance in raw units.",
@@ -123,7 +156,7 @@ _SHAPES = {
 """What the shapes of answers and bodies are, for readers."""
 _REQUIRED_BY_ENDPOINT = {("SwapQuery", "slippage")}
 """Parameters whose absence has an error row of its own, which the endpoint raises."""
-_TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute}
+_TYPED_RAW = {("TransactionBody", "priceRoute"): PriceRoute, ("BuildBody", "route"): Route}
 """Members that are kept byte for byte, and what they hold."""
 
 
@@ -133,7 +166,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     Args:
         examples: parameter -> a value that this venue answers.
     """
-    kinds: list[Any] = [TradingError, PriceRoute]
+    kinds: list[Any] = [TradingError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
@@ -146,7 +179,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     for row in endpoints:
         if row.body is not None:
             for name, member in components[row.body.__name__]["properties"].items():
-                member["description"] = _MEMBERS.get(name) or _PARAMETERS[name][0]
+                told = _MEMBERS.get(row.body.__name__, {})
+                member["description"] = told.get(name) or _PARAMETERS[name][0]
     paths: dict[str, dict[str, Any]] = {}
     for row in endpoints:
         paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, schemas, components)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, structs
 
 from cambist.codecs import delta_messages as delta
 from cambist.codecs.vocabulary import (
@@ -135,7 +135,7 @@ def test_a_build_body_has_the_fields_and_defaults_of_the_document() -> None:
     assert {field.encode_name: given[field.name] for field in fields if field.name != "route"} == {
         "owner": "0x1",
         "deadline": 1700000000,
-        "side": "SELL",
+        "side": UNSET,
         "beneficiary": None,
         "nonce": None,
         "permit": None,

@@ -55,6 +55,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/v2/quote"), ("GET", "/v2/quote/stream"), ("GET", "/v2/delta/prices"),
             ("GET", "/v2/delta/prices/is-token-supported"), ("GET", "/prices"), ("GET", "/swap"),
             ("POST", "/transactions/{chainId}"), ("GET", "/chains"), ("GET", "/tokens/{chainId}"),
+            ("POST", "/v2/delta/orders/build"),
             ("GET", "/users/tokens/{chainId}/{user}"), ("GET", "/adapters/contracts"),
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),

@@ -1,0 +1,110 @@
+"""The Delta orders: what their owners sign, submit, read and cancel.
+
+Source: document 1, POST /v2/delta/orders/build; choices.md 11.
+Choice: a build is answered for a route that was issued, here or by a process on the same store, to the digit;
+    what is wrong with another one is not looked into.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from ....codecs.canonical_json import canonical
+from ....codecs.delta_messages import BuildBody, BuildResponse, Route, decode_build_body, decode_route
+from ....codecs.wire import encode
+from ....config.errors import InvalidInput, MissingDeadline, RouteValidationFailed
+from ....config.settings import Settings
+from ...server.routing import Call, Reply
+from ..delta.build import BuildTerms, Deployment, built
+from ..delta.issued import IssuedRoutes
+from ..place import Place
+from .resources import place_at
+from .routes import Endpoint
+
+
+class DeltaOrders:
+    """The endpoints of Delta orders.
+
+    Args:
+        random32: 32 random bytes, others each time.
+        partner_of: the default partner of a request; empty for none.
+    """
+
+    def __init__(
+        self,
+        places: Mapping[int, Place],
+        settings: Settings,
+        issued: IssuedRoutes,
+        *,
+        random32: Callable[[], bytes],
+        partner_of: Callable[[Call], str],
+    ) -> None:
+        self._places = places
+        self._settings = settings
+        self._issued = issued
+        self._random32 = random32
+        self._partner_of = partner_of
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="POST",
+                path="/v2/delta/orders/build",
+                coroutine=self._build,
+                group="Delta orders",
+                summary="The typed data of an order on a quoted route, and its hash",
+                detail="`route` is passed on verbatim. Sign `toSign`, submit `toSign.value`.",
+                body=BuildBody,
+                answer=BuildResponse,
+            ),
+        )
+
+    async def build(self, body: BuildBody, now_ms: int) -> BuildResponse:
+        """What the owner is to sign.
+
+        Raises:
+            RequestError: its row of document 1.
+            StoreUnavailable: nobody can say whether the route was issued.
+        """
+        if body.deadline is None:
+            raise MissingDeadline(field="deadline", expected="Unix seconds")
+        route = await self._issued_route(bytes(body.route), now_ms)
+        src, dest = route.origin.input.token, route.destination.output.token
+        place = place_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        terms = BuildTerms(
+            deployment=Deployment(
+                place.chain_id,
+                place.delta,
+                place.settings.delta_domain_name,
+                place.settings.delta_domain_version,
+            ),
+            src=place.tokens.find(src.address, "srcToken", None),
+            dest=place.tokens.find(dest.address, "destToken", None),
+            partners=self._settings.partners,
+            tiers=self._settings.tiers,
+            now_s=now_ms // 1_000,
+            nonce=int.from_bytes(self._random32(), "big"),
+        )
+        return built(body, route, terms)
+
+    async def _build(self, call: Call) -> Reply:
+        body = decode_build_body(call.request.body)
+        partner = self._partner_of(call)
+        if partner and body.partner is None:
+            body = msgspec.structs.replace(body, partner=partner)
+        return Reply(200, encode(await self.build(body, call.now_ms)))
+
+    async def _issued_route(self, raw: bytes, now_ms: int) -> Route:
+        """The route of a body.
+
+        Raises:
+            RouteValidationFailed: it is not one that was issued, to the digit and not too long ago.
+        """
+        try:
+            is_issued = await self._issued.is_issued(canonical(raw), now_ms)
+        except InvalidInput as error:
+            raise RouteValidationFailed(error.detail, field="route") from None
+        if not is_issued:
+            raise RouteValidationFailed(field="route", expected="a route of GET /v2/quote as it came")
+        return decode_route(raw)
