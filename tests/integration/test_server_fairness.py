@@ -1,7 +1,8 @@
 """Whatever clients do at once, the other tasks of the process have their turn.
 
-These are the tests that assert a time: of the processor, as this thread has used it. A busy machine is no
-fault; what counts is the median of the longest gaps of several attempts.
+These are the tests that assert a time: of the processor, as this thread has used it, longer where the same
+work takes longer just then. A busy machine is no fault; what counts is the median of the longest gaps of
+several attempts.
 """
 
 import subprocess
@@ -25,6 +26,7 @@ from support.server_harness import GET, PATIENCE_S, Served, a_router, a_surface,
 
 FLOOD = Path(__file__).parents[1] / "support" / "server_flood.py"
 GAP_S_MAX = 0.010
+WORK_S = 0.001  # what `_slowness` does there
 ATTEMPTS = 11
 CLIENTS = 64
 HANDLER_S = 0.000_1  # as long as a plain route may take
@@ -80,7 +82,17 @@ async def test_another_task_never_waits_long_while_clients_flood(driver: dict[st
         for _ in range(ATTEMPTS):
             until = statistics().requests + 1_000
             longest.append(await _longest_gap(partial(_has_answered, served, until)))
-    assert median(longest) < GAP_S_MAX, longest
+    assert median(longest) < GAP_S_MAX * _slowness(), longest
+
+
+def _slowness() -> float:
+    """How many times as long some work takes now as on a machine that has nothing else to do; at least 1."""
+    taken = []
+    for _ in range(9):
+        began = thread_time()
+        sum(number * number for number in range(20_000))
+        taken.append(thread_time() - began)
+    return max(median(taken) / WORK_S, 1.0)
 
 
 async def _longest_gap(is_over: Callable[[], bool]) -> float:
@@ -150,7 +162,7 @@ async def test_another_task_never_waits_long_while_a_crowd_does(name: str, react
                     return passes >= 2_000
 
                 longest.append(await _longest_gap(is_over))
-    assert median(longest) < GAP_S_MAX, longest
+    assert median(longest) < GAP_S_MAX * _slowness(), longest
 
 
 async def _crowd(served: Served, crowd: ExitStack) -> list[Socket]:
@@ -176,4 +188,4 @@ async def test_another_task_never_waits_long_while_waits_end_together(start: byt
                     if start:
                         stream.send(start)
                 longest.append(await _longest_gap(partial(_has_refused if start else _is_empty, served)))
-    assert median(longest) < GAP_S_MAX, longest
+    assert median(longest) < GAP_S_MAX * _slowness(), longest
