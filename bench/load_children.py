@@ -207,7 +207,7 @@ def run_wrk(
             requests.write(b"%08d%b" % (len(request), request))
         requests.flush()
         script = str(ROOT / "bench" / "peers" / "firm.lua")
-        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "-s", script]
+        command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "10s", "-s", script]
         command += [f"http://{HOST}:{server.port}", "--", requests.name]
         done = subprocess.run(
             pinned(core, command), cwd=ROOT, capture_output=True, text=True, check=False, timeout=LOAD_S
