@@ -149,9 +149,7 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
     return BuildResponse(to_sign, to_hex(digest))
 
 
-def built_order(
-    body: BuildBody, route: Route, terms: BuildTerms
-) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
+def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[TypedStruct[Any], AnyDeltaOrder]:
     """The order and its type; see `built`."""
     if body.deadline is None:
         raise MissingDeadline(field="deadline", expected="Unix seconds")

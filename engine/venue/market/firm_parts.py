@@ -3,9 +3,8 @@
     RoutePlan --> Way --> Part: one maker's share of one hop --> tries, the first is that maker's own
                                                                 a try: asks that together give the whole part
 
-A part is filled when all asks of one try brought quotes, and nothing can come of it when every try
-has an ask that failed. How
-many tries it has that may still come to something depends on how long it has waited:
+A part is filled when all asks of one try brought quotes, and nothing can come of it when every try has an ask
+that failed. How many tries it has that may still come to something depends on how long it has waited:
 
     at first           one
     from beside_at     1 + BESIDE
