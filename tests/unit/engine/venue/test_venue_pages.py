@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from cambist.codecs.delta_messages import BuildBody
 from cambist.codecs.market_messages import (
     PricesQuery,
     PricesResponse,
@@ -58,6 +59,9 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
     assert optional | {"srcAmount", "destAmount", "srcDecimals", "destDecimals"} == members(
         TransactionBody, needed=False
     )
+    built = first_column("Members of a build that are not needed |")
+    of_kinds_to_come = {"handler", "data", "strategy", "useShares", "partiallyFillable"}
+    assert built | of_kinds_to_come | {"deadline"} == members(BuildBody, needed=False)
     further = first_column("Further parameters of `GET /prices` and `GET /swap` |")
     assert further <= members(PricesQuery) & members(SwapQuery)
 
