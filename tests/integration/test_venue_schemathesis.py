@@ -26,6 +26,7 @@ CHECKS = (
 )  # fmt: skip
 TRANSACTIONS = "/transactions/{chainId}"
 ENDLESS = "/v2/quote/stream"
+BUILD = "/v2/delta/orders/build"
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 # Methods that HTTP here does not know at all, as TRACE, are 501 (RFC 9110 15.6.2).
 SETTINGS = """
@@ -49,6 +50,8 @@ async def test_requests_that_schemathesis_makes_up(tmp_path: Path) -> None:
         # A route can be built for half a minute: what takes one goes first.
         content = document["paths"][TRANSACTIONS]["post"]["requestBody"]["content"]["application/json"]
         content["example"] = await a_body(venue)
+        content = document["paths"][BUILD]["post"]["requestBody"]["content"]["application/json"]
+        content["example"] = await an_order(venue)
         seen = await made_up(venue, document, tmp_path, "--include-path", TRANSACTIONS)
         seen |= await made_up(
             venue, document, tmp_path, "--exclude-path", TRANSACTIONS, "--exclude-path", ENDLESS
@@ -70,6 +73,12 @@ async def a_body(venue: RunningVenue) -> dict[str, Any]:
         "slippage": 100,
         "userAddress": to_checksum(USER.address),
     }
+
+
+async def an_order(venue: RunningVenue) -> dict[str, Any]:
+    """What POST /v2/delta/orders/build builds."""
+    quote = await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="DELTA"))
+    return {"route": quote["delta"]["route"], "owner": to_checksum(USER.address), "deadline": 2**40}
 
 
 async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path, *which: str) -> Seen:
