@@ -144,6 +144,7 @@ DEVNET_ACCOUNTS = 10  # that have funds from the start
 # --- Venue -----------------------------------------------------------------------------------------
 VENUE_ISSUED_MAX = 1_000_000  # digests of Delta routes in memory, about 150 bytes each
 VENUE_ISSUED_WAITING_MAX = 100_000  # of them, that may wait for the store
+VENUE_METADATA_BYTES_MAX = 4 << 10  # of a Delta order
 VENUE_ISSUED_BATCH_MAX = 500  # of them, in one write
 MAKER_FIRM_ANSWER_BYTES_MAX = 64 << 10  # of an answer to POST /firm, which is below 1 KiB
 MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short of FIRM_EXPIRY_MIN_S

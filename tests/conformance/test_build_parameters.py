@@ -114,6 +114,11 @@ async def test_a_beneficiary_and_metadata_of_ones_own(venue: QuietVenue) -> None
     )
 
 
+async def test_metadata_of_four_kibibytes(venue: QuietVenue) -> None:
+    metadata = "0x" + "ab" * 4_096
+    assert (await order(venue, route=await routed(venue), metadata=metadata))["metadata"] == metadata
+
+
 async def test_orders_without_a_nonce_never_share_one(venue: QuietVenue) -> None:
     route = await routed(venue)
     nonces = {(await order(venue, route=route))["nonce"] for _ in range(20)}

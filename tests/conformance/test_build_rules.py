@@ -13,6 +13,7 @@ from support.building import BUILD, OTHER, ZERO, fault, fee_of, order, routed
 from support.quiet_venue import (
     A_PURCHASE,
     A_SALE,
+    CHAIN_ID,
     DELTA,
     NATIVE,
     ONE,
@@ -94,6 +95,17 @@ async def test_a_route_of_another_venue(venue: QuietVenue, tmp_path: Path) -> No
     assert (await fault(venue, route=route))[1] == "RouteValidationFailed"
 
 
+async def test_a_route_of_a_process_on_the_same_store(tmp_path: Path) -> None:
+    """The one before, too; where Delta is not served any more, that is what is said."""
+    async with a_quiet_venue(tmp_path) as before:
+        route = await routed(before)
+        await before.app.issued.flush()
+    async with a_quiet_venue(tmp_path) as after:
+        await order(after, route=route)
+    async with a_quiet_venue(tmp_path, environ={f"CAMBIST__CHAINS__{CHAIN_ID}__DELTA": "false"}) as after:
+        assert (await fault(after, route=route))[:2] == (422, "UnsupportedChain")
+
+
 async def test_a_route_lives_as_long_as_the_settings_say(tmp_path: Path) -> None:
     async with a_quiet_venue(tmp_path, environ={"CAMBIST__VENUE__ROUTE_LIFE_S": "30"}) as venue:
         route = await routed(venue)
@@ -145,6 +157,7 @@ async def test_a_deadline_that_has_passed(venue: QuietVenue) -> None:
         ("limitAmount", "0"),
         ("limitAmount", "1.5"),
         ("metadata", "0xabc"),
+        ("metadata", "0x" + "00" * (4_096 + 1)),
         ("partnerFeeBps", 201),
         ("orderType", "FillableOrder"),
         ("side", "HOLD"),

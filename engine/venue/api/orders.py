@@ -7,18 +7,17 @@ Choice: a build is answered for a route that was issued, here or by a process on
 
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from ....codecs.canonical_json import canonical
 from ....codecs.delta_messages import BuildBody, BuildResponse, Route, decode_build_body, decode_route
 from ....codecs.wire import encode
-from ....config.errors import InvalidInput, MissingDeadline, RouteValidationFailed
+from ....config.errors import InvalidInput, RouteValidationFailed
 from ....config.settings import Settings
 from ...server.routing import Call, Reply
-from ..delta.build import BuildTerms, Deployment, built
+from ..delta.build import BuildTerms, built, delta_domain_of
 from ..delta.issued import IssuedRoutes
+from ..market.prices import Fees, with_partner
 from ..place import Place
-from .resources import place_at
+from .resources import delta_place_at
 from .routes import Endpoint
 
 
@@ -40,7 +39,12 @@ class DeltaOrders:
         partner_of: Callable[[Call], str],
     ) -> None:
         self._places = places
-        self._settings = settings
+        self._fees = Fees(settings.partners, settings.tiers)
+        self._domains = {
+            chain_id: delta_domain_of(chain_id, place.delta, place.settings)
+            for chain_id, place in places.items()
+            if place.settings.delta
+        }
         self._issued = issued
         self._random32 = random32
         self._partner_of = partner_of
@@ -67,32 +71,21 @@ class DeltaOrders:
             RequestError: its row of document 1.
             StoreUnavailable: nobody can say whether the route was issued.
         """
-        if body.deadline is None:
-            raise MissingDeadline(field="deadline", expected="Unix seconds")
         route = await self._issued_route(bytes(body.route), now_ms)
         src, dest = route.origin.input.token, route.destination.output.token
-        place = place_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        place = delta_place_at(self._places, src.chain_id, "route.origin.input.token.chainId")
         terms = BuildTerms(
-            deployment=Deployment(
-                place.chain_id,
-                place.delta,
-                place.settings.delta_domain_name,
-                place.settings.delta_domain_version,
-            ),
+            domain=self._domains[place.chain_id],
             src=place.tokens.find(src.address, "srcToken", None),
             dest=place.tokens.find(dest.address, "destToken", None),
-            partners=self._settings.partners,
-            tiers=self._settings.tiers,
+            fees=self._fees,
             now_s=now_ms // 1_000,
             nonce=int.from_bytes(self._random32(), "big"),
         )
         return built(body, route, terms)
 
     async def _build(self, call: Call) -> Reply:
-        body = decode_build_body(call.request.body)
-        partner = self._partner_of(call)
-        if partner and body.partner is None:
-            body = msgspec.structs.replace(body, partner=partner)
+        body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
     async def _issued_route(self, raw: bytes, now_ms: int) -> Route:

@@ -37,7 +37,7 @@ from ....codecs.market_messages import (
 )
 from ....codecs.vocabulary import Mode
 from ....codecs.wire import encode
-from ....config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported, UnsupportedChain
+from ....config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ...server.routing import Call, Reply
@@ -48,7 +48,7 @@ from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place
 from ..pricing.gas import swap_gas
 from ..pricing.plan import PlanTotal
-from .resources import Places, place_at
+from .resources import Places, delta_place_at, place_at
 from .routes import Endpoint
 
 
@@ -163,13 +163,13 @@ class Quotes:
     def _delta_prices(self, call: Call) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
-        place = _with_delta(self._places, query.chain_id)
+        place = delta_place_at(self._places, query.chain_id, "chainId")
         _check_lane(query)
         return Reply(200, encode(self._delta(place, query, call.now_ms)))
 
     def _is_supported(self, call: Call) -> Reply:
         query = decode_token_support_query(call.request.query or b"")
-        tokens = _with_delta(self._places, query.chain_id).tokens
+        tokens = delta_place_at(self._places, query.chain_id, "chainId").tokens
         try:
             tokens.find(query.token, "srcToken", None)
         except InvalidToken:
@@ -214,10 +214,3 @@ def _check_lane(query: QuoteParameters) -> None:
             got=query.dest_chain_id,
             message="No route (crosschain)",
         )
-
-
-def _with_delta(places: Places, chain_id: int) -> Place:
-    place = place_at(places, chain_id, "chainId")
-    if not place.settings.delta:
-        raise UnsupportedChain(field="chainId", expected="a chain with `delta`", got=chain_id)
-    return place

@@ -70,6 +70,18 @@ def place_at(places: Places, chain_id: int, field: str) -> Place:
     return place
 
 
+def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
+    """The chain that a request about Delta names.
+
+    Raises:
+        UnsupportedChain: it is not served, or without Delta.
+    """
+    place = place_at(places, chain_id, field)
+    if not place.settings.delta:
+        raise UnsupportedChain(field=field, expected="a chain with `delta`", got=chain_id)
+    return place
+
+
 def chain_in_path(text: str) -> int:
     """A path's `{chainId}`.
 

@@ -16,12 +16,12 @@ Choice: a `deadline` that has passed is `Order expired` here already.
 Choice: parameters of another kind than `orderType` are ignored, as unknown ones are.
 Choice: without `nonce` an order gets 256 random bits: nonces are unordered, and two of them never meet.
 Choice: a zero `beneficiary` is the owner, as the contract has it.
+Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
 Choice: a permit is refused for the native token, which is deposited, and where the spender that it names is
     not the Delta contract. A token that takes permits only has no limit orders and no TWAP: they need an
     approval.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -39,7 +39,7 @@ from ....codecs.eip712_orders.delta import (
     DeltaOrder,
     TwapBuyOrder,
     TwapOrder,
-    delta_domain,
+    delta_domain_separator,
 )
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from ....codecs.eip712_orders.typed_struct import TypedStruct
@@ -47,6 +47,7 @@ from ....codecs.permit import parse_permit, permit_spender
 from ....codecs.vocabulary import BuildOrderType, Side
 from ....codecs.wire import encode
 from ....config import limits
+from ....config.chains import Chain
 from ....config.errors import (
     InvalidExternalOrderParams,
     InvalidInput,
@@ -61,10 +62,11 @@ from ....config.errors import (
     TwapDeadlineTooShort,
     TwapTotalTooSmall,
 )
-from ....config.partners import Partner, Tier, resolve_fee
-from ....crypto.addresses import ZERO_ADDRESS, parse_address
-from ....crypto.eip712 import domain_separator, signing_digest
+from ....config.partners import resolve_fee
+from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ..market.prices import Fees
 from ..tokens import ListedToken
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
@@ -77,18 +79,18 @@ _SIDES = {
 """The one side of a kind that has only one."""
 
 
-class Deployment(Struct, frozen=True):
-    """A chain's Delta contract.
+class DeltaDomain(Struct, frozen=True):
+    """The signing domain of a chain's Delta contract; see `delta_domain_of`.
 
     Attributes:
         contract: 20 bytes.
-        domain_name, domain_version: of its signing domain.
+        typed: as `toSign` gives it.
+        separator: 32 bytes.
     """
 
-    chain_id: int
     contract: bytes
-    domain_name: str
-    domain_version: str
+    typed: TypedDomain
+    separator: bytes
 
 
 class BuildTerms(Struct, frozen=True):
@@ -100,11 +102,10 @@ class BuildTerms(Struct, frozen=True):
         nonce: where the body names none.
     """
 
-    deployment: Deployment
+    domain: DeltaDomain
     src: ListedToken
     dest: ListedToken
-    partners: Mapping[str, Partner]
-    tiers: Mapping[str, Tier]
+    fees: Fees
     now_s: int
     nonce: int
 
@@ -118,6 +119,13 @@ class _Amounts(Struct, frozen=True):
     expected: int
 
 
+def delta_domain_of(chain_id: int, contract: bytes, chain: Chain) -> DeltaDomain:
+    """The domain of a chain, as configured."""
+    typed = TypedDomain(chain.delta_domain_name, chain.delta_domain_version, chain_id, to_checksum(contract))
+    separator = delta_domain_separator(typed.name, typed.version, chain_id, contract)
+    return DeltaDomain(contract, typed, separator)
+
+
 def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
     """The typed data that the owner signs, and its hash.
 
@@ -128,18 +136,9 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
         RequestError: its row of document 1.
     """
     order_type, order = built_order(body, route, terms)
-    deployment = terms.deployment
-    domain = delta_domain(
-        deployment.domain_name, deployment.domain_version, deployment.chain_id, deployment.contract
-    )
-    digest = signing_digest(domain_separator(domain), order_type.compiled.hash_struct(order))
+    digest = signing_digest(terms.domain.separator, order_type.compiled.hash_struct(order))
     to_sign = ToSign(
-        TypedDomain(
-            deployment.domain_name,
-            deployment.domain_version,
-            deployment.chain_id,
-            str(domain["verifyingContract"]),
-        ),
+        terms.domain.typed,
         {
             name: tuple([TypedMember(member["name"], member["type"]) for member in members])
             for name, members in order_type.wire_types.items()
@@ -161,7 +160,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     permit = _permit(body, terms)
     partner_and_fee = _partner_and_fee(body, terms)
     nonce = terms.nonce if body.nonce is None else parse_amount(body.nonce, "nonce")
-    metadata = parse_hex(body.metadata, "metadata")
+    metadata = _metadata(body)
     _check_deadline(body, body.deadline, terms.now_s)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
     if body.order_type is BuildOrderType.ORDER:
@@ -316,13 +315,24 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
         only = "; its limit orders and TWAP are not served" if needs_approval else ""
         raise PermitRequired(f"{terms.src.symbol} takes permits only{only}", field="permit")
     spender = permit_spender(permit)
-    if spender not in (None, terms.deployment.contract):
+    if spender not in (None, terms.domain.contract):
         raise InvalidInput(
             field="permit",
-            expected=f"the spender {to_hex(terms.deployment.contract)}",
+            expected=f"the spender {to_hex(terms.domain.contract)}",
             got=to_hex(spender or b""),
         )
     return permit
+
+
+def _metadata(body: BuildBody) -> bytes:
+    metadata = parse_hex(body.metadata, "metadata")
+    if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
+        raise InvalidInput(
+            field="metadata",
+            expected=f"at most {limits.VENUE_METADATA_BYTES_MAX} bytes",
+            got=f"{len(metadata)} bytes",
+        )
+    return metadata
 
 
 def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:
@@ -330,8 +340,8 @@ def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:
     fee = resolve_fee(
         body.partner,
         body.partner_fee_bps,
-        terms.partners,
-        terms.tiers,
+        terms.fees.partners,
+        terms.fees.tiers,
         partner_address="" if named == ZERO_ADDRESS else body.partner_address,
         takes_surplus=body.partner_takes_surplus,
         caps_surplus=body.cap_surplus,

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
-from ....codecs.delta_messages import DeltaPricesQuery, QuoteParameters
+from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters
 from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
@@ -37,7 +37,7 @@ from .price_route import METHODS, Offered, price_route
 if TYPE_CHECKING:
     from ..place import Place
 
-Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery)
+Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, BuildBody)
 
 
 class Fees(Struct, frozen=True):
@@ -87,7 +87,7 @@ class MarketAsk(Struct, frozen=True):
 
 
 def with_partner(query: Q, partner: str) -> Q:
-    """The query with the default partner of its caller, where it names none and there is one."""
+    """The query or body with the default partner of its caller, where it names none and there is one."""
     return msgspec.structs.replace(query, partner=partner) if partner and query.partner is None else query
 
 

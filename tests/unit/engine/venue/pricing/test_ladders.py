@@ -25,8 +25,8 @@ BETA = a_book("beta", WETH, USDC, bids="2495 2", asks="2515 2")
 INVERTED = a_book("gamma", USDC, WETH, bids="0.0003 5000", asks="0.0004008016 10000")
 
 
-def _merged(*books: object, give: bytes = WETH, side: Side = Side.SELL) -> MergedLadder:
-    return merge(books, give)[side]  # type: ignore[arg-type]
+def _merged(*books: LiveBook, give: bytes = WETH, side: Side = Side.SELL) -> MergedLadder:
+    return merge(books, give)[side]
 
 
 def _named(ladder: MergedLadder, amount: int) -> dict[str, tuple[int, int]]:
