@@ -15,9 +15,9 @@ from typing import Any
 
 from cambist.codecs.maker_messages import Level, PriceGrid
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.ladders import ANYBODY, Ladders, Share
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
+from cambist.engine.routing.ladders import ANYBODY, Ladders, Share
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook, PairIndex
 

@@ -109,8 +109,9 @@ def rows_of(chain_id: int, found: Iterable[Event], times: Mapping[int, int]) -> 
         used = _used_nonce(one.event)
         if used is not None and used not in nonces:
             nonces.add(used)
+            order_hash = one.event.order_hash if isinstance(one.event, events.OrderSettled) else None
             owner, nonce = used
-            row = NonceUsed(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number)
+            row = NonceUsed(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number, order_hash)
             rows.append((tables.NONCE_USED, row))
     return rows
 
@@ -146,8 +147,18 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
             cancel = OtcCancel(*place, number, event.order_hash, event.maker, at_ms)
             return [(tables.OTC_CANCEL, cancel)]
         case events.OrderSettled():
-            amounts = amount32(event.spent), amount32(event.received)
-            return [(tables.DELTA_FILL, DeltaFill(*place, number, event.order_hash, None, *amounts, at_ms))]
+            settled = DeltaFill(
+                *place,
+                number,
+                event.order_hash,
+                None,
+                amount32(event.spent),
+                amount32(event.received),
+                at_ms,
+                amount32(event.filled),
+                event.is_closed,
+            )
+            return [(tables.DELTA_FILL, settled)]
         case events.OrderPreSigned():
             signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
             return [(tables.PRE_SIGNATURE, signed)]

@@ -16,6 +16,7 @@ _OF_DELTA = (
     "delta_document",
     "delta_fill",
     "delta_refund",
+    "auction_round",
     "deposit",
     "deposit_withdrawn",
     "pre_signature",
@@ -33,18 +34,8 @@ def _ended(table: str) -> str:
 
 def _statements(table: str, belonging: tuple[str, ...]) -> tuple[str, ...]:
     ended = _ended(table)
-    rounds = f"SELECT auction_id FROM auction_round WHERE order_hash IN ({ended})"
-    auctions = (
-        (
-            f"DELETE FROM solver_bid WHERE auction_id IN ({rounds})",
-            f"DELETE FROM auction_round WHERE order_hash IN ({ended})",
-        )
-        if table == DELTA_ORDER.name
-        else ()
-    )
     return (
         f"DELETE FROM effect WHERE order_hash IN ({ended})",
-        *auctions,
         *(f"DELETE FROM {name} WHERE order_hash IN ({ended})" for name in belonging),
         f"DELETE FROM {table} WHERE order_hash IN ({ended})",
     )

@@ -38,6 +38,7 @@ class DeltaOrder(Row, frozen=True, array_like=True, gc=False):
         nonce: 32 bytes.
         spent, received: amounts over all fills.
         is_final: its end is deep enough in the chain not to be undone.
+        failures: settlements of it that failed.
     """
 
     order_hash: bytes
@@ -57,6 +58,7 @@ class DeltaOrder(Row, frozen=True, array_like=True, gc=False):
     spent: bytes
     received: bytes
     is_final: bool
+    failures: int = 0
 
 
 class OtcOrder(Row, frozen=True, array_like=True, gc=False):
@@ -106,6 +108,8 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         destination_tx: of a crosschain fill, once known.
         spent, received: amounts of this fill.
+        filled: amount of the order's fixed side so far, this fill included; of a TWAP, slices.
+        is_closed: nothing more of the order can be settled.
     """
 
     chain_id: int
@@ -118,6 +122,8 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
     spent: bytes
     received: bytes
     at_ms: int
+    filled: bytes
+    is_closed: bool
 
 
 class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
@@ -132,7 +138,13 @@ class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
 
 
 class AuctionRound(Row, frozen=True, array_like=True, gc=False):
-    """A closed round of an auction; `record` is what GET /v2/delta/auctions/{id} shows, as JSON."""
+    """One order of a closed round of an auction.
+
+    Attributes:
+        auction_id: of the round, which may have several orders.
+        winner: the agent whose offer is settled first.
+        record: what was asked and offered, as GET /v2/delta/auctions/{id} shows it, JSON.
+    """
 
     auction_id: int
     order_hash: bytes
@@ -141,17 +153,6 @@ class AuctionRound(Row, frozen=True, array_like=True, gc=False):
     closed_ms: int
     winner: str | None
     record: bytes
-
-
-class SolverBid(Row, frozen=True, array_like=True, gc=False):
-    """What one agent offered in a round, written when the round is closed."""
-
-    auction_id: int
-    agent: str
-    promised: bytes
-    simulated: bytes | None
-    outcome: str
-    at_ms: int
 
 
 class OrderEvent(Row, frozen=True, array_like=True, gc=False):
@@ -288,13 +289,18 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
 
 
 class NonceUsed(Row, frozen=True, array_like=True, gc=False):
-    """A nonce that the chain says is used or invalidated."""
+    """A nonce that the chain says is used or invalidated.
+
+    Attributes:
+        order_hash: of the order whose settlement used it; None where its owner gave it up.
+    """
 
     chain_id: int
     owner: bytes
     nonce: bytes
     tx_hash: bytes
     block_number: int
+    order_hash: bytes | None
 
 
 class Deposit(Row, frozen=True, array_like=True, gc=False):

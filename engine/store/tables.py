@@ -30,7 +30,6 @@ from .rows import (
     PartnerRow,
     PreSignature,
     Row,
-    SolverBid,
 )
 
 
@@ -79,15 +78,14 @@ DELTA_ORDER = Table(
     "delta_order",
     DeltaOrder,
     (_HASH, Unique(("chain_id", "owner", "nonce"), HOLDS_NONCE)),
-    ("status", "updated_ms", "spent", "received", "is_final"),
+    ("status", "updated_ms", "spent", "received", "is_final", "failures"),
 )
 DELTA_DOCUMENT = Table("delta_document", Document, (_HASH,))
 DELTA_FILL = Table("delta_fill", DeltaFill, (_LOG,), repeatable=True)
 DELTA_REFUND = Table(
     "delta_refund", DeltaRefund, (Unique(("chain_id", "tx_hash", "order_hash")),), repeatable=True
 )
-AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id",)),))
-SOLVER_BID = Table("solver_bid", SolverBid, (Unique(("auction_id", "agent")),))
+AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id", "order_hash")),))
 OTC_ORDER = Table(
     "otc_order",
     OtcOrder,
@@ -144,7 +142,6 @@ TABLES = {
         DELTA_FILL,
         DELTA_REFUND,
         AUCTION_ROUND,
-        SOLVER_BID,
         OTC_ORDER,
         OTC_DOCUMENT,
         ORDER_EVENT,

@@ -12,36 +12,24 @@ Choice: a venue is one process: its books, buckets and health scores are its own
 
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from random import Random, SystemRandom
-from ssl import SSLContext
 from typing import Any
 
-import httpx
 import msgspec
 import structlog
 import trio
 from msgspec import Struct
 
-from ...codecs.eip712_orders.rfq import rfq_domain_separator
-from ...codecs.http1 import Http1Limits
-from ...config import limits
-from ...config.errors import CambistError, ConfigError, StoreError
+from ...config.errors import ConfigError, StoreError
 from ...config.nodes import revealed
 from ...config.settings import Settings
 from ...config.timeouts import ISSUED_ROUTES_END_S
-from ...config.venue import MakerCredentials, VenueSettings
-from ...crypto.hmac_auth import RequestSigner, decode_secret
+from ...config.venue import VenueSettings
 from ...crypto.route_seal import RouteSeal
-from ...feeds.firm_client import FirmClient
-from ...feeds.maker_health import MakerHealth
-from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
-from ...feeds.pair_index import PairIndex
-from ...feeds.supervisor import MakerFeed
-from ...feeds.usd_prices import UsdPrices
 from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
 from ..chain.address_book import FILE_NAME, AddressBook, read_book
@@ -49,6 +37,8 @@ from ..chain.artifacts import known_errors
 from ..chain.port import Chain
 from ..chain.rpc import RpcChain
 from ..credentials import check_addresses
+from ..routing.makers import MakersOpening, open_makers
+from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..store.opening import open_store
 from ..store.store import Store
@@ -65,17 +55,11 @@ from .api.resources import Resources
 from .api.routes import Endpoint, encode_trading_error, surface_of
 from .api.streams import QuoteStreams, StreamedChain
 from .delta.issued import IssuedRoutes
-from .market.firm_desk import FirmDesk, FirmMaker
 from .market.market_desk import MarketDesk
 from .place import Place
-from .pricing.gas_watch import GasWatch
-from .pricing.pathfinder import Pathfinder
-from .role import ServedChain, served_chains
 from .venue_metrics import tell_venue
 
-_CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource
 _SEAL_KEY_CHARS_MIN = 16
-_ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -177,9 +161,7 @@ class VenueApp:
         """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
         async with trio.open_nursery() as nursery:
             for place in self.places.values():
-                nursery.start_soon(place.gas.run)
-                for feed in place.feeds.values():
-                    nursery.start_soon(feed.run)
+                place.start(nursery)
             nursery.start_soon(self.issued.run)
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
             nursery.start_soon(self._streams.run)
@@ -270,14 +252,22 @@ async def opened_venue(
     """
     venue = _venue_of(settings)
     check_addresses(settings)
-    served = served_chains(settings, venue, _book(settings, folder), (chains or {}).keys())
+    served = served_chains(settings, venue.makers, _book(settings, folder), (chains or {}).keys())
     seal = _seal_of(settings)
     nodes = {
         chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
         for chain_id, one in served.items()
         if chain_id not in (chains or {})
     }
-    opening = _Opening(venue, clock.now_ms, random or SystemRandom(), client_tls())
+    opening = MakersOpening(
+        "venue.makers",
+        venue.makers,
+        venue.firm,
+        venue.blacklist_s,
+        clock.now_ms,
+        random or SystemRandom(),
+        client_tls(),
+    )
     async with AsyncExitStack() as owned:
         store = await owned.enter_async_context(
             open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)
@@ -286,84 +276,25 @@ async def opened_venue(
         for chain_id, node in nodes.items():
             found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
         places = {
-            chain_id: await opening.place(owned, one, found[chain_id]) for chain_id, one in served.items()
+            chain_id: await _place(owned, opening, one, found[chain_id]) for chain_id, one in served.items()
         }
         yield VenueApp(settings, VenueParts(places, store, seal), clock=clock, access_log=access_log)
 
 
-class _Opening(Struct, frozen=True):
-    """Puts places together."""
-
-    venue: VenueSettings
-    wall_ms: Callable[[], int]
-    random: Random
-    tls: SSLContext
-
-    async def place(self, owned: AsyncExitStack, served: ServedChain, chain: Chain) -> Place:
-        index, at = PairIndex(), served.addresses
-        decimals = served.decimals
-        feeds: dict[str, MakerFeed] = {}
-        makers: dict[str, FirmMaker] = {}
-        for name, settings in served.makers.items():
-            signer = _signer_of(name, self.venue.makers[name].credentials)
-            transport = DialTransport(tls=self.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
-            http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
-            feed = feeds[name] = MakerFeed(
-                name,
-                served.chain_id,
-                settings,
-                signer=signer,
-                index=index,
-                decimals=decimals,
-                blacklist_ms=round(self.venue.blacklist_s * 1_000),
-                http=http,
-                tls=self.tls,
-                wall_ms=self.wall_ms,
-                random=self.random,
-            )
-            client = FirmClient(
-                name,
-                settings.url,
-                signer=signer,
-                connections_max=self.venue.firm.connections_max,
-                wall_ms=self.wall_ms,
-                tls=self.tls,
-            )
-            await owned.enter_async_context(client)
-            firm = self.venue.firm
-            health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
-            makers[name] = FirmMaker(client, health, feed.cache)
-        gas = GasWatch(chain, self.wall_ms)
-        pathfinder = Pathfinder(index, at["wrapped_native"])
-        rfq, executor = at["rfq_contract"], at["executor"]
-        separator = rfq_domain_separator(served.settings.rfq_domain_name, served.chain_id, rfq)
-        return Place(
-            chain_id=served.chain_id,
-            settings=served.settings,
-            chain=chain,
-            router=at["router"],
-            executor=executor,
-            rfq=rfq,
-            delta=at["delta_contract"],
-            fee_vault=at["fee_vault"],
-            tokens=served.tokens,
-            index=index,
-            usd=UsdPrices(index, decimals, served.stables),
-            pathfinder=pathfinder,
-            gas=gas,
-            desk=FirmDesk(
-                makers,
-                pathfinder,
-                index,
-                chain,
-                rfq=rfq,
-                executor=executor,
-                separator=separator,
-                settings=self.venue.firm,
-                wall_ms=self.wall_ms,
-            ),
-            feeds=feeds,
-        )
+async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain) -> Place:
+    at, makers = served.addresses, await open_makers(owned, opening, served, chain)
+    return Place(
+        chain_id=served.chain_id,
+        settings=served.settings,
+        chain=chain,
+        router=at["router"],
+        executor=at["executor"],
+        rfq=at["rfq_contract"],
+        delta=at["delta_contract"],
+        fee_vault=at["fee_vault"],
+        tokens=served.tokens,
+        **msgspec.structs.asdict(makers),
+    )
 
 
 def _not_ready(place: Place) -> list[str]:
@@ -393,15 +324,3 @@ def _seal_of(settings: Settings) -> RouteSeal:
                 f"route_seal_keys[{at}]", f"at least {_SEAL_KEY_CHARS_MIN} characters, got {len(key)}"
             )
     return RouteSeal([key.encode() for key in keys])
-
-
-def _signer_of(maker: str, credentials: MakerCredentials | None) -> RequestSigner | None:
-    """What signs the requests to a maker; None where nothing is signed."""
-    if credentials is None:
-        return None
-    field = f"venue.makers.{maker}.credentials"
-    try:
-        secret = decode_secret(credentials.secret.reveal(), credentials.secret_encoding)
-        return RequestSigner(credentials.domain, credentials.access_key, secret)
-    except CambistError as error:
-        raise ConfigError(field, error.detail) from None

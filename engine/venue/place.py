@@ -1,29 +1,16 @@
 """One chain of a venue: what its endpoints work with."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
-
 from ...config.chains import Chain as ChainSettings
-from ...feeds.pair_index import PairIndex
 from ..chain.port import Chain
-from .tokens import TokenTable
-
-if TYPE_CHECKING:
-    from ...feeds.supervisor import MakerFeed
-    from ...feeds.usd_prices import UsdPrices
-    from .market.firm_desk import FirmDesk
-    from .pricing.gas_watch import GasWatch
-    from .pricing.pathfinder import Pathfinder
+from ..routing.makers import OpenMakers
+from ..routing.tokens import TokenTable
 
 
-class Place(Struct, frozen=True):
-    """A chain that is served.
+class Place(OpenMakers, frozen=True, kw_only=True):
+    """A chain that is served, with its makers.
 
     Attributes:
         router, executor, rfq, delta, fee_vault: 20 bytes; empty where there is none.
-        feeds: maker -> what keeps its books here.
     """
 
     chain_id: int
@@ -35,17 +22,3 @@ class Place(Struct, frozen=True):
     delta: bytes
     fee_vault: bytes
     tokens: TokenTable
-    index: PairIndex
-    usd: "UsdPrices"
-    pathfinder: "Pathfinder"
-    gas: "GasWatch"
-    desk: "FirmDesk"
-    feeds: Mapping[str, "MakerFeed"]
-
-    def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Makers that have blacklisted one of these addresses."""
-        return frozenset(
-            maker
-            for maker, feed in self.feeds.items()
-            if any(feed.cache.blacklist.holds(user, now_ms) for user in users)
-        )

@@ -10,8 +10,8 @@ from cambist.codecs.vocabulary import Side
 from cambist.config.errors import NodeUnavailable, NoRoute, Reverted, ServiceUnavailable
 from cambist.config.venue import FirmSettings
 from cambist.engine.chain.port import At, Call, Chain, Header
-from cambist.engine.venue.market import firm_proof
-from cambist.engine.venue.market.firm_route import FirmRoute
+from cambist.engine.routing import firm_proof
+from cambist.engine.routing.firm_route import FirmRoute
 from support.evm_programs import assembled, deploys
 from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
 from support.maker_server import until

@@ -11,10 +11,10 @@ from cambist.config.errors import NoRoute
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import Wanted
 from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.market.firm_desk import FirmDesk, FirmMaker
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import Wanted
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.firm_client import FirmClient
 from cambist.feeds.maker_cache import MakerCache

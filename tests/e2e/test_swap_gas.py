@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.router_calldata import Hop
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
+from cambist.engine.routing.gas import GAS_ERROR_PERCENT, NATIVE_IN, NATIVE_OUT, swap_gas
 from support.swapping import Venue, a_wide_venue
 from support.world import NATIVE, ONE, USDC, World
 

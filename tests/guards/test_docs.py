@@ -18,7 +18,7 @@ from cambist.config.settings import parse_settings
 from cambist.config.store import StoreSettings
 from cambist.config.venue import VenueMakerChain, VenueSettings
 from cambist.engine.chain.address_book import AddressBook
-from cambist.engine.venue.role import served_chains
+from cambist.engine.routing.served import served_chains
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -97,7 +97,7 @@ def test_the_sample_venue_loads(tmp_path: Path) -> None:
     sample = blocks(ROOT / "docs" / "venue.md", "toml")[0]
     settings = parse_settings(sample, {"ROUTE_SEAL": "x" * 16, "ALPHA_SECRET": "y"}, tmp_path)
     assert settings.venue
-    assert served_chains(settings, settings.venue, AddressBook(DocumentMeta("", ""), {})).keys() == {1}
+    assert served_chains(settings, settings.venue.makers, AddressBook(DocumentMeta("", ""), {})).keys() == {1}
 
 
 def test_every_choice_in_the_code_is_collected() -> None:

@@ -41,14 +41,12 @@ from cambist.engine.store.tables import (
     OTC_DOCUMENT,
     OTC_FILL,
     PRE_SIGNATURE,
-    SOLVER_BID,
 )
 from cambist.engine.store.units import Change, Unit, put
 from support.stores import (
     ALICE,
     NOW_MS,
     Engine,
-    a_bid,
     a_delta_order,
     a_deposit,
     a_fill,
@@ -99,11 +97,10 @@ async def _with_all_that_belongs_to_it(
         put(DELTA_FILL, a_fill(order, block=block)),
         put(DELTA_REFUND, a_refund(order, tx=block)),
         put(AUCTION_ROUND, a_round(order, number=block)),
-        put(SOLVER_BID, a_bid(block)),
         put(DEPOSIT, a_deposit(order, block=block)),
         put(DEPOSIT_WITHDRAWN, DepositWithdrawn(*place, block, order.order_hash, order.owner, amount32(1))),
         put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
-        put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block)),
+        put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block, None)),
         put(CHAIN_INTENT, a_relay_intent(key)),
         put(CHAIN_TX, a_transaction(key, nonce=block)),
     )
@@ -143,10 +140,6 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
         assert await found(store, order) == order
         for table in _BELONGING_TO_DELTA:
             assert len(await rows_of(store, among(table, "order_hash", [order.order_hash]))) == 1, table.name
-    assert await structs_of(store, SOLVER_BID, among(SOLVER_BID, "auction_id", [1, 2, 3])) == [
-        a_bid(2),
-        a_bid(3),
-    ]
     kept_txs = await structs_of(store, CHAIN_TX, among(CHAIN_TX, "chain_id", [1]))
     assert sorted(tx.nonce for tx in kept_txs) == [2, 3]
     assert await found(store, live) == live

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from cambist.codecs.http1 import Request
 from cambist.config.settings import Settings
 from cambist.config.venue import FirmSettings
-from cambist.engine.venue.market import firm_proof
+from cambist.engine.routing import firm_proof
 from cambist.feeds import backoff, poll
 from cambist.feeds.maker_cache import Standing
 from cambist.feeds.net import http_client

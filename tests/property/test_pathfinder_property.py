@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.gas import FILL, swap_gas
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import HopPlan, RoutePlan, Taxes, Wanted
+from cambist.engine.routing.gas import FILL, swap_gas
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import HopPlan, RoutePlan, Taxes, Wanted
 from cambist.feeds import fill
 from cambist.feeds.mid_prices import MidPrices
 from cambist.feeds.pair_index import LiveBook, PairIndex

@@ -27,11 +27,11 @@ from cambist.config.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.venue.market.firm_desk import FirmDesk, FirmMaker
-from cambist.engine.venue.market.firm_route import FirmRoute, SignedFill
-from cambist.engine.venue.market.legs import Leg, arranged
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
+from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.firm_route import FirmRoute, SignedFill
+from cambist.engine.routing.legs import Leg, arranged
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.firm_check import FirmAsked, book_amount, check_firm
 from cambist.feeds.firm_client import FirmClient

@@ -34,11 +34,11 @@ from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Call, Chain, Fees, Header
-from cambist.engine.venue.market.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
+from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
 from cambist.engine.venue.place import Place
-from cambist.engine.venue.pricing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
-from cambist.engine.venue.tokens import TokenTable
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
 
@@ -329,24 +329,27 @@ def a_shop(
     usd = WrittenUsd({renamed[token]: price for token, price in USD.items()})
     talking, willing = TalkingChain(), firm or WillingDesk()
     blacklists = {maker: MakerBlacklist(3_600_000) for maker in MAKERS}
+    router, executor, rfq, delta, vault = at
+    feeds = {
+        maker: SimpleNamespace(cache=SimpleNamespace(blacklist=blacklist))
+        for maker, blacklist in blacklists.items()
+    }
     place = Place(
-        CHAIN_ID,
-        ChainSettings(name="devnet", market=market),
-        cast("Chain", chain or talking),
-        *at,
-        TokenTable(listed, tokens[0], "ETH"),
-        PairIndex(),
-        cast("Any", usd),
-        cast("Any", finder),
-        cast("Any", gas),
-        cast("Any", willing),
-        cast(
-            "Any",
-            {
-                maker: SimpleNamespace(cache=SimpleNamespace(blacklist=blacklist))
-                for maker, blacklist in blacklists.items()
-            },
-        ),
+        chain_id=CHAIN_ID,
+        settings=ChainSettings(name="devnet", market=market),
+        chain=cast("Chain", chain or talking),
+        router=router,
+        executor=executor,
+        rfq=rfq,
+        delta=delta,
+        fee_vault=vault,
+        tokens=TokenTable(listed, tokens[0], "ETH"),
+        index=PairIndex(),
+        usd=cast("Any", usd),
+        pathfinder=cast("Any", finder),
+        gas=cast("Any", gas),
+        desk=cast("Any", willing),
+        feeds=cast("Any", feeds),
     )
     seal = RouteSeal([b"key of the seal"])
     desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS)

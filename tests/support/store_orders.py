@@ -59,4 +59,6 @@ def a_cursor(version: int = 1, block_number: int = 1) -> ChainCursor:
 
 
 def a_fill(order: DeltaOrder, log_index: int = 0, block_hash: bytes = bytes(32)) -> DeltaFill:
-    return DeltaFill(1, block_hash, bytes(32), log_index, 5, order.order_hash, None, ZERO, ZERO, 1)
+    return DeltaFill(
+        1, block_hash, bytes(32), log_index, 5, order.order_hash, None, ZERO, ZERO, 1, ZERO, False
+    )

@@ -34,7 +34,6 @@ from cambist.engine.store.rows import (
     IntentState,
     OrderEvent,
     OtcOrder,
-    SolverBid,
     TxStatus,
     amount32,
 )
@@ -169,6 +168,8 @@ def a_fill(order: DeltaOrder, *, block: int = 100, log: int = 0, spent: int = ON
         amount32(spent),
         amount32(2_000 * 10**6),
         NOW_MS + block,
+        amount32(spent),
+        False,
     )
 
 
@@ -191,11 +192,6 @@ def a_deposit(order: DeltaOrder, *, block: int = 100) -> Deposit:
 def a_round(order: DeltaOrder, *, number: int) -> AuctionRound:
     """A round that the agent `solver` won."""
     return AuctionRound(number, order.order_hash, order.chain_id, NOW_MS, NOW_MS + 1_000, "solver", b"{}")
-
-
-def a_bid(number: int) -> SolverBid:
-    """What `solver` offered in a round."""
-    return SolverBid(number, "solver", amount32(2_000 * 10**6), None, "won", NOW_MS + 500)
 
 
 def a_transaction(effect: str, *, nonce: int, status: TxStatus = TxStatus.FINAL) -> ChainTx:

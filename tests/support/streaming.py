@@ -14,10 +14,10 @@ from cambist.codecs.market_messages import decode_quote_query
 from cambist.config.errors import NoRoute, ServiceUnavailable
 from cambist.config.tokens import Token
 from cambist.engine.admission.admission import Admission
+from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.server import Router, Surface
 from cambist.engine.venue.api.routes import encode_trading_error
 from cambist.engine.venue.api.streams import QuoteStreams, StreamedChain
-from cambist.engine.venue.tokens import TokenTable
 from cambist.feeds.book import build_book
 from cambist.feeds.fill import quote_received
 from cambist.feeds.pair_index import LiveBook, PairIndex

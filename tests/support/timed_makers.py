@@ -22,10 +22,10 @@ from cambist.config.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import At, Call
-from cambist.engine.venue.market.firm_desk import FirmDesk, FirmMaker
-from cambist.engine.venue.market.firm_route import FirmRoute
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
+from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.firm_route import FirmRoute
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
 from cambist.feeds.maker_health import MakerHealth
 from cambist.feeds.pair_index import PairIndex

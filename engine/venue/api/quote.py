@@ -40,14 +40,14 @@ from ....codecs.wire import encode
 from ....config.errors import InvalidToken, NoRoute, RequestError, TokenNotSupported
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
+from ...routing.gas import swap_gas
+from ...routing.plan import PlanTotal
 from ...server.routing import Call, Reply
 from ..delta.issued import IssuedRoutes
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place
-from ..pricing.gas import swap_gas
-from ..pricing.plan import PlanTotal
 from .resources import Places, delta_place_at, place_at
 from .routes import Endpoint
 

@@ -47,9 +47,9 @@ from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ....feeds.maker_health import HealthReport
 from ...chain.port import Call as ContractCall
+from ...routing.tokens import ListedToken
 from ...server.routing import Call, Reply
 from ..place import Place
-from ..tokens import ListedToken
 from .routes import Endpoint
 
 Places = Mapping[int, Place]

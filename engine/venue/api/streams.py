@@ -39,8 +39,8 @@ from ....config.errors import (
 )
 from ....config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ....feeds.pair_index import PairIndex
+from ...routing.tokens import TokenTable
 from ...server.routing import Call, StreamReply
-from ..tokens import TokenTable
 from .routes import encode_trading_error
 
 # raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors

@@ -66,8 +66,8 @@ from ....config.partners import resolve_fee
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ...routing.tokens import ListedToken
 from ..market.prices import Fees
-from ..tokens import ListedToken
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})

@@ -24,8 +24,8 @@ from ....config import limits
 from ....config.errors import GasCostExceedsTradeAmount, PricingError
 from ....config.partners import ResolvedFee
 from ....feeds.usd_prices import UsdPrices
-from ..pricing.plan import PlanTotal
-from ..tokens import ListedToken
+from ...routing.plan import PlanTotal
+from ...routing.tokens import ListedToken
 
 _PERCENT = Decimal(100)  # basis points of one percent
 canonical_route = msgspec.json.Encoder(order="sorted").encode

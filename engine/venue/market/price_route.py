@@ -40,8 +40,8 @@ from ....config.limits import BPS_ONE, UINT256_MAX
 from ....config.partners import ResolvedFee
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
-from ..pricing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
-from ..tokens import NATIVE_DECIMALS, ListedToken
+from ...routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
+from ...routing.tokens import NATIVE_DECIMALS, ListedToken
 
 METHODS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
 """The Router's functions; each takes a fee."""

@@ -29,9 +29,9 @@ from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSuppo
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
 from ....config.partners import Partner, ResolvedFee, Tier, resolve_fee
 from ....crypto.addresses import parse_address
-from ..pricing.impact import impact, max_impact_reached
-from ..pricing.plan import Taxes, Wanted
-from ..tokens import ListedToken, TokenTable
+from ...routing.impact import impact, max_impact_reached
+from ...routing.plan import Taxes, Wanted
+from ...routing.tokens import ListedToken, TokenTable
 from .price_route import METHODS, Offered, price_route
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT25
 from ....config.partners import ANON, Partner, ResolvedFee, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.hexadecimal import to_hex
-from ..pricing.plan import Taxes
-from .firm_route import FirmRoute
+from ...routing.firm_route import FirmRoute
+from ...routing.plan import Taxes
 from .price_route import METHODS, Opened, after_fee
 from .prices import Fees
 

@@ -46,7 +46,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Question, holdings
 from ...chain.port import Call
-from ..pricing.plan import RoutePlan, Wanted
+from ...routing.plan import RoutePlan, Wanted
 from .price_route import Opened
 from .prices import Fees
 from .ticket import Ticket, params_of, read_ticket, swap_of

@@ -18,8 +18,8 @@ from bench.quote_work import grids as quoted
 from cambist.codecs.maker_messages import FirmOrder, decode_firm_request
 from cambist.codecs.vocabulary import Side
 from cambist.crypto.addresses import parse_address
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.firm_check import FirmAsked
 from cambist.feeds.pair_index import PairIndex
 

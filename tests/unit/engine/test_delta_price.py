@@ -13,9 +13,9 @@ from cambist.codecs.wire import encode
 from cambist.config.errors import GasCostExceedsTradeAmount, PricingError
 from cambist.config.partners import ResolvedFee
 from cambist.config.tokens import Token
+from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan
+from cambist.engine.routing.tokens import ListedToken
 from cambist.engine.venue.delta.price import DeltaAsk, canonical_route, delta_block, gas_in_token, priced
-from cambist.engine.venue.pricing.plan import HopPlan, MakerShare, PathPlan, RoutePlan
-from cambist.engine.venue.tokens import ListedToken
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook, PairIndex
 from cambist.feeds.usd_prices import UsdPrices

@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
-from cambist.engine.venue.market.firm_parts import PATIENCES
+from cambist.engine.routing.firm_parts import PATIENCES
 from cambist.feeds.firm_check import FirmFault
 from support.firm_books import DAI, USDC, WETH, Levels
 from support.timed_makers import HANGING, ONE, SETTINGS, Maker, Shown, Timed, makers_of

@@ -6,8 +6,8 @@ import msgspec
 
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.market.firm_route import FirmRoute, SignedFill
-from cambist.engine.venue.market.legs import Exchanged, Leg, Short, arranged, bought, over_asked, sold
+from cambist.engine.routing.firm_route import FirmRoute, SignedFill
+from cambist.engine.routing.legs import Exchanged, Leg, Short, arranged, bought, over_asked, sold
 
 A, B, C, D = (letter * 20 for letter in (b"\xaa", b"\xbb", b"\xcc", b"\xdd"))
 

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from cambist.config.errors import NodeUnavailable, ServiceUnavailable
 from cambist.config.timeouts import GAS_LOOK_S, GAS_STALE_S
 from cambist.engine.chain.port import Chain, Fees, Header
-from cambist.engine.venue.pricing.gas_watch import GasWatch
+from cambist.engine.routing.gas_watch import GasWatch
 
 
 class Node:

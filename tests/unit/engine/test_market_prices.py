@@ -20,7 +20,7 @@ from cambist.config.errors import (
 )
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.venue.pricing.plan import Taxes
+from cambist.engine.routing.plan import Taxes
 from support.market_place import (
     CHAIN_ID,
     DAI,

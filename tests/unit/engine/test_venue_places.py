@@ -11,9 +11,9 @@ from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import parse_address
 from cambist.engine.chain.address_book import AddressBook, ChainEntry
+from cambist.engine.routing.served import ServedChain, served_chains
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import opened_venue
-from cambist.engine.venue.role import ServedChain, served_chains
 from support.quiet_venue import CHAIN_ID, DELTA, EXECUTOR, RFQ, ROUTER, USDC, VAULT, WETH
 
 NODE = '\n[chains.31337.node]\nurls = ["http://127.0.0.1:9"]\n'
@@ -51,7 +51,7 @@ def settings_of(text: str) -> Settings:
 def served(text: str, book: AddressBook = NO_BOOK, **reachable: Any) -> dict[int, ServedChain]:
     settings = settings_of(text)
     assert settings.venue
-    return served_chains(settings, settings.venue, book, **reachable)
+    return served_chains(settings, settings.venue.makers, book, **reachable)
 
 
 def test_a_chain_is_served_when_it_has_a_role_and_a_node() -> None:

@@ -9,7 +9,7 @@ units. A plan is indicative: it says which maker is to be asked for how much, ho
 
 from msgspec import Struct
 
-from ....codecs.vocabulary import Side
+from ...codecs.vocabulary import Side
 
 
 class Taxes(Struct, frozen=True):

@@ -26,9 +26,9 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from ....codecs.amounts import POWERS_OF_TEN
-from ....codecs.vocabulary import Side
-from ....feeds.pair_index import LiveBook, PairIndex
+from ...codecs.amounts import POWERS_OF_TEN
+from ...codecs.vocabulary import Side
+from ...feeds.pair_index import LiveBook, PairIndex
 from .directed import FIXED, DirectedLadder, Units, fits, has_levels, units_of
 from .envelope import Envelope, weighed
 

@@ -7,11 +7,11 @@ from operator import sub
 
 from msgspec import Struct
 
-from ....codecs.amounts import POWERS_OF_TEN
-from ....codecs.vocabulary import Side
-from ....feeds import fill
-from ....feeds.book import Ladder
-from ....feeds.pair_index import LiveBook
+from ...codecs.amounts import POWERS_OF_TEN
+from ...codecs.vocabulary import Side
+from ...feeds import fill
+from ...feeds.book import Ladder
+from ...feeds.pair_index import LiveBook
 
 RATE_BITS = 256  # of what rates compare by: their order is right but for less than any price can say
 

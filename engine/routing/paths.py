@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from itertools import combinations, pairwise
 
-from ....config import limits
+from ...config import limits
 
 NEIGHBOURS_MAX = 12  # of a token that are followed, the destination aside
 PATHS_MAX = 10  # that are priced

@@ -1,4 +1,4 @@
-"""From settings to the chains that a venue serves: addresses found, tokens listed, makers placed. Pure.
+"""From settings to the chains that are traded on: addresses found, tokens listed, makers placed. Pure.
 
 A chain is served when it has a role (`market`, `delta`) and a node. Contract addresses that the settings lack
 are those of contracts.json in the state directory, where `cambist devnet` and `cambist contracts deploy` have
@@ -17,7 +17,7 @@ from ...config.chains import ADDRESS_SETTINGS, Chain
 from ...config.errors import ConfigError
 from ...config.settings import Settings
 from ...config.tokens import Token
-from ...config.venue import VenueMakerChain, VenueSettings
+from ...config.venue import VenueMaker, VenueMakerChain
 from ...crypto.addresses import parse_address
 from ..chain.address_book import AddressBook, ChainEntry
 from .tokens import TokenTable
@@ -63,11 +63,16 @@ class ServedChain(Struct, frozen=True):
 
 
 def served_chains(
-    settings: Settings, venue: VenueSettings, book: AddressBook, reachable: Collection[int] = ()
+    settings: Settings,
+    makers: Mapping[str, VenueMaker],
+    book: AddressBook,
+    reachable: Collection[int] = (),
+    field: str = "venue.makers",
 ) -> dict[int, ServedChain]:
     """The chains by id.
 
     Args:
+        makers: by name, as the settings have them in `field`.
         book: contracts.json.
         reachable: chains that need no node of the settings.
 
@@ -75,14 +80,14 @@ def served_chains(
         ConfigError: names the setting that is wrong.
     """
     served = {
-        chain_id: _served(settings, venue, chain_id, chain, book.chains.get(str(chain_id)))
+        chain_id: _served(settings, makers, chain_id, chain, book.chains.get(str(chain_id)))
         for chain_id, chain in sorted(settings.chains.items())
         if (chain.market or chain.delta) and (chain.node.urls or chain_id in reachable)
     }
-    for name, maker in venue.makers.items():
+    for name, maker in makers.items():
         for chain_id in maker.chains:
             if chain_id not in served:
-                raise ConfigError(f"venue.makers.{name}.chains.{chain_id}", _why_not(settings, chain_id))
+                raise ConfigError(f"{field}.{name}.chains.{chain_id}", _why_not(settings, chain_id))
     if not served:
         raise ConfigError("chains", "none has `market` or `delta` and a node: there is nothing to serve")
     return served
@@ -98,7 +103,11 @@ def _why_not(settings: Settings, chain_id: int) -> str:
 
 
 def _served(
-    settings: Settings, venue: VenueSettings, chain_id: int, chain: Chain, entry: ChainEntry | None
+    settings: Settings,
+    makers: Mapping[str, VenueMaker],
+    chain_id: int,
+    chain: Chain,
+    entry: ChainEntry | None,
 ) -> ServedChain:
     field = f"chains.{chain_id}"
     chain = _with_book(chain, entry)
@@ -121,7 +130,7 @@ def _served(
         TokenTable(listed, addresses["wrapped_native"], chain.native_symbol),
         listed,
         frozenset(parse_address(token.address, "address") for token in listed if token.stable_usd),
-        {name: maker.chains[chain_id] for name, maker in venue.makers.items() if chain_id in maker.chains},
+        {name: maker.chains[chain_id] for name, maker in makers.items() if chain_id in maker.chains},
     )
 
 

@@ -19,15 +19,15 @@ from fractions import Fraction
 
 from msgspec import Struct, field
 
-from ....codecs.eip712_orders.rfq import RfqOrder
-from ....codecs.rounding import mul_div_down, mul_div_up
-from ....codecs.vocabulary import Side
-from ....config.limits import BPS_ONE
-from ....feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure, book_amount
-from ....feeds.pair_index import LiveBook
-from ..pricing.plan import HopPlan, MakerShare, RoutePlan
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.vocabulary import Side
+from ...config.limits import BPS_ONE
+from ...feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure, book_amount
+from ...feeds.pair_index import LiveBook
 from .firm_route import SignedFill
 from .legs import Leg
+from .plan import HopPlan, MakerShare, RoutePlan
 
 PATIENCES = 3  # into which the time is divided in which others may be asked
 BESIDE = 2  # makers that are asked beside the first, before all are

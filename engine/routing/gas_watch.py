@@ -14,9 +14,9 @@ from typing import NoReturn
 import trio
 from msgspec import Struct
 
-from ....config.errors import ChainError, ServiceUnavailable
-from ....config.timeouts import GAS_LOOK_S, GAS_STALE_S, NODE_CALL_S
-from ...chain.port import Chain, Fees, Header
+from ...config.errors import ChainError, ServiceUnavailable
+from ...config.timeouts import GAS_LOOK_S, GAS_STALE_S, NODE_CALL_S
+from ..chain.port import Chain, Fees, Header
 
 
 class GasStatistics(Struct, frozen=True):

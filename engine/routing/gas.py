@@ -13,7 +13,7 @@ model within GAS_ERROR_PERCENT of that. The first time that anyone holds a token
 own doings what they cost; what a chain asks for data is not in it.
 """
 
-from ....codecs.vocabulary import Side
+from ...codecs.vocabulary import Side
 
 TRANSACTION = 182_000
 FILL = 55_000

@@ -45,19 +45,18 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.eip712_orders.rfq import RFQ_ORDER
-from ....codecs.vocabulary import Side
-from ....config import limits
-from ....config.errors import NoRoute, RequestError
-from ....config.timeouts import FIRM_BEAT_S
-from ....config.venue import FirmSettings
-from ....feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
-from ....feeds.firm_client import FirmClient
-from ....feeds.maker_cache import MakerCache
-from ....feeds.maker_health import MakerHealth
-from ....feeds.pair_index import PairIndex
-from ...chain.port import Chain
-from ..pricing.plan import MakerShare, RoutePlan, Wanted
+from ...codecs.eip712_orders.rfq import RFQ_ORDER
+from ...codecs.vocabulary import Side
+from ...config import limits
+from ...config.errors import NoRoute, RequestError
+from ...config.timeouts import FIRM_BEAT_S
+from ...config.venue import FirmSettings
+from ...feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
+from ...feeds.firm_client import FirmClient
+from ...feeds.maker_cache import MakerCache
+from ...feeds.maker_health import MakerHealth
+from ...feeds.pair_index import PairIndex
+from ..chain.port import Chain
 from .firm_parts import (
     PATIENCES,
     Ask,
@@ -74,9 +73,10 @@ from .firm_parts import (
 from .firm_proof import prove
 from .firm_route import FirmRoute
 from .legs import Short, arranged, over_asked
+from .plan import MakerShare, RoutePlan, Wanted
 
 if TYPE_CHECKING:
-    from ..pricing.pathfinder import Pathfinder
+    from .pathfinder import Pathfinder
 
 _RESIZES_MAX = 2  # a hop of a purchase is asked for anew so often, because the one after it needs more
 

@@ -5,8 +5,8 @@ Hops stand in the order in which they are executed: path after path, each from t
 
 from msgspec import Struct
 
-from ....codecs.eip712_orders.rfq import RfqOrder
-from ....codecs.vocabulary import Side
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.vocabulary import Side
 
 
 class SignedFill(Struct, frozen=True):

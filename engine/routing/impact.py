@@ -11,7 +11,7 @@ Source: document 1, GET /prices, `maxImpact`, `ignoreBadUsdPrice`, and "`maxImpa
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
-from ....feeds.usd_prices import UsdPrices
+from ...feeds.usd_prices import UsdPrices
 from .plan import RoutePlan
 
 _PERCENT = Context(prec=28, rounding=ROUND_HALF_EVEN)

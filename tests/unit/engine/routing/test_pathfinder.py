@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.gas import FILL, HOP, PURCHASE, TRANSACTION
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import MakerShare, RoutePlan, Taxes, Wanted
+from cambist.engine.routing.gas import FILL, HOP, PURCHASE, TRANSACTION
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import MakerShare, RoutePlan, Taxes, Wanted
 from cambist.feeds.pair_index import LiveBook, PairIndex
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 

@@ -24,9 +24,9 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from ....codecs.eip712_orders.rfq import RfqOrder
-from ....codecs.rounding import mul_div_down, mul_div_up
-from ....codecs.vocabulary import Side
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.vocabulary import Side
 from .firm_route import FilledHop, FirmRoute, SignedFill
 
 

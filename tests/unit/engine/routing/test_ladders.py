@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from cambist.codecs.vocabulary import Side
-from cambist.engine.venue.pricing.ladders import (
+from cambist.engine.routing.ladders import (
     ANYBODY,
     LADDERS_MAX,
     Ladders,

@@ -21,14 +21,14 @@ from collections.abc import Iterable, Sequence
 
 import trio
 
-from ....codecs.calldata import remaining, transfer_from
-from ....config import limits
-from ....config.errors import ChainError, ServiceUnavailable
-from ....config.timeouts import FIRM_CHAIN_S
-from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
-from ....feeds.firm_check import FirmFailure, FirmFault
-from ...chain.holdings import Question, holdings
-from ...chain.port import Call, Chain
+from ...codecs.calldata import remaining, transfer_from
+from ...config import limits
+from ...config.errors import ChainError, ServiceUnavailable
+from ...config.timeouts import FIRM_CHAIN_S
+from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ...feeds.firm_check import FirmFailure, FirmFault
+from ..chain.holdings import Question, holdings
+from ..chain.port import Call, Chain
 from .firm_parts import Ask
 
 _NEVER_SEEN = bytes(32)

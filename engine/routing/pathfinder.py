@@ -32,11 +32,11 @@ from math import prod
 import msgspec
 from msgspec import Struct
 
-from ....codecs.rounding import mul_div_down, mul_div_up
-from ....codecs.vocabulary import Side
-from ....config import limits
-from ....feeds.mid_prices import MidPrices
-from ....feeds.pair_index import PairIndex
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.vocabulary import Side
+from ...config import limits
+from ...feeds.mid_prices import MidPrices
+from ...feeds.pair_index import PairIndex
 from .gas import FILL, swap_gas
 from .ladders import ANYBODY, Ladders, MakerFilter, MergedLadder, Rate, Share, through
 from .paths import Path, find_paths, pairs_apart

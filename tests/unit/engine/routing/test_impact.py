@@ -4,9 +4,9 @@ from decimal import Decimal
 
 from cambist.codecs.vocabulary import Side
 from cambist.config import limits
-from cambist.engine.venue.pricing.impact import impact, max_impact_reached
-from cambist.engine.venue.pricing.pathfinder import Pathfinder
-from cambist.engine.venue.pricing.plan import RoutePlan, Wanted
+from cambist.engine.routing.impact import impact, max_impact_reached
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.pair_index import PairIndex
 from cambist.feeds.usd_prices import UsdPrices
 from support.live_books import DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index

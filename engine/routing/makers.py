@@ -1,0 +1,161 @@
+"""The makers of one chain, opened: what keeps their books, what asks them, and what finds routes over both.
+
+    settings of makers  -->  feeds -> index -> pathfinder, prices in dollars
+                        '->  firm clients, health -> desk
+
+Whoever opens them has the feeds and the gas watch run (`start`).
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from random import Random
+from ssl import SSLContext
+
+import httpx
+import trio
+from msgspec import Struct
+
+from ...codecs.eip712_orders.rfq import rfq_domain_separator
+from ...codecs.http1 import Http1Limits
+from ...config import limits
+from ...config.errors import CambistError, ConfigError
+from ...config.venue import FirmSettings, MakerCredentials, VenueMaker
+from ...crypto.hmac_auth import RequestSigner, decode_secret
+from ...feeds.firm_client import FirmClient
+from ...feeds.maker_health import MakerHealth
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.pair_index import PairIndex
+from ...feeds.supervisor import MakerFeed
+from ...feeds.usd_prices import UsdPrices
+from ..chain.port import Chain
+from .firm_desk import FirmDesk, FirmMaker
+from .gas_watch import GasWatch
+from .pathfinder import Pathfinder
+from .served import ServedChain
+
+_CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource
+_ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
+
+
+class MakersOpening(Struct, frozen=True):
+    """What makers are opened with, on whichever chain.
+
+    Attributes:
+        field: of the settings that name them.
+        makers: by name.
+        blacklist_s: an address that a maker blacklisted is not sent to it for so long.
+        wall_ms: Unix milliseconds.
+        random: for jitter.
+    """
+
+    field: str
+    makers: Mapping[str, VenueMaker]
+    firm: FirmSettings
+    blacklist_s: float
+    wall_ms: Callable[[], int]
+    random: Random
+    tls: SSLContext
+
+
+class OpenMakers(Struct, frozen=True):
+    """The makers of one chain, and what is built on them.
+
+    Attributes:
+        feeds: maker -> what keeps its books here.
+    """
+
+    index: PairIndex
+    usd: UsdPrices
+    pathfinder: Pathfinder
+    gas: GasWatch
+    desk: FirmDesk
+    feeds: Mapping[str, MakerFeed]
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Keep books and gas prices current until the nursery is cancelled."""
+        nursery.start_soon(self.gas.run)
+        for feed in self.feeds.values():
+            nursery.start_soon(feed.run)
+
+    def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
+        """Makers that have blacklisted one of these addresses."""
+        return frozenset(
+            maker
+            for maker, feed in self.feeds.items()
+            if any(feed.cache.blacklist.holds(user, now_ms) for user in users)
+        )
+
+
+async def open_makers(
+    owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain
+) -> OpenMakers:
+    """Open a chain's makers; their connections are closed with `owned`.
+
+    Raises:
+        ConfigError: a maker's secret is not of its encoding.
+    """
+    index, at = PairIndex(), served.addresses
+    firm = opening.firm
+    feeds: dict[str, MakerFeed] = {}
+    makers: dict[str, FirmMaker] = {}
+    for name, settings in served.makers.items():
+        signer = request_signer(f"{opening.field}.{name}.credentials", opening.makers[name].credentials)
+        transport = DialTransport(tls=opening.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
+        http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
+        feed = feeds[name] = MakerFeed(
+            name,
+            served.chain_id,
+            settings,
+            signer=signer,
+            index=index,
+            decimals=served.decimals,
+            blacklist_ms=round(opening.blacklist_s * 1_000),
+            http=http,
+            tls=opening.tls,
+            wall_ms=opening.wall_ms,
+            random=opening.random,
+        )
+        client = FirmClient(
+            name,
+            settings.url,
+            signer=signer,
+            connections_max=firm.connections_max,
+            wall_ms=opening.wall_ms,
+            tls=opening.tls,
+        )
+        await owned.enter_async_context(client)
+        health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
+        makers[name] = FirmMaker(client, health, feed.cache)
+    pathfinder = Pathfinder(index, at["wrapped_native"])
+    rfq, executor = at["rfq_contract"], at["executor"]
+    desk = FirmDesk(
+        makers,
+        pathfinder,
+        index,
+        chain,
+        rfq=rfq,
+        executor=executor,
+        separator=rfq_domain_separator(served.settings.rfq_domain_name, served.chain_id, rfq),
+        settings=firm,
+        wall_ms=opening.wall_ms,
+    )
+    usd = UsdPrices(index, served.decimals, served.stables)
+    return OpenMakers(index, usd, pathfinder, GasWatch(chain, opening.wall_ms), desk, feeds)
+
+
+def request_signer(field: str, credentials: MakerCredentials | None) -> RequestSigner | None:
+    """What signs the requests to somebody; None where nothing is signed.
+
+    Args:
+        field: of the settings.
+
+    Raises:
+        ConfigError: the secret is not of its encoding.
+    """
+    if credentials is None:
+        return None
+    try:
+        secret = decode_secret(credentials.secret.reveal(), credentials.secret_encoding)
+        return RequestSigner(credentials.domain, credentials.access_key, secret)
+    except CambistError as error:
+        raise ConfigError(field, error.detail) from None
