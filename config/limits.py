@@ -146,6 +146,7 @@ VENUE_ISSUED_MAX = 1_000_000  # digests of Delta routes in memory, about 150 byt
 VENUE_ISSUED_WAITING_MAX = 100_000  # of them, that may wait for the store
 VENUE_METADATA_BYTES_MAX = 4 << 10  # of a Delta order
 VENUE_ISSUED_BATCH_MAX = 500  # of them, in one write
+VENUE_STEP_TRIES_MAX = 8  # for a step of an order that others change meanwhile
 MAKER_FIRM_ANSWER_BYTES_MAX = 64 << 10  # of an answer to POST /firm, which is below 1 KiB
 MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short of FIRM_EXPIRY_MIN_S
 MAKER_FIRM_EXPIRY_MAX_S = 86_400  # ahead: a later expiry is a mistake
@@ -154,3 +155,11 @@ MAKER_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed: the
 MAKER_HEALTH_QUOTES_MAX = 100  # design, "Firm quotes": the last quotes that the score is of
 MAKER_HEALTH_MEMORY_S = 3_600  # older ones are forgotten
 MAKER_REASONS_MAX = 8  # makers whose failure is told in one error
+
+# --- Agents ----------------------------------------------------------------------------------------
+AGENT_REQUEST_BYTES_MAX = 4 << 20  # of POST /solve: AGENT_ORDERS_MAX orders, and some room
+AGENT_ANSWER_BYTES_MAX = 4 << 20  # of an answer to it
+AGENT_ORDERS_MAX = 256  # orders of one round
+AGENT_BIDS_MAX = 512  # of one answer
+AGENT_PARTS_MAX = 8  # orders that are crossed with each other in one bid, as the contract takes them
+AGENT_STEPS_MAX = 32  # of one order's settlement

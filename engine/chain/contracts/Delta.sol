@@ -9,6 +9,7 @@ import {Guardrails} from "./lib/Guardrails.sol";
 import {NonReentrant} from "./lib/NonReentrant.sol";
 import {Owned} from "./lib/Owned.sol";
 import {Permits} from "./lib/Permits.sol";
+import {Pools} from "./lib/Pools.sol";
 import {Proceeds} from "./lib/Proceeds.sol";
 import {Signatures} from "./lib/Signatures.sol";
 import {IWETH, Tokens} from "./lib/Tokens.sol";
@@ -24,6 +25,7 @@ import {IWETH, Tokens} from "./lib/Tokens.sol";
 /// form, and whoever is to receive native tokens gets them unwrapped. Fees stay wrapped.
 contract Delta is Guardrails, Eip712, NonReentrant {
     using DeltaOrders for *;
+    using Pools for Pools.Pool[];
 
     error NotRelayer();
     error OrderExpired();
@@ -41,6 +43,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     error PullFailed(address token);
     error TransferFailed(address token);
     error NativeTransferFailed(address to);
+    error InvalidCrossings(uint256 count);
 
     event RelayerChanged(address indexed relayer, bool isRelayer);
     event OrderSettled(
@@ -71,6 +74,16 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         address[] leftovers;
     }
 
+    /// One of several orders that are settled against each other: what `settle` takes of each, and how much of its
+    /// destination it is paid, its fee and shares of surplus included.
+    struct Crossing {
+        DeltaOrders.Order order;
+        bytes signature;
+        uint256 amount;
+        Execution execution;
+        uint256 paid;
+    }
+
     /// One settlement of an order.
     struct Part {
         bytes32 orderHash;
@@ -99,6 +112,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     uint8 private constant BUY = 1;
     /// Gas that a receiver of native tokens may use.
     uint256 private constant NATIVE_GAS = 100_000;
+    uint256 private constant CROSSINGS_MAX = 8;
 
     RfqExecutor public immutable executor;
     FeeVault public immutable feeVault;
@@ -151,41 +165,39 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     }
 
     /// Settle `amount` of an order: of its source where it sells, of its destination where it buys.
+    ///
+    /// Every settlement returns `spent` and `received` as OrderSettled tells them, and the gas between its first line
+    /// and its last: an eth_call of the real one says what it is worth.
     function settle(
         DeltaOrders.Order calldata order,
         bytes calldata signature,
         uint256 amount,
         Execution calldata execution
-    ) external onlyRelayer nonReentrant {
-        bool isPurchase = order.kind == BUY;
-        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
-        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
-        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
-        bytes32 orderHash = digestOf(order.structHash());
-        uint256 before = filled[orderHash];
-        if (amount == 0) revert InvalidAmount();
-        if (amount > whole - before) revert Overfilled(whole - before);
-        filled[orderHash] = before + amount;
-        Part memory part = Part({
-            orderHash: orderHash,
-            owner: order.owner,
-            beneficiary: order.beneficiary,
-            srcToken: order.srcToken,
-            destToken: order.destToken,
-            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
-            destAmount: isPurchase ? amount : ceilDiv(order.destAmount * amount, whole),
-            expected: isPurchase
-                ? order.expectedAmount * amount / whole
-                : ceilDiv(order.expectedAmount * amount, whole),
-            srcPermitted: order.srcAmount,
-            deadline: order.deadline,
-            nonce: order.nonce,
-            partnerAndFee: order.partnerAndFee,
-            filled: before + amount,
-            isPurchase: isPurchase,
-            isClosed: before + amount == whole
-        });
-        settlePart(part, order.permit, signature, execution);
+    ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        gasUsed = gasleft();
+        (spent, received) = settlePart(partOf(order, amount), order.permit, signature, execution);
+        gasUsed -= gasleft();
+    }
+
+    /// Settle orders against each other, 2 to 8, all of them or none: each gives its source, what all have given is
+    /// traded as the executions say, in turn, and each is `paid` out of what is there then. A purchase costs what it
+    /// gives. What nobody is paid goes to the owner of the first order that wants that token, else gives it.
+    ///
+    /// Returns what each spent and received, in their order.
+    function settleCrossed(Crossing[] calldata crossings)
+        external
+        onlyRelayer
+        nonReentrant
+        returns (uint256[] memory spent, uint256[] memory received, uint256 gasUsed)
+    {
+        gasUsed = gasleft();
+        if (crossings.length < 2 || crossings.length > CROSSINGS_MAX) revert InvalidCrossings(crossings.length);
+        Part[] memory parts = beginAll(crossings);
+        Pools.Pool[] memory pools = poolsOf(parts);
+        uint256[] memory unspent = takeAll(crossings, parts, pools);
+        tradeAll(crossings, parts, pools);
+        (spent, received) = finishAll(crossings, parts, pools, unspent);
+        gasUsed -= gasleft();
     }
 
     /// Settle the next slice of a scheduled sale. The last one gives the remainder.
@@ -193,7 +205,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         DeltaOrders.TWAPOrder calldata order,
         bytes calldata signature,
         Execution calldata execution
-    ) external onlyRelayer nonReentrant {
+    ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        gasUsed = gasleft();
         if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
         bytes32 orderHash = digestOf(order.structHash());
         uint256 done = nextSlice(orderHash, order.interval, order.numSlices);
@@ -218,7 +231,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             isPurchase: false,
             isClosed: isLast
         });
-        settlePart(part, order.permit, signature, execution);
+        (spent, received) = settlePart(part, order.permit, signature, execution);
+        gasUsed -= gasleft();
     }
 
     /// Settle the next slice of a scheduled purchase. The last one buys the remainder; each may spend its part of
@@ -227,7 +241,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         DeltaOrders.TWAPBuyOrder calldata order,
         bytes calldata signature,
         Execution calldata execution
-    ) external onlyRelayer nonReentrant {
+    ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        gasUsed = gasleft();
         if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
         bytes32 orderHash = digestOf(order.structHash());
         uint256 done = nextSlice(orderHash, order.interval, order.numSlices);
@@ -252,7 +267,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             isPurchase: true,
             isClosed: isLast
         });
-        settlePart(part, order.permit, signature, execution);
+        (spent, received) = settlePart(part, order.permit, signature, execution);
+        gasUsed -= gasleft();
     }
 
     /// Invalidate nonces of the caller's.
@@ -291,12 +307,147 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         emit DepositWithdrawn(orderHash, msg.sender, amount);
     }
 
+    /// Counts `amount` of a swap or limit order as settled.
+    function partOf(DeltaOrders.Order calldata order, uint256 amount) private returns (Part memory) {
+        bool isPurchase = order.kind == BUY;
+        if (!isPurchase && order.kind != SELL) revert InvalidKind(order.kind);
+        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+        uint256 whole = isPurchase ? order.destAmount : order.srcAmount;
+        bytes32 orderHash = digestOf(order.structHash());
+        uint256 before = filled[orderHash];
+        if (amount == 0) revert InvalidAmount();
+        if (amount > whole - before) revert Overfilled(whole - before);
+        filled[orderHash] = before + amount;
+        return Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: order.beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: isPurchase ? order.srcAmount * amount / whole : amount,
+            destAmount: isPurchase ? amount : ceilDiv(order.destAmount * amount, whole),
+            expected: isPurchase
+                ? order.expectedAmount * amount / whole
+                : ceilDiv(order.expectedAmount * amount, whole),
+            srcPermitted: order.srcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: before + amount,
+            isPurchase: isPurchase,
+            isClosed: before + amount == whole
+        });
+    }
+
     function settlePart(
         Part memory part,
         bytes calldata permit,
         bytes calldata signature,
         Execution calldata execution
-    ) private {
+    ) private returns (uint256 spent, uint256 received) {
+        begin(part, signature, execution.srcGiven);
+        address src = wrapped(part.srcToken);
+        address dest = wrapped(part.destToken);
+        collectAll(execution.leftovers, part.owner);
+        uint256 srcBefore = Tokens.balance(src, address(this));
+        uint256 destBefore = Tokens.balance(dest, address(this));
+        take(part, src, part.isPurchase ? address(this) : address(executor), permit);
+        if (part.isPurchase) send(src, address(executor), execution.srcGiven);
+        executor.execute(part.owner, execution.steps);
+        executor.collect(dest, address(this));
+        if (part.isPurchase) executor.collect(src, address(this));
+        received = Tokens.balance(dest, address(this)) - destBefore;
+        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
+        // Before anybody is paid, who could have the Router trade what is still with the executor.
+        collectAll(execution.leftovers, part.owner);
+        return finish(part, received, unspent);
+    }
+
+    // --- Orders against each other ---
+
+    function beginAll(Crossing[] calldata crossings) private returns (Part[] memory parts) {
+        parts = new Part[](crossings.length);
+        for (uint256 i = 0; i < parts.length; i++) {
+            Crossing calldata crossing = crossings[i];
+            parts[i] = partOf(crossing.order, crossing.amount);
+            begin(parts[i], crossing.signature, crossing.execution.srcGiven);
+            collectAll(crossing.execution.leftovers, parts[i].owner);
+        }
+    }
+
+    /// One of each token; its owner is who gets what remains of it.
+    function poolsOf(Part[] memory parts) private view returns (Pools.Pool[] memory pools) {
+        pools = Pools.forOrders(parts.length);
+        for (uint256 i = 0; i < parts.length; i++) pools.open(wrapped(parts[i].destToken), parts[i].owner);
+        for (uint256 i = 0; i < parts.length; i++) pools.open(wrapped(parts[i].srcToken), parts[i].owner);
+    }
+
+    /// All give to this contract, where nobody who is called meanwhile can reach it. Returns what each keeps here.
+    function takeAll(Crossing[] calldata crossings, Part[] memory parts, Pools.Pool[] memory pools)
+        private
+        returns (uint256[] memory unspent)
+    {
+        unspent = new uint256[](parts.length);
+        for (uint256 i = 0; i < parts.length; i++) {
+            Part memory part = parts[i];
+            Pools.Pool memory pool = pools.of(wrapped(part.srcToken));
+            pool.bound += part.srcAmount;
+            checkRails(pool.token, pool.bound);
+            uint256 before = Tokens.balance(pool.token, address(this));
+            take(part, pool.token, address(this), crossings[i].order.permit);
+            uint256 arrived = Tokens.balance(pool.token, address(this)) - before;
+            uint256 given = part.isPurchase ? crossings[i].execution.srcGiven : arrived;
+            unspent[i] = arrived - given;
+            pool.amount += given;
+        }
+    }
+
+    /// What is not of a pool and named as a leftover goes to the owner whose steps left it. Without any step, nothing
+    /// moves.
+    function tradeAll(Crossing[] calldata crossings, Part[] memory parts, Pools.Pool[] memory pools) private {
+        uint256 steps = 0;
+        for (uint256 i = 0; i < parts.length; i++) steps += crossings[i].execution.steps.length;
+        if (steps == 0) return;
+        for (uint256 i = 0; pools[i].token != address(0); i++) {
+            Pools.Pool memory pool = pools[i];
+            pool.kept = Tokens.balance(pool.token, address(this)) - pool.amount;
+            if (pool.amount > 0) send(pool.token, address(executor), pool.amount);
+        }
+        for (uint256 i = 0; i < parts.length; i++) {
+            Execution calldata execution = crossings[i].execution;
+            executor.execute(parts[i].owner, execution.steps);
+            for (uint256 j = 0; j < execution.leftovers.length; j++) {
+                if (!pools.has(execution.leftovers[j])) collectAny(execution.leftovers[j], parts[i].owner);
+            }
+        }
+        for (uint256 i = 0; pools[i].token != address(0); i++) {
+            Pools.Pool memory pool = pools[i];
+            executor.collect(pool.token, address(this));
+            pool.amount = Tokens.balance(pool.token, address(this)) - pool.kept;
+        }
+    }
+
+    function finishAll(
+        Crossing[] calldata crossings,
+        Part[] memory parts,
+        Pools.Pool[] memory pools,
+        uint256[] memory unspent
+    ) private returns (uint256[] memory spent, uint256[] memory received) {
+        spent = new uint256[](parts.length);
+        received = new uint256[](parts.length);
+        for (uint256 i = 0; i < parts.length; i++) {
+            pools.draw(wrapped(parts[i].destToken), crossings[i].paid);
+            (spent[i], received[i]) = finish(parts[i], crossings[i].paid, unspent[i]);
+        }
+        for (uint256 i = 0; pools[i].token != address(0); i++) {
+            if (pools[i].amount > 0) send(pools[i].token, pools[i].owner, pools[i].amount);
+        }
+    }
+
+    // --- One part: what is checked, taken, paid ---
+
+    /// Checks what does not depend on the trade, and takes the nonce.
+    function begin(Part memory part, bytes calldata signature, uint256 srcGiven) private {
         if (block.timestamp > part.deadline) revert OrderExpired();
         bool isSigned = signature.length == 0
             ? isPreSigned[part.owner][part.orderHash]
@@ -305,31 +456,45 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         takeNonce(part);
         if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
-        address dest = wrapped(part.destToken);
-        if (src == dest) revert SameToken();
+        if (src == wrapped(part.destToken)) revert SameToken();
         checkRails(src, part.srcAmount);
+        if (part.isPurchase && srcGiven > part.srcAmount) {
+            revert Proceeds.AboveMaximum(srcGiven, part.srcAmount);
+        }
+    }
 
-        collectAll(execution.leftovers, part.owner);
-        uint256 srcBefore = Tokens.balance(src, address(this));
-        uint256 destBefore = Tokens.balance(dest, address(this));
-        give(part, src, permit, execution.srcGiven);
-        executor.execute(part.owner, execution.steps);
-        executor.collect(dest, address(this));
-        if (part.isPurchase) executor.collect(src, address(this));
-        uint256 received = Tokens.balance(dest, address(this)) - destBefore;
-        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
-        // Before anybody is paid, who could have the Router trade what is still with the executor.
-        collectAll(execution.leftovers, part.owner);
+    /// What the owner gives, at most.
+    function take(Part memory part, address src, address to, bytes calldata permit) private {
+        if (part.srcToken == Tokens.NATIVE) {
+            uint256 deposited = deposits[part.orderHash][part.owner];
+            if (deposited < part.srcAmount) revert InsufficientDeposit(deposited);
+            deposits[part.orderHash][part.owner] = deposited - part.srcAmount;
+            weth.deposit{value: part.srcAmount}();
+            if (to != address(this)) send(src, to, part.srcAmount);
+        } else if (
+            !Permits.take(
+                permit2, src, part.owner, to, part.srcAmount, part.srcPermitted, part.deadline, permit
+            )
+        ) {
+            revert PullFailed(src);
+        }
+    }
 
-        uint256 spent = part.srcAmount;
+    /// Fees, the beneficiary, what was not spent, the event. `received` is before fees, `unspent` is here.
+    function finish(Part memory part, uint256 received, uint256 unspent)
+        private
+        returns (uint256 spent, uint256 arrived)
+    {
+        address src = wrapped(part.srcToken);
+        spent = part.srcAmount;
         if (part.isPurchase) {
             if (received < part.destAmount) revert BelowMinimum(received, part.destAmount);
             spent = finishPurchase(part, src, unspent);
         } else {
-            received = finishSale(part, dest, received);
+            received = finishSale(part, wrapped(part.destToken), received);
             if (unspent > 0) send(src, part.owner, unspent);
         }
-        received = pay(part, received);
+        arrived = pay(part, received);
         if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
         emit OrderSettled(
             part.orderHash,
@@ -338,38 +503,18 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             part.srcToken,
             part.destToken,
             spent,
-            received,
+            arrived,
             part.filled,
             part.isClosed
         );
     }
 
     function collectAll(address[] calldata tokens, address to) private {
-        for (uint256 i = 0; i < tokens.length; i++) {
-            if (Tokens.balance(tokens[i], address(executor)) > 0) executor.collect(tokens[i], to);
-        }
+        for (uint256 i = 0; i < tokens.length; i++) collectAny(tokens[i], to);
     }
 
-    /// What the owner gives: a sale's to the executor; of a purchase `srcGiven`, and the rest stays here.
-    function give(Part memory part, address src, bytes calldata permit, uint256 srcGiven) private {
-        address to = part.isPurchase ? address(this) : address(executor);
-        if (part.isPurchase && srcGiven > part.srcAmount) {
-            revert Proceeds.AboveMaximum(srcGiven, part.srcAmount);
-        }
-        if (part.srcToken == Tokens.NATIVE) {
-            uint256 deposited = deposits[part.orderHash][part.owner];
-            if (deposited < part.srcAmount) revert InsufficientDeposit(deposited);
-            deposits[part.orderHash][part.owner] = deposited - part.srcAmount;
-            weth.deposit{value: part.srcAmount}();
-            if (!part.isPurchase) send(src, to, part.srcAmount);
-        } else if (
-            !Permits.take(
-                permit2, src, part.owner, to, part.srcAmount, part.srcPermitted, part.deadline, permit
-            )
-        ) {
-            revert PullFailed(src);
-        }
-        if (part.isPurchase) send(src, address(executor), srcGiven);
+    function collectAny(address token, address to) private {
+        if (Tokens.balance(token, address(executor)) > 0) executor.collect(token, to);
     }
 
     /// Returns what is the user's of what a sale brought.

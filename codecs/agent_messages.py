@@ -1,0 +1,166 @@
+"""What a venue and its agents say to one another: POST {agent}/solve and POST {agent}/notify.
+
+    solve    the orders of one round -> bids, or 204 for none. Sealed: nobody is told of it before the round
+             is closed, and of the others' only what is public afterwards.
+    notify   what became of an agent's bids; the answer is not read
+
+Both are signed as document 3 signs requests to makers. A bid names what the user gets of it
+(`promisedAmount`) and the steps that the executor takes for that; the venue simulates the real settlement and
+believes nothing else.
+
+Source: design, "Auction"; contracts/Delta.sol, contracts/RfqExecutor.sol.
+Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
+Choice: a bid settles its orders whole. One part is an order alone; several are orders that are crossed with
+    each other, all of them or none.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from ..config.limits import (
+    AGENT_ANSWER_BYTES_MAX,
+    AGENT_BIDS_MAX,
+    AGENT_PARTS_MAX,
+    AGENT_REQUEST_BYTES_MAX,
+    AGENT_STEPS_MAX,
+)
+from .vocabulary import ChainId, Count, OnChainOrderType, Side, UnixSeconds
+from .wire import decoder
+
+
+class AuctionOrder(Struct, frozen=True, rename="camel"):
+    """What is to be settled of one order: all of it, or the next slice.
+
+    Attributes:
+        order_type: how the contract settles it.
+        owner: firm quotes are asked for on behalf of this account.
+        src_token, dest_token: as signed; the native placeholder stands for native tokens, which are traded in
+            their wrapped form.
+        src_amount: raw units: what is given (SELL), or the most that may be (BUY).
+        dest_amount: raw units: the least that the user has to get (SELL), or what is wanted (BUY).
+        expected_amount: of what is not fixed; surplus is counted from it; "0" for none.
+        partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
+        deadline: Unix seconds.
+    """
+
+    order_hash: str
+    order_type: OnChainOrderType
+    side: Side
+    owner: str
+    src_token: str
+    dest_token: str
+    src_amount: str
+    dest_amount: str
+    expected_amount: str
+    partner_and_fee: str
+    deadline: UnixSeconds
+
+
+class SolveRequest(Struct, frozen=True, rename="camel"):
+    """POST {agent}/solve.
+
+    Attributes:
+        auction_id: rises with every round of the venue.
+        closes_at_ms: Unix milliseconds: a bid that comes later is late.
+        delta, executor, rfq, wrapped_native: the chain's contracts.
+        gas_price_wei: what a unit of gas is expected to cost; bids are ranked net of gas.
+    """
+
+    auction_id: Count
+    chain_id: ChainId
+    closes_at_ms: Count
+    delta: str
+    executor: str
+    rfq: str
+    wrapped_native: str
+    gas_price_wei: str
+    orders: tuple[AuctionOrder, ...]
+
+
+class BidStep(Struct, frozen=True):
+    """A step of the executor's (codecs.delta_calldata.Step); `gas` is of no meaning for RFQ fills."""
+
+    target: str
+    data: str
+    gas: Count = 0
+
+
+class BidPart(Struct, frozen=True, rename="camel"):
+    """How one order is settled.
+
+    Attributes:
+        promised_amount: raw units: what the user gets (SELL) or spends (BUY), fee and surplus shares taken.
+        given: raw units of the source that the executor gets of a purchase; a sale gives all.
+        paid: of a crossed order: raw units of its destination that it is paid, before its fee; else "0".
+        leftovers: tokens of which the owner gets what the executor has, before and after the steps.
+    """
+
+    order_hash: str
+    promised_amount: str
+    steps: Annotated[tuple[BidStep, ...], Meta(max_length=AGENT_STEPS_MAX)] = ()
+    given: str = "0"
+    paid: str = "0"
+    leftovers: Annotated[tuple[str, ...], Meta(max_length=AGENT_STEPS_MAX)] = ()
+
+
+class SolverBid(Struct, frozen=True):
+    """One bid: an order alone, or several that are crossed with each other."""
+
+    parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
+
+
+class SolveResponse(Struct, frozen=True):
+    """The answer to `solve`; of several bids on an order the best counts."""
+
+    bids: Annotated[tuple[SolverBid, ...], Meta(max_length=AGENT_BIDS_MAX)]
+
+
+class Notice(StrEnum):
+    """What became of a bid, or of an agent."""
+
+    WON = "won"
+    LOST = "lost"
+    SETTLING = "settling"
+    SETTLED = "settled"
+    REVERTED = "reverted"
+    SIMULATION_MISMATCH = "simulationMismatch"
+    BELOW_LIMIT = "belowLimit"
+    LATE = "late"
+    MALFORMED = "malformed"
+    BANNED = "banned"
+
+
+class NoticeEntry(Struct, frozen=True, rename="camel"):
+    """One of them.
+
+    Attributes:
+        order_hash: of the order, or empty where the agent as such is meant.
+        detail: why, in words; empty where there is nothing to add.
+        simulated_amount: raw units that the user would get or spend, by the venue's simulation.
+        best_amount: of the bid that won.
+        tx_hash: of the settlement.
+        until_ms: Unix milliseconds: a banned agent is not asked before.
+    """
+
+    notice: Notice
+    order_hash: str = ""
+    detail: str = ""
+    simulated_amount: str | None = None
+    best_amount: str | None = None
+    tx_hash: str | None = None
+    until_ms: Count | None = None
+
+
+class NotifyRequest(Struct, frozen=True, rename="camel"):
+    """POST {agent}/notify."""
+
+    auction_id: Count
+    chain_id: ChainId
+    notices: tuple[NoticeEntry, ...]
+
+
+decode_solve_request = decoder(SolveRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)
+decode_solve_response = decoder(SolveResponse, bytes_max=AGENT_ANSWER_BYTES_MAX)
+decode_notify_request = decoder(NotifyRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)

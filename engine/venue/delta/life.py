@@ -1,0 +1,201 @@
+"""The steps of a Delta order's life: from its row and what happened to the next row, effects included. Pure.
+
+    submitted        PENDING, or AWAITING_SIGNATURE where a contract's owner has yet to sign on chain
+    rested           PENDING -> ACTIVE            a limit order or a TWAP, once it is checked
+    won              PENDING, ACTIVE -> ACTIVE    and the effect `settle`
+    failed           a settlement came to nothing: the runner-up, another round, CANCELLED or FAILED
+    cancel_asked     -> CANCELLING                and the effect `cancel`
+    cancel_done      CANCELLING -> CANCELLED      once nothing of it can be mined any more
+    expired          -> EXPIRED
+    told_by_chain    what its logs make of it: COMPLETED, FAILED, CANCELLED, signed, or undone, and final
+
+Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
+and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
+
+Source: document 1, "States and transitions"; choices.md 26 to 29; storage.md, "Transactions".
+Choice: a signed cancellation is not written to the chain: relayers alone can settle, and the nonce may be
+    signed again (choices.md 28). Whoever wants it on chain calls `invalidateNonces`.
+Choice: while a settlement is under way a cancelled order stays CANCELLING until that has ended for good.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ....codecs.vocabulary import OrderStatus, OrderType
+from ...store.orders import Intent, finished, step
+from ...store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, amount32, amount_of
+from ...store.units import Change
+
+SETTLE, CANCEL = "settle", "cancel"
+"""Kinds of effects."""
+
+_S = OrderStatus
+OPEN = frozenset({_S.PENDING, _S.ACTIVE})
+"""May be auctioned and settled."""
+CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
+ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
+
+
+class Step(Struct, frozen=True):
+    """What is written in one unit.
+
+    Attributes:
+        after: the next row.
+        effects: that it wants.
+        more: what else is written.
+    """
+
+    after: DeltaOrder
+    effects: tuple[Intent, ...] = ()
+    more: tuple[Change, ...] = ()
+
+
+class ChainFacts(Struct, frozen=True):
+    """What the logs say of one order, as of one block.
+
+    Attributes:
+        fills: its settlements.
+        nonce_used: who used its nonce, if anybody did.
+        is_pre_signed: its owner has signed it by a call.
+        settled_below: height up to which nothing can be undone any more.
+        ended_at: height that was read when it ended without the chain; None where that is not known.
+    """
+
+    fills: tuple[DeltaFill, ...]
+    nonce_used: NonceUsed | None
+    is_pre_signed: bool
+    settled_below: int
+    ended_at: int | None = None
+
+
+def rested(row: DeltaOrder, now_ms: int) -> Step | None:
+    """A limit order or a TWAP waits for its price or time."""
+    is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
+    if row.status is not _S.PENDING or not (is_scheduled or row.type is OrderType.LIMIT):
+        return None
+    return Step(step(row, now_ms, status=_S.ACTIVE))
+
+
+def bid(row: DeltaOrder, now_ms: int) -> Step | None:
+    """A first valid bid (choices.md 26)."""
+    if row.status is not _S.PENDING:
+        return None
+    return Step(step(row, now_ms, status=_S.ACTIVE))
+
+
+def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) -> Step | None:
+    """An auction has a winner: its settlement is intended.
+
+    Args:
+        payload: what whoever settles needs.
+        more: the record of the round.
+    """
+    if row.status not in OPEN:
+        return None
+    return Step(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
+
+
+def failed(
+    row: DeltaOrder, effect: Effect, runner_up: bytes | None, failures_max: int, now_ms: int
+) -> Step | None:
+    """The settlement of `effect` came to nothing.
+
+    Args:
+        runner_up: payload of the next bid of the same round; None where there is none.
+        failures_max: settlements that may fail before the order does.
+    """
+    if effect.state != "INTENDED":
+        return None
+    failures = row.failures + 1
+    more = (finished(effect, now_ms, failed=True),)
+    status = row.status
+    effects: tuple[Intent, ...] = ()
+    if row.status in OPEN:
+        if failures >= failures_max:
+            status = _S.FAILED
+        elif runner_up is not None:
+            effects = (Intent(SETTLE, runner_up),)
+    elif row.status is _S.CANCELLING:
+        status = _S.CANCELLED
+    return Step(step(row, now_ms, status=status, failures=failures), effects, more)
+
+
+def cancel_asked(row: DeltaOrder, now_ms: int) -> Step | None:
+    """Its owner has signed its cancellation."""
+    if row.status not in CANCELLABLE:
+        return None
+    return Step(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
+
+
+def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> Step | None:
+    """Nothing of it is under way: it is cancelled."""
+    if row.status is not _S.CANCELLING:
+        return None
+    more = (finished(cancel, now_ms),) if cancel is not None and cancel.state == "INTENDED" else ()
+    return Step(step(row, now_ms, status=_S.CANCELLED), more=more)
+
+
+def expired(row: DeltaOrder, now_s: int, now_ms: int) -> Step | None:
+    """Its deadline has passed, and nothing of it is under way."""
+    if row.status not in CANCELLABLE or now_s <= row.expires_s:
+        return None
+    return Step(step(row, now_ms, status=_S.EXPIRED))
+
+
+def told_by_chain(
+    row: DeltaOrder, facts: ChainFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
+) -> Step | None:
+    """What the logs make of an order.
+
+    Args:
+        effects: all of the order's.
+    """
+    if row.is_final:
+        return None
+    status = _status(row, facts, any(effect.kind == CANCEL for effect in effects), failures_max)
+    spent = amount32(sum(amount_of(fill.spent) for fill in facts.fills))
+    received = amount32(sum(amount_of(fill.received) for fill in facts.fills))
+    intended = [effect for effect in effects if effect.state == "INTENDED"]
+    is_final = status in ENDED and _is_final(status, facts, intended)
+    if (status, spent, received, is_final) == (row.status, row.spent, row.received, row.is_final):
+        return None
+    more = tuple(
+        finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final
+    )
+    after = step(row, now_ms, status=status, spent=spent, received=received, is_final=is_final)
+    return Step(after, more=more)
+
+
+def _status(row: DeltaOrder, facts: ChainFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
+    used = facts.nonce_used
+    if any(fill.is_closed for fill in facts.fills):
+        return _S.COMPLETED
+    if used is not None and row.status not in ENDED:
+        return _S.CANCELLED if used.order_hash is None else _S.FAILED
+    match row.status:
+        case _S.COMPLETED:
+            return _S.CANCELLING if is_cancel_wanted else _S.ACTIVE
+        case _S.CANCELLED if used is None and not is_cancel_wanted:
+            return _S.ACTIVE
+        case _S.FAILED if used is None and row.failures < failures_max:
+            return _S.ACTIVE
+        case _S.AWAITING_SIGNATURE if facts.is_pre_signed:
+            return _S.PENDING
+        case status:
+            return status
+
+
+def _is_final(status: OrderStatus, facts: ChainFacts, intended: Sequence[Effect]) -> bool:
+    closing = [fill.block_number for fill in facts.fills if fill.is_closed]
+    if status is _S.COMPLETED:
+        return bool(closing) and closing[0] <= facts.settled_below
+    if any(effect.kind == SETTLE for effect in intended):
+        return False
+    ended_at = facts.nonce_used.block_number if facts.nonce_used is not None else facts.ended_at
+    return ended_at is not None and ended_at <= facts.settled_below
+
+
+def _is_in_vain(effect: Effect, status: OrderStatus) -> bool:
+    """Whether an effect came to nothing in the end: a cancellation that a fill was before, or the reverse."""
+    return (effect.kind == SETTLE) != (status is _S.COMPLETED)

@@ -1,0 +1,307 @@
+"""The Delta orders that may still change, in memory as they are in the store, and the way to change them.
+
+    submit      a new order               durable when it returns
+    step        one order, by a function of its row that says the next one; asked again when another was first
+    step_all    several, in one unit: all or none
+
+Nothing is changed but by a compare-and-set in the store; what is kept here follows what was written: by this
+process at once, by others (and by what the chain's logs changed) through the log of events (`follow`).
+
+Source: design, "Orders"; storage.md, "Transactions".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from ....codecs.vocabulary import OrderStatus
+from ....config.errors import NonceUsed, OrderNotFound, StoreError, StoreUnavailable
+from ....config.limits import VENUE_STEP_TRIES_MAX
+from ...events.follower import Follower
+from ...store.boot import TakenUp
+from ...store.leases import Leases
+from ...store.orders import DELTA, effect_key
+from ...store.queries import among, by
+from ...store.rows import DeltaFill, DeltaOrder, Document, Effect, amount_of
+from ...store.store import Store
+from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, EFFECT
+from ...store.units import Change, Conflict, Done, Duplicate, Fence, Unit, row_of
+from .document import DeltaDocument, decode_document, encode_document, order_of
+from .life import SETTLE, Step
+from .terms import OrderTerms, SettledOrder, terms_of
+
+Decide = Callable[[DeltaOrder], Step | None]
+"""The next step of a row; None where there is none to take."""
+
+
+class LiveOrder(Struct, eq=False):
+    """One order that may still change.
+
+    Attributes:
+        row: as it was last seen in the store.
+        order, document, terms: what was signed, and what that means.
+        filled: of the fixed side, or slices: what is settled.
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+        settling: key of the effect whose settlement has not ended for good.
+        ended_at: height that the chain was read to when the order was first seen to have ended.
+    """
+
+    row: DeltaOrder
+    order: SettledOrder
+    document: DeltaDocument
+    terms: OrderTerms
+    filled: int = 0
+    last_fill_s: int = 0
+    settling: str | None = None
+    ended_at: int | None = None
+
+    @property
+    def order_hash(self) -> bytes:
+        """What it is known by."""
+        return self.row.order_hash
+
+
+class LiveOrdersStatistics(Struct, frozen=True):
+    """How many orders are in memory, by status."""
+
+    orders: Mapping[OrderStatus, int]
+    steps: int
+    conflicts: int
+
+
+class LiveOrders:
+    """See the module.
+
+    Args:
+        leases: who runs which orders; what is written by `step` is fenced with them.
+        changed: told after an order was taken in or has changed.
+    """
+
+    def __init__(self, store: Store, leases: Leases, changed: Callable[[LiveOrder], None]) -> None:
+        self._store = store
+        self._leases = leases
+        self._changed = changed
+        self._orders: dict[bytes, LiveOrder] = {}
+        self._of_nonce: dict[tuple[int, bytes, bytes], set[bytes]] = {}
+        self._steps = self._conflicts = 0
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self._orders)
+
+    def __iter__(self) -> Iterator[LiveOrder]:
+        """All of them, as they are now."""
+        return iter(tuple(self._orders.values()))
+
+    def get(self, order_hash: bytes) -> LiveOrder | None:
+        """The order, if it may still change."""
+        return self._orders.get(order_hash)
+
+    def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
+        """Hashes of the live orders that have an owner's nonce."""
+        return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
+
+    def statistics(self) -> LiveOrdersStatistics:
+        """Counters and present sizes."""
+        by_status: dict[OrderStatus, int] = {}
+        for live in self._orders.values():
+            by_status[live.row.status] = by_status.get(live.row.status, 0) + 1
+        return LiveOrdersStatistics(by_status, self._steps, self._conflicts)
+
+    # --- Writing ----------------------------------------------------------------------------------------
+
+    async def submit(self, row: DeltaOrder, document: DeltaDocument, order: SettledOrder) -> DeltaOrder:
+        """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
+
+        Raises:
+            NonceUsed: another order that lives or was filled has its nonce.
+            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+        """
+        outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
+        match outcome:
+            case Done():
+                self._put(LiveOrder(row, order, document, terms_of(order)))
+                return row
+            case Duplicate(unique=0):
+                return DELTA.found(outcome.row)
+            case Duplicate():
+                raise NonceUsed(field="order.nonce", expected="a nonce of no live or filled order")
+            case _:
+                raise StoreError(f"an order was not kept: {outcome}")
+
+    async def step(self, order_hash: bytes, decide: Decide) -> DeltaOrder:
+        """Take the step that `decide` says, or none.
+
+        Returns:
+            The row as it is then.
+
+        Raises:
+            OrderNotFound: there is no such order.
+            StoreUnavailable: nothing was written, or nobody can say; also where the shard is another's.
+        """
+        (row,) = await self.step_all((order_hash,), decide)
+        return row
+
+    async def step_all(
+        self, hashes: Sequence[bytes], decide: Decide, *, is_fenced: bool = True
+    ) -> tuple[DeltaOrder, ...]:
+        """As `step`, for several: all steps in one unit. `decide` may raise: then nothing is written.
+
+        Args:
+            is_fenced: whoever runs the orders; a caller's request may be taken by any process.
+        """
+        rows = await self._rows(hashes)
+        for _ in range(VENUE_STEP_TRIES_MAX):
+            steps = [(row, decide(row)) for row in rows]
+            taken = [(row, found) for row, found in steps if found is not None]
+            if not taken:
+                return tuple(rows)
+            changes, fence = self._changes(taken, is_fenced=is_fenced)
+            outcome = await self._store.write(Unit(changes, fence))
+            if isinstance(outcome, Done):
+                self._steps += len(taken)
+                for _, found in taken:
+                    self._take(found)
+                return tuple(row if found is None else found.after for row, found in steps)
+            if not isinstance(outcome, Conflict):
+                raise StoreUnavailable(f"an order was not changed: {outcome}")
+            self._conflicts += 1
+            rows = await self._rows(hashes, anew=True)
+        raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
+
+    def _changes(
+        self, taken: Sequence[tuple[DeltaOrder, Step]], *, is_fenced: bool
+    ) -> tuple[tuple[Change, ...], Fence | None]:
+        changes: list[Change] = []
+        fence = None
+        for row, found in taken:
+            if is_fenced:
+                fence = self._leases.fence(row.shard)
+                if fence is None:
+                    raise StoreUnavailable("another engine runs this order")
+            unit = DELTA.advanced(row, found.after, effects=found.effects, more=found.more)
+            changes += unit.changes
+        return tuple(changes), fence
+
+    async def _rows(self, hashes: Sequence[bytes], *, anew: bool = False) -> list[DeltaOrder]:
+        """The rows of some orders, in their order."""
+        lacking = [key for key in hashes if anew or key not in self._orders]
+        found = {key: self._orders[key].row for key in hashes if key in self._orders}
+        if lacking:
+            (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", lacking))
+            for values in rows:
+                row = DELTA.found(values)
+                found[row.order_hash] = row
+                self._refresh(row)
+        missing = [key for key in hashes if key not in found]
+        if missing:
+            raise OrderNotFound(got=f"0x{missing[0].hex()}")
+        return [found[key] for key in hashes]
+
+    # --- What is in memory ------------------------------------------------------------------------------
+
+    def _take(self, found: Step) -> None:
+        """A step of this process is durable."""
+        after = found.after
+        live = self._orders.get(after.order_hash)
+        if live is None or live.row.version >= after.version:
+            return
+        if any(intent.kind == SETTLE for intent in found.effects):
+            live.settling = effect_key(after.order_hash, after.version, SETTLE)
+        elif any(_ends(change, live.settling) for change in found.more):
+            live.settling = None
+        self._refresh(after)
+
+    def _refresh(self, row: DeltaOrder) -> None:
+        live = self._orders.get(row.order_hash)
+        if live is None or live.row.version >= row.version:
+            return
+        live.row = row
+        if row.is_final:
+            self._drop(live)
+        self._changed(live)
+
+    def _put(self, live: LiveOrder) -> None:
+        row = live.row
+        if row.order_hash in self._orders:
+            return
+        self._orders[row.order_hash] = live
+        self._of_nonce.setdefault((row.chain_id, row.owner, row.nonce), set()).add(row.order_hash)
+        self._changed(live)
+
+    def _drop(self, live: LiveOrder) -> None:
+        row = live.row
+        self._orders.pop(row.order_hash, None)
+        key = (row.chain_id, row.owner, row.nonce)
+        others = self._of_nonce.get(key, set())
+        others.discard(row.order_hash)
+        if not others:
+            self._of_nonce.pop(key, None)
+
+    # --- Following --------------------------------------------------------------------------------------
+
+    async def load(self, taken_up: TakenUp) -> None:
+        """Take in what was not finished when this engine got its shards."""
+        settling = {effect.order_hash: effect for effect in taken_up.effects if effect.kind == SETTLE}
+        for row in taken_up.delta:
+            await self._load(row, settling.get(row.order_hash))
+
+    async def follow(self, after: str) -> None:
+        """Take in what others have written after a place in the log of events, until cancelled."""
+        async for _, event in Follower(self._store, after):
+            if event.surface != DELTA.name:
+                continue
+            live = self._orders.get(event.order_hash)
+            if live is not None and live.row.version >= event.version:
+                continue
+            await self._reload(event.order_hash)
+
+    async def _reload(self, order_hash: bytes) -> None:
+        """Read an order anew; wait where the store is away."""
+        while True:
+            try:
+                (rows, effects) = await self._store.read(
+                    by(DELTA_ORDER, order_hash), among(EFFECT, "order_hash", [order_hash])
+                )
+                break
+            except StoreUnavailable:
+                await trio.sleep(_PAUSE_S)
+        if not rows:
+            return
+        row = DELTA.found(rows[0])
+        intended = [effect for values in effects if (effect := row_of(EFFECT, values)).state == "INTENDED"]
+        settling = next((effect for effect in intended if effect.kind == SETTLE), None)
+        await self._load(row, settling)
+
+    async def _load(self, row: DeltaOrder, settling: Effect | None) -> None:
+        """Take in a row, and what else of the order is not in memory or has changed."""
+        live = self._orders.get(row.order_hash)
+        documents, fills = await self._store.read(
+            by(DELTA_DOCUMENT, row.order_hash), among(DELTA_FILL, "order_hash", [row.order_hash])
+        )
+        found: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fills]
+        last = max(found, key=lambda fill: amount_of(fill.filled), default=None)
+        if live is None:
+            if row.is_final or not documents:
+                return
+            kept: Document = row_of(DELTA_DOCUMENT, documents[0])
+            document = decode_document(kept.body)
+            order: Any = order_of(document)
+            live = LiveOrder(row, order, document, terms_of(order))
+        live.filled = 0 if last is None else amount_of(last.filled)
+        live.last_fill_s = 0 if last is None else last.at_ms // 1_000
+        live.settling = None if settling is None else settling.key
+        if row.order_hash in self._orders:
+            self._refresh(row)
+        else:
+            self._put(live)
+
+
+_PAUSE_S = 0.5
+
+
+def _ends(change: Change, key: str | None) -> bool:
+    """Whether a change ends the effect of this key."""
+    return getattr(change, "table", "") == EFFECT.name and getattr(change, "key", ()) == (key,)

@@ -1,0 +1,166 @@
+"""What an order of any kind says about its settlements: who, what for what, and the next part of it. Pure.
+
+    order + what is settled already -> Part: one settlement, with the amounts that the contract holds it to
+
+The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
+its maximum down; the last slice of a TWAP takes the remainder.
+
+Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`; choices.md 32.
+"""
+
+from msgspec import Struct
+
+from ....codecs.eip712_orders.delta import KIND_BUY, AnyDeltaOrder, DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
+from ....codecs.rounding import mul_div_down, mul_div_up
+from ....codecs.vocabulary import Side
+from ....crypto.addresses import ZERO_ADDRESS
+
+SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+"""The kinds that the contract settles."""
+
+
+class Part(Struct, frozen=True):
+    """One settlement.
+
+    Attributes:
+        amount: of the fixed side, as `settle` takes it.
+        src_amount: what is given (SELL), or the most (BUY).
+        dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
+        expected: of what is not fixed; 0 for none.
+        is_last: the order is closed by it.
+    """
+
+    amount: int
+    src_amount: int
+    dest_amount: int
+    expected: int
+    is_last: bool
+
+
+class OrderTerms(Struct, frozen=True):
+    """What holds for all parts of an order.
+
+    Attributes:
+        beneficiary: who receives; the owner where the order names none.
+        src_total: what the order takes in all (SELL), or at most (BUY): what an approval has to cover.
+        dest_total: what it gives at least (SELL), or in all (BUY).
+        fee: as signed.
+    """
+
+    owner: bytes
+    beneficiary: bytes
+    src_token: bytes
+    dest_token: bytes
+    side: Side
+    nonce: int
+    deadline: int
+    src_total: int
+    dest_total: int
+    expected_total: int
+    fee: PartnerAndFee
+    permit: bytes
+
+
+def is_settled_here(order: AnyDeltaOrder) -> bool:
+    """Whether the contract has a function for this kind (choices.md 35)."""
+    return isinstance(order, SettledOrder)
+
+
+def terms_of(order: SettledOrder) -> OrderTerms:
+    """What holds for all parts.
+
+    Raises:
+        InvalidInput: `partnerAndFee` says what nothing means.
+    """
+    side = side_of(order)
+    src_total, dest_total, expected = _totals(order)
+    return OrderTerms(
+        order.owner,
+        order.owner if order.beneficiary == ZERO_ADDRESS else order.beneficiary,
+        order.src_token,
+        order.dest_token,
+        side,
+        order.nonce,
+        order.deadline,
+        src_total,
+        dest_total,
+        expected,
+        unpack_partner_and_fee(order.partner_and_fee),
+        order.permit,
+    )
+
+
+def side_of(order: SettledOrder) -> Side:
+    """Which amount is fixed."""
+    match order:
+        case DeltaOrder(kind=kind):
+            return Side.BUY if kind == KIND_BUY else Side.SELL
+        case TwapOrder():
+            return Side.SELL
+        case TwapBuyOrder():
+            return Side.BUY
+
+
+def next_part(order: SettledOrder, filled: int) -> Part | None:
+    """What is to be settled next; None where nothing is left.
+
+    Args:
+        filled: what is settled already, in units of the fixed side; of a TWAP, slices.
+    """
+    match order:
+        case DeltaOrder():
+            return _rest(order, filled)
+        case TwapOrder():
+            return _sale_slice(order, filled)
+        case TwapBuyOrder():
+            return _purchase_slice(order, filled)
+
+
+def _totals(order: SettledOrder) -> tuple[int, int, int]:
+    match order:
+        case DeltaOrder():
+            return order.src_amount, order.dest_amount, order.expected_amount
+        case TwapOrder():
+            slice_amount = order.total_src_amount // order.num_slices if order.num_slices else 0
+            last = order.total_src_amount - slice_amount * (order.num_slices - 1)
+            least = order.dest_amount_per_slice * (order.num_slices - 1)
+            least += mul_div_up(order.dest_amount_per_slice, last, slice_amount) if slice_amount else 0
+            return order.total_src_amount, least, 0
+        case TwapBuyOrder():
+            return order.max_src_amount, order.total_dest_amount, 0
+
+
+def _rest(order: DeltaOrder, filled: int) -> Part | None:
+    buys = order.kind == KIND_BUY
+    whole = order.dest_amount if buys else order.src_amount
+    amount = whole - filled
+    if amount <= 0:
+        return None
+    if buys:
+        most = mul_div_down(order.src_amount, amount, whole)
+        return Part(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last=True)
+    least = mul_div_up(order.dest_amount, amount, whole)
+    return Part(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last=True)
+
+
+def _sale_slice(order: TwapOrder, done: int) -> Part | None:
+    if done >= order.num_slices:
+        return None
+    slice_amount = order.total_src_amount // order.num_slices
+    is_last = done + 1 == order.num_slices
+    amount = order.total_src_amount - slice_amount * done if is_last else slice_amount
+    least = order.dest_amount_per_slice
+    if is_last:
+        least = mul_div_up(order.dest_amount_per_slice, amount, slice_amount)
+    return Part(amount, amount, least, 0, is_last)
+
+
+def _purchase_slice(order: TwapBuyOrder, done: int) -> Part | None:
+    if done >= order.num_slices:
+        return None
+    slice_amount = order.total_dest_amount // order.num_slices
+    is_last = done + 1 == order.num_slices
+    amount = order.total_dest_amount - slice_amount * done if is_last else slice_amount
+    most = mul_div_down(order.max_src_amount, amount, order.total_dest_amount)
+    return Part(amount, most, amount, 0, is_last)
