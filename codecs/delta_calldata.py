@@ -1,5 +1,5 @@
 """Calldata of the Delta contract and of the executor's steps; the contract's own calls for its owner are in
-`owner_calldata`.
+`owner_calldata`, what settlements return in `delta_results`.
 
 Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empty for a pre-signed order).
 Orders are encoded as the contract's tuples, member by member as they are signed.
@@ -7,6 +7,9 @@ Orders are encoded as the contract's tuples, member by member as they are signed
 Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
 Choice: a beneficiary of zero is the owner, as a receiver of zero is the caller of a Market swap.
 Choice: a permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
+Choice: what orders that are settled against each other give and nobody is paid goes to the owner of the first
+    of them that wants the token, else gives it.
+Choice: a token's cap on Delta is for all that one call gives, also of several orders.
 """
 
 from collections.abc import Sequence
@@ -29,6 +32,7 @@ _TWAP_ORDER = (
 _EXECUTION = "(uint256,(address,uint256,bytes)[],address[])"
 
 SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
+SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256)[])")
 SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
 SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
 INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
@@ -42,6 +46,9 @@ WITHDRAW = selector("withdraw(bytes32)")
 DEPOSITS = selector("deposits(bytes32,address)")
 FILLED = selector("filled(bytes32)")
 SLICES = selector("slices(bytes32)")
+
+CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
+"""How many orders one crossing settles; the contract's own bounds."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -73,6 +80,25 @@ class Execution(msgspec.Struct, frozen=True):
     leftovers: tuple[bytes, ...] = ()
 
 
+class Crossing(msgspec.Struct, frozen=True):
+    """One of several orders that are settled against each other.
+
+    Attributes:
+        amount: what is settled of it, as `settle` takes it.
+        execution: its steps are taken with the order's owner as their user, from what all orders have given
+            together; a purchase gives, and costs, `src_given`, fees apart. What the steps leave of tokens
+            that no order gives or wants is this owner's, where `leftovers` names them.
+        paid: raw units of its destination token, before fees: what a sale brings; of a purchase at least
+            what it buys.
+    """
+
+    order: DeltaOrder
+    signature: bytes
+    amount: int
+    execution: Execution
+    paid: int
+
+
 def rfq_step(rfq: bytes, infos: Sequence[OrderInfo], taker_amount: int = 0, maker_amount: int = 0) -> Step:
     """Fill orders of one pair in turn.
 
@@ -87,20 +113,26 @@ def rfq_step(rfq: bytes, infos: Sequence[OrderInfo], taker_amount: int = 0, make
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:
     """Settle `amount` of an order: of its source where it sells, of its destination where it buys."""
-    members = encode(
-        _parties(order),
-        uint_word(order.src_amount),
-        uint_word(order.dest_amount),
-        uint_word(order.expected_amount),
-        uint_word(order.deadline),
-        uint_word(order.kind),
-        uint_word(order.nonce),
-        uint_word(order.partner_and_fee),
-        bytes_tail(order.permit),
-        bytes_tail(order.metadata),
-        _bridge(order.bridge),
-    )
-    return SETTLE + encode(Dynamic(members), bytes_tail(signature), uint_word(amount), _execution(execution))
+    return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
+
+
+def settle_crossed(crossings: Sequence[Crossing]) -> bytes:
+    """Settle orders against each other, all of them or none.
+
+    Args:
+        crossings: CROSSINGS_MIN to CROSSINGS_MAX; the contract refuses other numbers of them.
+    """
+    elements = [
+        encode(
+            _order(crossing.order),
+            bytes_tail(crossing.signature),
+            uint_word(crossing.amount),
+            _execution(crossing.execution),
+            uint_word(crossing.paid),
+        )
+        for crossing in crossings
+    ]
+    return SETTLE_CROSSED + encode(tuples_tail(elements))
 
 
 def settle_twap(order: TwapOrder, signature: bytes, execution: Execution) -> bytes:
@@ -170,6 +202,24 @@ def filled(order_hash: bytes) -> bytes:
 def slices(order_hash: bytes) -> bytes:
     """How many slices of a TWAP are settled, and when the last one was, in Unix seconds: two words."""
     return SLICES + order_hash
+
+
+def _order(order: DeltaOrder) -> Dynamic:
+    return Dynamic(
+        encode(
+            _parties(order),
+            uint_word(order.src_amount),
+            uint_word(order.dest_amount),
+            uint_word(order.expected_amount),
+            uint_word(order.deadline),
+            uint_word(order.kind),
+            uint_word(order.nonce),
+            uint_word(order.partner_and_fee),
+            bytes_tail(order.permit),
+            bytes_tail(order.metadata),
+            _bridge(order.bridge),
+        )
+    )
 
 
 def _parties(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:

@@ -1,7 +1,8 @@
 """Whatever happens in whatever order, the contracts and a plain Python model agree after each step.
 
-Fills, parts, cancels, settlements, slices, given-up nonces, funds that move away, time jumps and
-re-organisations come at random. An outcome is judged at the time of the block that the step was mined in.
+Fills, parts, cancels, settlements, slices, orders against each other, given-up nonces, funds that move away,
+time jumps and re-organisations come at random. An outcome is judged at the time of the block that the step
+was mined in.
 """
 
 import time
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import Execution, Step
+from cambist.codecs.delta_calldata import Crossing, Execution, Step
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -28,7 +29,7 @@ from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Call, DevChain
 from support.anvil import Anvil, opened
-from support.contract_model import Model, State, Trade
+from support.contract_model import Crossed, Model, State, Trade
 from support.mirrored_chain import MirroredChain
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 
@@ -61,6 +62,19 @@ class Slice(Struct, frozen=True):
     delivered: int
 
 
+class Cross(Struct, frozen=True):
+    """Parts of an order of the user's and of one of the stranger's: each is paid of what the other gives."""
+
+    order: int
+    counter: int
+    thousandths: int
+    counter_thousandths: int
+    given: int  # thousandths of a purchase's source
+    paid: int  # thousandths of what the other gives
+    counter_paid: int
+    again: int | None = None  # thousandths of a further part of the user's order, which is paid its minimum
+
+
 class Invalidate(Struct, frozen=True):
     order: int
 
@@ -78,9 +92,12 @@ class Reorganise(Struct, frozen=True):
     depth: int
 
 
-Action = Fill | Cancel | Settle | Slice | Invalidate | MoveAway | Jump | Reorganise
+Action = Fill | Cancel | Settle | Slice | Cross | Invalidate | MoveAway | Jump | Reorganise
 Delivered = st.sampled_from([990, 1_000, 1_003, 1_050, 1_200])
 Parts = st.sampled_from([0, 250, 333, 500, 1_000, 1_001])
+Given = st.sampled_from([0, 970, 990, 1_000, 1_001])
+Paid = st.sampled_from([0, 960, 980, 999, 1_000, 1_001])
+EqualParts = st.sampled_from([250, 500, 1_000])
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Fill, st.integers(0, 3), st.one_of(st.none(), Shares), st.booleans()),
     st.builds(Fill, st.integers(0, 3), Parts, st.just(False)),
@@ -91,6 +108,27 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Slice, Delivered),
     st.builds(Slice, st.just(1_050)),
     st.builds(Slice, st.just(1_050)),
+    st.builds(
+        Cross, st.integers(0, 3), st.integers(0, 1), Parts, Parts, Given, Paid, Paid, st.none() | Parts
+    ),
+    EqualParts.flatmap(
+        lambda part: st.builds(
+            Cross, st.just(0), st.integers(0, 1), *[st.just(part)] * 2, st.just(970), *[st.just(1_000)] * 2
+        )
+    ),
+    EqualParts.flatmap(
+        lambda part: st.builds(
+            Cross,
+            st.just(0),
+            st.just(0),
+            *[st.just(part)] * 2,
+            st.just(0),
+            *[st.sampled_from([970, 1_000])] * 2,
+        )
+    ),
+    st.builds(
+        Cross, st.just(2), st.integers(0, 1), *[st.sampled_from([250, 500])] * 2, st.just(980), Paid, Paid
+    ),
     st.builds(Invalidate, st.integers(0, 4)),
     st.builds(MoveAway, st.booleans(), st.sampled_from([10, 500, 1_000])),
     st.builds(Jump, st.sampled_from([HALF_S, HOUR_S, 3 * HOUR_S])),
@@ -111,6 +149,7 @@ class Stage(Struct):
     agent: bytes
     rfq_orders: list[RfqOrder]
     delta_orders: list[DeltaOrder]
+    counter_orders: list[DeltaOrder]
     twap: TwapOrder
     after: list[tuple[int, State]]
 
@@ -169,11 +208,11 @@ class Stage(Struct):
         ]
         hashes = [world.rfq_hash(order) for order in self.rfq_orders]
         questions += [(at.rfq, calldata.remaining(maker, one), state.remaining.get(one, 0)) for one in hashes]
-        hashes = [world.delta_hash(order) for order in self.delta_orders]
+        hashes = [world.delta_hash(order) for order in self.delta_orders + self.counter_orders]
         questions += [(at.delta, delta_calldata.filled(one), state.filled.get(one, 0)) for one in hashes]
         twap = world.delta_hash(self.twap)
         questions.append((at.delta, delta_calldata.slices(twap), state.slices.get(twap, (0, 0))[0]))
-        for order in self.with_nonces:
+        for order in [*self.with_nonces, *self.counter_orders]:
             used = delta_calldata.is_nonce_used(order.owner, order.nonce)
             questions.append((at.delta, used, int(order.nonce in state.nonces)))
         for (account, token), amount in state.owed.items():
@@ -221,8 +260,41 @@ class Stage(Struct):
             data = calldata.transfer(world.partner.address, amount)
             rule = self.model.state.move
             return key, token, data, self.moved, rule, token, key.address, world.partner.address, amount
+        if isinstance(action, Cross):
+            return self.prepared_crossing(action)
         assert isinstance(action, Settle | Slice)
         return self.prepared_settlement(action)
+
+    def prepared_crossing(self, action: Cross) -> tuple[Any, ...]:
+        world, model = self.world, self.model
+        order, counter = self.delta_orders[action.order], self.counter_orders[action.counter]
+        amount, given = _part_of(order, action.thousandths, action.given)
+        counter_amount, counter_given = _part_of(counter, action.counter_thousandths, action.given)
+        parts = [
+            (order, amount, given, counter_given * action.paid // 1_000),
+            (counter, counter_amount, counter_given, given * action.counter_paid // 1_000),
+        ]
+        if action.again is not None:
+            amount, given = _part_of(order, action.again, action.given)
+            parts.append((order, amount, given, _least(order, amount)))
+        crossed = [
+            Crossed(one, world.delta_hash(one), amount, given if one.kind == KIND_BUY else 0, paid)
+            for one, amount, given, paid in parts
+        ]
+        keys = {key.address: key for key in (world.user, world.stranger)}
+        data = delta_calldata.settle_crossed(
+            [
+                Crossing(
+                    one.order,
+                    world.delta_signed(one.order, keys[one.order.owner]),
+                    one.amount,
+                    Execution(one.src_given, ()),
+                    one.paid,
+                )
+                for one in crossed
+            ]
+        )
+        return world.relayer, world.at.delta, data, model.cross, crossed, NOW
 
     def prepared_settlement(self, action: Settle | Slice) -> tuple[Any, ...]:
         world, model = self.world, self.model
@@ -265,19 +337,43 @@ class Stage(Struct):
         self.model.state.move(token, giver, receiver, amount, "InsufficientBalance")
 
 
+def _part_of(order: DeltaOrder, thousandths: int, given: int) -> tuple[int, int]:
+    """(Units of the fixed side, what is given of the source): a purchase gives thousandths of its most."""
+    whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+    amount = whole * thousandths // 1_000
+    src = order.src_amount * amount // whole
+    return amount, src * given // 1_000 if order.kind == KIND_BUY else src
+
+
+def _least(order: DeltaOrder, amount: int) -> int:
+    """What a part is paid at least, a fee of 1 % not counted."""
+    if order.kind == KIND_BUY:
+        return amount
+    return order.dest_amount * amount // order.src_amount * 101 // 100
+
+
 NOW: Any = object()
 """Stands for the time of the block that the step is mined in."""
+
+
+async def a_counter_order(world: World, **changed: Any) -> DeltaOrder:
+    """The stranger gives USDC for WETH."""
+    stranger = world.stranger.address
+    opposite = {"owner": stranger, "beneficiary": stranger, "src_token": world.usdc, "dest_token": world.weth}
+    deadline = await world.now_s() + 9 * HOUR_S
+    return await world.a_delta_order(deadline=deadline, **{"expected_amount": 0} | opposite | changed)
 
 
 async def a_stage(chain: DevChain) -> Stage:
     world = await a_world(chain)
     agent = await create(chain, world.owner, "DevAgent")
-    model = Model(world.at.fee_vault, agent, world.protocol)
+    model = Model(world.at.delta, world.at.fee_vault, agent, world.protocol)
     for owner, token, amount, spender in (
         (world.maker, world.usdc, 6_000 * USDC, world.at.rfq),
         (world.taker, world.weth, 3 * ONE, world.at.rfq),
         (world.stranger, world.weth, ONE // 2, world.at.rfq),
         (world.user, world.weth, 7 * ONE, world.at.delta),
+        (world.stranger, world.usdc, 6_000 * USDC, world.at.delta),
     ):
         await world.give(owner, token, amount, spender)
         model.state.balances[token, owner.address] = amount
@@ -317,6 +413,18 @@ async def a_stage(chain: DevChain) -> Stage:
             ),
             await world.a_delta_order(
                 deadline=now_s + 9 * HOUR_S, nonce=3, kind=KIND_BUY, src_amount=997, dest_amount=SMALL
+            ),
+        ],
+        counter_orders=[
+            await a_counter_order(world, nonce=4, src_amount=2_500 * USDC, dest_amount=9 * ONE // 10),
+            await a_counter_order(
+                world,
+                nonce=5,
+                kind=KIND_BUY,
+                src_amount=2_600 * USDC,
+                dest_amount=ONE,
+                expected_amount=2_550 * USDC,
+                partner_and_fee=shared,
             ),
         ],
         twap=twap,

@@ -16,18 +16,13 @@ from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.port import Receipt
-from support.evm_programs import assembled, deploys
+from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.settling import Market
 from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
 REENTERED = selector("Reentered()")
 SET_HOOK = selector("setHook(address,bytes)")
 EXECUTE = selector("execute(address,(address,uint256,bytes)[])")
-TRIES_AND_TELLS = (
-    "32 CALLDATASIZE SUB 32 0 CALLDATACOPY "  # what follows the word of the target
-    "0 0 32 CALLDATASIZE SUB 0 0 0 CALLDATALOAD GAS CALL POP "
-    "RETURNDATASIZE 0 0 RETURNDATACOPY RETURNDATASIZE 0 LOG0 STOP"
-)
 
 
 async def a_swap(world: World) -> Swap:
@@ -50,6 +45,12 @@ async def settle(world: World, market: Market) -> Receipt:
     return await world.send(world.relayer, world.at.delta, market.settlement(order, *steps))
 
 
+async def cross(world: World, market: Market) -> Receipt:
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    crossings = market.crossing(sale, 2_500 * USDC), market.crossing(counter, ONE)
+    return (await market.cross(*crossings)).receipt
+
+
 async def claim(world: World, market: Market) -> Receipt:
     terms = PartnerAndFee(world.partner.address, 100, partner_takes_surplus=False, cap_surplus=True)
     order = await world.a_delta_order(partner_and_fee=pack_partner_and_fee(terms))
@@ -63,7 +64,14 @@ Act = Callable[[World, Market], Awaitable[Receipt]]
 
 @pytest.mark.parametrize(
     ("contract", "act"),
-    [("rfq", swap), ("executor", swap), ("router", swap), ("delta", settle), ("fee_vault", claim)],
+    [
+        ("rfq", swap),
+        ("executor", swap),
+        ("router", swap),
+        ("delta", settle),
+        ("delta", cross),
+        ("fee_vault", claim),
+    ],
 )
 async def test_a_contract_is_not_entered_twice(world: World, market: Market, contract: str, act: Act) -> None:
     order = world.an_rfq_order()

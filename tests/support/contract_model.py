@@ -4,6 +4,7 @@ It knows nothing of chains. The state is data that can be copied, so that a re-o
 copy. Tokens are moved without allowances: everybody has allowed everything in the tests that use it.
 """
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -57,15 +58,38 @@ class Trade(Struct, frozen=True):
     delivered: int
 
 
+class Crossed(Struct, frozen=True):
+    """One of several orders that are settled against each other, as codecs.delta_calldata.Crossing has it."""
+
+    order: DeltaOrder
+    order_hash: bytes
+    amount: int
+    src_given: int
+    paid: int
+
+
+class Part(Struct, frozen=True):
+    """One settlement of an order: its bounds are in raw units."""
+
+    order: DeltaOrder | TwapOrder
+    order_hash: bytes
+    src: int
+    dest: int
+    expected: int
+    is_purchase: bool
+    is_closed: bool
+
+
 class Model:
     """The contracts, at work on a state.
 
     Args:
-        vault, agent: addresses of the fee vault and of the agent that trades for Delta.
+        delta, vault, agent: addresses of Delta, of the fee vault and of the agent that trades for Delta.
     """
 
-    def __init__(self, vault: bytes, agent: bytes, protocol: bytes) -> None:
+    def __init__(self, delta: bytes, vault: bytes, agent: bytes, protocol: bytes) -> None:
         self.state = State()
+        self._delta = delta
         self._vault = vault
         self._agent = agent
         self._protocol = protocol
@@ -116,24 +140,34 @@ class Model:
 
     def settle(self, order: DeltaOrder, order_hash: bytes, amount: int, trade: Trade, now_s: int) -> None:
         """Settle a part of a swap or limit order."""
-        is_purchase = order.kind == KIND_BUY
-        whole = order.dest_amount if is_purchase else order.src_amount
-        before = self.state.filled.get(order_hash, 0)
-        if amount == 0:
-            raise Refusal("InvalidAmount")
-        if amount > whole - before:
-            raise Refusal("Overfilled")
-        self.state.filled[order_hash] = before + amount
-        if is_purchase:
-            src, dest = order.src_amount * amount // whole, amount
-            expected = order.expected_amount * amount // whole
-        else:
-            src, dest = amount, -(-order.dest_amount * amount // whole)
-            expected = -(-order.expected_amount * amount // whole)
-        self._part(
-            order, order_hash, trade, now_s, src, dest, expected,
-            is_purchase=is_purchase, is_closed=before + amount == whole,
-        )  # fmt: skip
+        self._settle_part(self._counted(order, order_hash, amount), trade, now_s)
+
+    def cross(self, crossings: Sequence[Crossed], now_s: int) -> None:
+        """Settle parts of orders against each other, without a trade."""
+        state, parts = self.state, []
+        for one in crossings:
+            part = self._counted(one.order, one.order_hash, one.amount)
+            self._begin(part, one.src_given, now_s)
+            parts.append(part)
+        there: dict[bytes, int] = {}
+        for one, part in zip(crossings, parts, strict=True):
+            src = one.order.src_token
+            state.move(src, one.order.owner, self._delta, part.src, "PullFailed")
+            there[src] = there.get(src, 0) + (one.src_given if part.is_purchase else part.src)
+        for one, part in zip(crossings, parts, strict=True):
+            order = one.order
+            if there.get(order.dest_token, 0) < one.paid:
+                raise Refusal("Overdrawn")
+            there[order.dest_token] -= one.paid
+            state.move(order.dest_token, self._delta, order.owner, one.paid, "TransferFailed")
+            if part.is_purchase:
+                unspent = part.src - one.src_given
+                state.move(order.src_token, self._delta, order.owner, unspent, "TransferFailed")
+            self._share(part, one.src_given if part.is_purchase else part.src, one.paid)
+        for token, amount in there.items():
+            wanting = [one.order.owner for one in crossings if one.order.dest_token == token]
+            giving = [one.order.owner for one in crossings if one.order.src_token == token]
+            state.move(token, self._delta, [*wanting, *giving][0], amount, "TransferFailed")
 
     def settle_slice(self, order: TwapOrder, order_hash: bytes, trade: Trade, now_s: int) -> None:
         """Settle the next slice of a scheduled sale."""
@@ -149,46 +183,59 @@ class Model:
         if is_last:
             src = order.total_src_amount - each * done
             dest = -(-order.dest_amount_per_slice * src // each)
-        self._part(order, order_hash, trade, now_s, src, dest, 0, is_purchase=False, is_closed=is_last)
+        self._settle_part(Part(order, order_hash, src, dest, 0, False, is_last), trade, now_s)
 
     def invalidate(self, nonce: int) -> None:
         """Give up a nonce of the owner's."""
         self.state.nonces.add(nonce)
 
-    def _part(
-        self,
-        order: DeltaOrder | TwapOrder,
-        order_hash: bytes,
-        trade: Trade,
-        now_s: int,
-        src: int,
-        dest: int,
-        expected: int,
-        *,
-        is_purchase: bool,
-        is_closed: bool,
-    ) -> None:
-        state = self.state
-        if now_s > order.deadline:
+    def _counted(self, order: DeltaOrder, order_hash: bytes, amount: int) -> Part:
+        is_purchase = order.kind == KIND_BUY
+        whole = order.dest_amount if is_purchase else order.src_amount
+        before = self.state.filled.get(order_hash, 0)
+        if amount == 0:
+            raise Refusal("InvalidAmount")
+        if amount > whole - before:
+            raise Refusal("Overfilled")
+        self.state.filled[order_hash] = before + amount
+        if is_purchase:
+            src, dest = order.src_amount * amount // whole, amount
+            expected = order.expected_amount * amount // whole
+        else:
+            src, dest = amount, -(-order.dest_amount * amount // whole)
+            expected = -(-order.expected_amount * amount // whole)
+        return Part(order, order_hash, src, dest, expected, is_purchase, before + amount == whole)
+
+    def _begin(self, part: Part, src_given: int, now_s: int) -> None:
+        if now_s > part.order.deadline:
             raise Refusal("OrderExpired")
-        self._take_nonce(order.nonce, order_hash, is_closed=is_closed)
-        if is_purchase and trade.src_given > src:
+        self._take_nonce(part.order.nonce, part.order_hash, is_closed=part.is_closed)
+        if part.is_purchase and src_given > part.src:
             raise Refusal("AboveMaximum")
-        given = trade.src_given if is_purchase else src
-        if state.of(order.src_token, order.owner) < src:
+
+    def _settle_part(self, part: Part, trade: Trade, now_s: int) -> None:
+        state, order = self.state, part.order
+        self._begin(part, trade.src_given, now_s)
+        given = trade.src_given if part.is_purchase else part.src
+        if state.of(order.src_token, order.owner) < part.src:
             raise Refusal("PullFailed")
         state.move(order.src_token, order.owner, self._agent, given, "PullFailed")
         state.move(order.dest_token, self._agent, order.owner, trade.delivered, "StepFailed")
+        self._share(part, given, trade.delivered)
+
+    def _share(self, part: Part, given: int, delivered: int) -> None:
+        """What is not the owner's of what it was delivered for what it gave goes to the vault."""
+        state, order = self.state, part.order
         terms = unpack_partner_and_fee(order.partner_and_fee)
-        if is_purchase:
-            if trade.delivered < dest:
+        if part.is_purchase:
+            if delivered < part.dest:
                 raise Refusal("BelowMinimum")
-            cut, token = of_purchase(given, expected, src, terms), order.src_token
+            cut, token = of_purchase(given, part.expected, part.src, terms), order.src_token
             if cut is None:
                 raise Refusal("AboveMaximum")
         else:
-            cut, token = of_sale(trade.delivered, expected, dest, terms), order.dest_token
-            if trade.delivered - cut.total < dest:
+            cut, token = of_sale(delivered, part.expected, part.dest, terms), order.dest_token
+            if delivered - cut.total < part.dest:
                 raise Refusal("BelowMinimum")
         state.move(token, order.owner, self._vault, cut.total, "PullFailed")
         self._credit(cut, token, terms.partner if any(terms.partner) else self._protocol)

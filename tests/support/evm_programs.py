@@ -211,3 +211,11 @@ def random_program(seed: int, others: tuple[int, ...]) -> bytes:
         ("STOP", "64 0 RETURN", "64 0 RETURN", "32 0 REVERT", "INVALID", "0 CALLDATALOAD SELFDESTRUCT")
     )
     return assembled(" ".join([*(step() for _ in range(dice.randrange(3, 25))), ending]))
+
+
+TRIES_AND_TELLS = (
+    "32 CALLDATASIZE SUB 32 0 CALLDATACOPY "  # what follows the word of the target
+    "0 0 32 CALLDATASIZE SUB 0 0 0 CALLDATALOAD GAS CALL POP "
+    "RETURNDATASIZE 0 0 RETURNDATACOPY RETURNDATASIZE 0 LOG0 STOP"
+)
+"""Calls the address of the first word with what follows it, and logs what that returned, a refusal too."""

@@ -17,7 +17,9 @@ import pytest
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
 from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, decode_event
-from cambist.codecs.delta_calldata import Execution, Step
+from cambist.codecs.delta_calldata import Crossing, Execution, Step
+from cambist.codecs.delta_results import Crossed, decode_crossed, decode_settled
+from cambist.codecs.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
@@ -43,6 +45,15 @@ class Settled(msgspec.Struct, frozen=True):
     receipt: Receipt
     event: OrderSettled
     fees: tuple[FeeAccrued, ...]
+
+
+class CrossSettled(msgspec.Struct, frozen=True):
+    """Orders that were settled against each other."""
+
+    receipt: Receipt
+    events: tuple[OrderSettled, ...]
+    fees: tuple[FeeAccrued, ...]
+    outcome: Crossed
 
 
 class Market(msgspec.Struct, frozen=True):
@@ -87,6 +98,12 @@ class Market(msgspec.Struct, frozen=True):
         (settled,) = events(receipt, OrderSettled)
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
+    async def outcome(self, order: AnyOrder, *steps: Step, **how: Any) -> Outcome:
+        """What a settlement by the relayer would return now."""
+        data = self.settlement(order, *steps, **how)
+        world = self.world
+        return decode_settled(await world.chain.call(Call(world.at.delta, data, world.relayer.address)))
+
     async def refused_settlement(
         self, order: AnyOrder, *steps: Step, key: SigningKey | None = None, **how: Any
     ) -> str:
@@ -112,11 +129,74 @@ class Market(msgspec.Struct, frozen=True):
             await world.chain.call(Call(world.at.delta, data, world.relayer.address))
         return refusal.value.reason
 
+    # --- Crossings ------------------------------------------------------------------------------------
+
+    def crossing(
+        self,
+        order: DeltaOrder,
+        paid: int,
+        *steps: Step,
+        amount: int | None = None,
+        signature: bytes | None = None,
+        src_given: int = 0,
+        leftovers: Sequence[bytes] = (),
+    ) -> Crossing:
+        """All of an order, signed by its owner unless it is said otherwise."""
+        world = self.world
+        if amount is None:
+            amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        if signature is None:
+            (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
+            signature = world.delta_signed(order, key)
+        return Crossing(order, signature, amount, Execution(src_given, steps, tuple(leftovers)), paid)
+
+    async def cross(self, *crossings: Crossing) -> CrossSettled:
+        """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
+        world = self.world
+        data = delta_calldata.settle_crossed(crossings)
+        held = await self.held(crossings)
+        outcome = decode_crossed(await world.chain.call(Call(world.at.delta, data, world.relayer.address)))
+        receipt = await world.send(world.relayer, world.at.delta, data, gas=2 * SETTLEMENT_GAS)
+        settled = tuple(events(receipt, OrderSettled))
+        assert [event.order_hash for event in settled] == [
+            world.delta_hash(crossing.order) for crossing in crossings
+        ]
+        assert outcome.spent == tuple(event.spent for event in settled)
+        assert outcome.received == tuple(event.received for event in settled)
+        for (token, holder), amount in (await self.held(crossings)).items():
+            before = held[token, holder]
+            assert amount == before or (holder == world.at.executor and amount < before), (token, holder)
+        return CrossSettled(receipt, settled, tuple(events(receipt, FeeAccrued)), outcome)
+
+    async def held(self, crossings: Sequence[Crossing]) -> dict[tuple[bytes, bytes], int]:
+        """What Delta and the executor have of every token, and Delta of native ones beyond the deposits."""
+        world, at = self.world, self.world.at
+        tokens = {world.weth, world.usdc, world.dai}
+        tokens |= {token for one in crossings for token in (one.order.src_token, one.order.dest_token)}
+        held = {
+            (token, holder): await world.balance(token, holder)
+            for token in tokens | {NATIVE}
+            for holder in (at.delta, at.executor)
+        }
+        hashes = {world.delta_hash(one.order): one.order.owner for one in crossings}
+        for order_hash, owner in hashes.items():
+            held[NATIVE, at.delta] -= await world.ask(at.delta, delta_calldata.deposits(order_hash, owner))
+        return held
+
+    async def refused_crossing(self, *crossings: Crossing, key: SigningKey | None = None) -> str:
+        """Why: simulated, then mined; nothing of anyone's changes, of any of the orders."""
+        sender = key or self.world.relayer
+        before = [await self.state(crossing.order, sender) for crossing in crossings]
+        data = delta_calldata.settle_crossed(crossings)
+        reason = await self.world.refused(sender, self.world.at.delta, data)
+        assert [await self.state(crossing.order, sender) for crossing in crossings] == before
+        return reason
+
     async def state(self, order: AnyOrder, sender: SigningKey) -> dict[str, bytes | int]:
         """All that a settlement of an order may change, but for what its sender pays for gas."""
         world, at = self.world, self.world.at
         order_hash = world.delta_hash(order)
-        people = (world.user, world.maker, world.partner, world.stranger, world.relayer)
+        people = (world.user, world.taker, world.maker, world.partner, world.stranger, world.relayer)
         holders = {
             *(person.address for person in people),
             *(order.owner, order.beneficiary, self.agent, world.protocol),
@@ -157,6 +237,19 @@ class Market(msgspec.Struct, frozen=True):
             "expected_amount": ONE,
         }
         return await self.world.a_delta_order(**wanted | changed)
+
+    async def a_counter_order(self, **changed: Any) -> DeltaOrder:
+        """The taker sells 2,500 USDC for 0.9 WETH at least, 1 expected."""
+        opposite = {
+            "owner": self.world.taker.address,
+            "beneficiary": self.world.taker.address,
+            "src_token": self.world.usdc,
+            "dest_token": self.world.weth,
+            "src_amount": 2_500 * USDC,
+            "dest_amount": 9 * ONE // 10,
+            "expected_amount": ONE,
+        }
+        return await self.world.a_delta_order(**opposite | changed)
 
     async def a_twap(self, **changed: Any) -> TwapOrder:
         """The user sells one WETH and a bit in three slices, a minute apart, for 2,400 USDC a whole one."""
@@ -254,9 +347,10 @@ def events(receipt: Receipt, kind: type[Event]) -> list[Event]:
 
 
 async def a_market(world: World) -> Market:
-    """The user has WETH, the maker and an agent all three tokens."""
+    """The user has WETH, the taker USDC, the maker and an agent all three tokens."""
     agent = await create(world.chain, world.owner, "DevAgent")
     await world.give(world.user, world.weth, 10 * ONE, world.at.delta)
+    await world.give(world.taker, world.usdc, 10_000 * USDC, world.at.delta)
     for token, amount in ((world.usdc, 100_000 * USDC), (world.dai, 100_000 * ONE)):
         await world.give(world.maker, token, amount, world.at.rfq)
         await world.mint(token, agent, amount)

@@ -4,9 +4,10 @@ pragma solidity 0.8.30;
 import {FeeVault} from "./FeeVault.sol";
 import {RfqExecutor} from "./RfqExecutor.sol";
 import {DeltaOrders} from "./lib/DeltaOrders.sol";
+import {Deposits} from "./lib/Deposits.sol";
 import {Eip712} from "./lib/Eip712.sol";
 import {Guardrails} from "./lib/Guardrails.sol";
-import {NonReentrant} from "./lib/NonReentrant.sol";
+import {Nonces} from "./lib/Nonces.sol";
 import {Owned} from "./lib/Owned.sol";
 import {Permits} from "./lib/Permits.sol";
 import {Pools} from "./lib/Pools.sol";
@@ -23,7 +24,7 @@ import {IWETH, Tokens} from "./lib/Tokens.sol";
 ///
 /// Native tokens: an owner who gives them deposits them for the order's hash beforehand; trades are in the wrapped
 /// form, and whoever is to receive native tokens gets them unwrapped. Fees stay wrapped.
-contract Delta is Guardrails, Eip712, NonReentrant {
+contract Delta is Guardrails, Eip712, Nonces, Deposits {
     using DeltaOrders for *;
     using Pools for Pools.Pool[];
 
@@ -35,14 +36,11 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     error SameToken();
     error BridgeNotEnabled();
     error InvalidSignature();
-    error NonceUsed(uint256 nonce);
     error TooEarly(uint256 notBefore);
     error Overfilled(uint256 left);
     error BelowMinimum(uint256 received, uint256 minimum);
-    error InsufficientDeposit(uint256 deposited);
     error PullFailed(address token);
     error TransferFailed(address token);
-    error NativeTransferFailed(address to);
     error InvalidCrossings(uint256 count);
 
     event RelayerChanged(address indexed relayer, bool isRelayer);
@@ -60,10 +58,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     event FeeAccrued(
         bytes32 indexed orderHash, address indexed receiver, address token, uint256 amount, bool isSurplus
     );
-    event NonceInvalidated(address indexed owner, uint256 nonce);
     event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
-    event Deposited(bytes32 indexed orderHash, address indexed owner, uint256 amount);
-    event DepositWithdrawn(bytes32 indexed orderHash, address indexed owner, uint256 amount);
 
     /// How a part is traded. `srcGiven` is what the executor gets of a purchase, at most the part's maximum; a sale
     /// gives all. What the executor has of `leftovers` goes to the owner, afterwards and also before: a unit that
@@ -110,8 +105,6 @@ contract Delta is Guardrails, Eip712, NonReentrant {
 
     uint8 private constant SELL = 0;
     uint8 private constant BUY = 1;
-    /// Gas that a receiver of native tokens may use.
-    uint256 private constant NATIVE_GAS = 100_000;
     uint256 private constant CROSSINGS_MAX = 8;
 
     RfqExecutor public immutable executor;
@@ -122,15 +115,10 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     address public immutable protocol;
 
     mapping(address relayer => bool) public isRelayer;
-    /// A bit per nonce that is used up or invalidated; nonce >> 8 is the word.
-    mapping(address owner => mapping(uint256 word => uint256)) public nonceBitmap;
-    /// The order that a nonce belongs to once a part of it is filled.
-    mapping(address owner => mapping(uint256 nonce => bytes32)) public orderOfNonce;
     /// What was settled of an order, in units of the side that is fixed.
     mapping(bytes32 orderHash => uint256) public filled;
     mapping(bytes32 orderHash => Slices) public slices;
     mapping(address owner => mapping(bytes32 orderHash => bool)) public isPreSigned;
-    mapping(bytes32 orderHash => mapping(address owner => uint256)) public deposits;
 
     constructor(
         string memory name,
@@ -271,40 +259,15 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         gasUsed -= gasleft();
     }
 
-    /// Invalidate nonces of the caller's.
-    function invalidateNonces(uint256[] calldata nonces) external {
-        invalidate(msg.sender, nonces);
-    }
-
     /// Invalidate an owner's nonces, as asked by a signed cancellation. A relayer can withhold settlements anyhow.
     function invalidateNoncesOf(address account, uint256[] calldata nonces) external onlyRelayer {
         invalidate(account, nonces);
-    }
-
-    function isNonceUsed(address account, uint256 nonce) public view returns (bool) {
-        return nonceBitmap[account][nonce >> 8] & 1 << (nonce & 0xFF) != 0;
     }
 
     /// Sign an order of the caller's by this call: an empty signature will do then.
     function preSign(bytes32 orderHash, bool isSigned) external {
         isPreSigned[msg.sender][orderHash] = isSigned;
         emit OrderPreSigned(orderHash, msg.sender, isSigned);
-    }
-
-    /// Deposit native tokens for an order that the caller owns. Not within a settlement, which on chains where the
-    /// native token is an ERC-20 as well could count them as received.
-    function deposit(bytes32 orderHash) external payable nonReentrant {
-        deposits[orderHash][msg.sender] += msg.value;
-        emit Deposited(orderHash, msg.sender, msg.value);
-    }
-
-    /// Take back what is left of the caller's deposit.
-    function withdraw(bytes32 orderHash) external nonReentrant {
-        uint256 amount = deposits[orderHash][msg.sender];
-        if (amount == 0) revert InsufficientDeposit(0);
-        deposits[orderHash][msg.sender] = 0;
-        if (!sendNative(msg.sender, amount, gasleft())) revert NativeTransferFailed(msg.sender);
-        emit DepositWithdrawn(orderHash, msg.sender, amount);
     }
 
     /// Counts `amount` of a swap or limit order as settled.
@@ -390,7 +353,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         unspent = new uint256[](parts.length);
         for (uint256 i = 0; i < parts.length; i++) {
             Part memory part = parts[i];
-            Pools.Pool memory pool = pools.of(wrapped(part.srcToken));
+            Pools.Pool memory pool = pools.find(wrapped(part.srcToken));
             pool.bound += part.srcAmount;
             checkRails(pool.token, pool.bound);
             uint256 before = Tokens.balance(pool.token, address(this));
@@ -453,7 +416,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
             ? isPreSigned[part.owner][part.orderHash]
             : Signatures.isBy(part.owner, part.orderHash, signature);
         if (!isSigned) revert InvalidSignature();
-        takeNonce(part);
+        takeNonce(part.owner, part.nonce, part.orderHash, part.isClosed);
         if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
         if (src == wrapped(part.destToken)) revert SameToken();
@@ -466,9 +429,7 @@ contract Delta is Guardrails, Eip712, NonReentrant {
     /// What the owner gives, at most.
     function take(Part memory part, address src, address to, bytes calldata permit) private {
         if (part.srcToken == Tokens.NATIVE) {
-            uint256 deposited = deposits[part.orderHash][part.owner];
-            if (deposited < part.srcAmount) revert InsufficientDeposit(deposited);
-            deposits[part.orderHash][part.owner] = deposited - part.srcAmount;
+            drawDeposit(part.orderHash, part.owner, part.srcAmount);
             weth.deposit{value: part.srcAmount}();
             if (to != address(this)) send(src, to, part.srcAmount);
         } else if (
@@ -574,47 +535,8 @@ contract Delta is Guardrails, Eip712, NonReentrant {
         if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);
     }
 
-    /// A filled order's deposit goes back to its owner, or stays to be withdrawn where that fails.
-    function returnDeposit(bytes32 orderHash, address account) private {
-        uint256 amount = deposits[orderHash][account];
-        if (amount == 0) return;
-        deposits[orderHash][account] = 0;
-        if (sendNative(account, amount, NATIVE_GAS)) {
-            emit DepositWithdrawn(orderHash, account, amount);
-        } else {
-            deposits[orderHash][account] = amount;
-        }
-    }
-
     function send(address token, address to, uint256 amount) private {
         if (!Tokens.send(token, to, amount)) revert TransferFailed(token);
-    }
-
-    function sendNative(address to, uint256 amount, uint256 gasMax) private returns (bool done) {
-        assembly ("memory-safe") {
-            done := call(gasMax, to, amount, 0, 0, 0, 0)
-        }
-    }
-
-    /// The nonce is used up by what closes the order; until then it belongs to the order that began with it.
-    function takeNonce(Part memory part) private {
-        if (isNonceUsed(part.owner, part.nonce)) revert NonceUsed(part.nonce);
-        bytes32 order = orderOfNonce[part.owner][part.nonce];
-        if (order != 0 && order != part.orderHash) revert NonceUsed(part.nonce);
-        if (part.isClosed) {
-            nonceBitmap[part.owner][part.nonce >> 8] |= 1 << (part.nonce & 0xFF);
-        } else if (order == 0) {
-            orderOfNonce[part.owner][part.nonce] = part.orderHash;
-        }
-    }
-
-    function invalidate(address account, uint256[] calldata nonces) private {
-        for (uint256 i = 0; i < nonces.length; i++) {
-            uint256 nonce = nonces[i];
-            if (isNonceUsed(account, nonce)) continue;
-            nonceBitmap[account][nonce >> 8] |= 1 << (nonce & 0xFF);
-            emit NonceInvalidated(account, nonce);
-        }
     }
 
     /// Counts a slice, if it is due. Returns how many are done with it.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
 from cambist.codecs.abi import selector
 from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import Execution, Step, rfq_step
+from cambist.codecs.delta_calldata import Crossing, Execution, Step, rfq_step
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.codecs.router_calldata import Hop, Swap
@@ -40,6 +40,9 @@ executions = st.builds(
     st.lists(st.builds(Step, address, uint256, st.binary(max_size=120)), max_size=3).map(tuple),
     addresses.map(tuple),
 )
+crossings = st.lists(
+    st.builds(Crossing, orders(ORDER), signature, uint256, executions, uint256), max_size=3
+).map(tuple)
 swaps = st.builds(
     Swap,
     address,
@@ -57,6 +60,7 @@ swaps = st.builds(
 Strategies = list[st.SearchStrategy[Any]]
 CALLS: list[tuple[str, str, Callable[..., bytes], Strategies]] = [
     ("Delta", "settle", delta_calldata.settle, [orders(ORDER), signature, uint256, executions]),
+    ("Delta", "settleCrossed", delta_calldata.settle_crossed, [crossings]),
     ("Delta", "settleTwap", delta_calldata.settle_twap, [orders(TWAP_ORDER), signature, executions]),
     ("Delta", "settleTwapBuy", delta_calldata.settle_twap_buy,
      [orders(TWAP_BUY_ORDER), signature, executions]),

@@ -23,26 +23,26 @@ library Pools {
     }
 
     /// A token's pool, or the first empty one.
-    function of(Pool[] memory pools, address token) internal pure returns (Pool memory) {
+    function find(Pool[] memory pools, address token) internal pure returns (Pool memory) {
         uint256 i = 0;
         while (pools[i].token != token && pools[i].token != address(0)) i++;
         return pools[i];
     }
 
     function has(Pool[] memory pools, address token) internal pure returns (bool) {
-        return of(pools, token).token != address(0);
+        return find(pools, token).token != address(0);
     }
 
     /// Whoever opens it first owns it.
     function open(Pool[] memory pools, address token, address owner) internal pure {
-        Pool memory pool = of(pools, token);
+        Pool memory pool = find(pools, token);
         if (pool.token != address(0)) return;
         pool.token = token;
         pool.owner = owner;
     }
 
     function draw(Pool[] memory pools, address token, uint256 paid) internal pure {
-        Pool memory pool = of(pools, token);
+        Pool memory pool = find(pools, token);
         if (paid > pool.amount) revert Overdrawn(token, paid, pool.amount);
         pool.amount -= paid;
     }

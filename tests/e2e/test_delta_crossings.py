@@ -1,0 +1,313 @@
+"""Owners who want what others give: a relayer settles their orders against each other, all or none.
+
+In every story the simulated outcome is what the mined events tell, and nothing is left in Delta or with the
+executor (`Market.cross`).
+"""
+
+from cambist.codecs.abi import selector, uint_word
+from cambist.codecs.contract_events import DepositWithdrawn, FeeAccrued, OrderFilled, Transfer
+from cambist.codecs.delta_calldata import CROSSINGS_MAX, deposit, pre_sign
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.engine.chain.proceeds import of_purchase, of_sale
+from support.settling import Market, events
+from support.world import NATIVE, NOBODY, ONE, USDC, World
+
+PRICE = 2_500 * USDC
+
+
+async def test_two_opposite_sales_pay_each_other_to_the_unit(world: World, market: Market) -> None:
+    """Without a step, the tokens of one owner reach the other in two transfers, and no others are made."""
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    settled = await market.cross(market.crossing(sale, PRICE), market.crossing(counter, ONE))
+    first, second = settled.events
+    assert (first.spent, first.received, first.filled, first.is_closed) == (ONE, PRICE, ONE, True)
+    assert (second.spent, second.received, second.filled, second.is_closed) == (PRICE, ONE, PRICE, True)
+    delta, user, taker = world.at.delta, world.user.address, world.taker.address
+    assert events(settled.receipt, Transfer) == [
+        Transfer(user, delta, ONE),
+        Transfer(taker, delta, PRICE),
+        Transfer(delta, user, PRICE),
+        Transfer(delta, taker, ONE),
+    ]
+    assert await world.balances(world.user, world.taker) == {
+        (world.weth, user): 9 * ONE,
+        (world.usdc, user): PRICE,
+        (world.dai, user): 0,
+        (world.weth, taker): ONE,
+        (world.usdc, taker): 7_500 * USDC,
+        (world.dai, taker): 0,
+    }
+    for order in (sale, counter):
+        assert await market.is_nonce_used(order)
+    alone = await market.settle(await world.a_delta_order(), *market.agent_steps(PRICE))
+    assert settled.receipt.gas_used < 2 * alone.receipt.gas_used
+
+
+async def test_makers_fill_what_the_orders_do_not(world: World, market: Market) -> None:
+    """Two WETH for sale against 2,500 USDC: the other one goes to a maker, who quoted its owner."""
+    sale = await world.a_delta_order(
+        src_amount=2 * ONE, dest_amount=4_900 * USDC, expected_amount=4_990 * USDC
+    )
+    counter = await market.a_counter_order()
+    quote = world.a_firm_quote(maker_amount=2_490 * USDC)
+    settled = await market.cross(
+        market.crossing(sale, 4_990 * USDC, world.fill_step(quote, taker_amount=ONE)),
+        market.crossing(counter, ONE),
+    )
+    assert [event.received for event in settled.events] == [4_990 * USDC, ONE]
+    (fill,) = events(settled.receipt, OrderFilled)
+    assert (fill.order_hash, fill.taker) == (world.rfq_hash(quote), world.at.executor)
+    assert await world.balance(world.weth, world.maker) == ONE
+    assert await world.balance(world.weth, world.taker) == ONE
+    assert await world.balance(world.usdc, world.user) == 4_990 * USDC
+
+
+async def test_each_owners_steps_are_for_its_own_quotes(world: World, market: Market) -> None:
+    sale = await world.a_delta_order(src_amount=2 * ONE, dest_amount=4_900 * USDC)
+    counter = await market.a_counter_order(src_amount=5_000 * USDC, dest_amount=19 * ONE // 10)
+    sold = world.fill_step(world.a_firm_quote(), taker_amount=ONE)
+    bought_quote = world.a_firm_quote(
+        world.taker,
+        maker_asset=world.weth,
+        taker_asset=world.usdc,
+        maker_amount=ONE,
+        taker_amount=PRICE,
+    )
+    await world.mint(world.weth, world.maker, ONE)
+    bought = world.fill_step(bought_quote, taker_amount=PRICE)
+    refused = await market.refused_crossing(
+        market.crossing(sale, 5_000 * USDC, sold, bought), market.crossing(counter, 2 * ONE)
+    )
+    assert refused == f"NotTheUsers(nonceAndMeta {bought_quote.nonce_and_meta})"
+    settled = await market.cross(
+        market.crossing(sale, 5_000 * USDC, sold), market.crossing(counter, 2 * ONE, bought)
+    )
+    assert [event.received for event in settled.events] == [5_000 * USDC, 2 * ONE]
+
+
+async def test_a_purchase_against_a_sale(world: World, market: Market) -> None:
+    """It costs what it gives; the rest of its most goes back."""
+    purchase, counter = await market.a_purchase(), await market.a_counter_order()
+    settled = await market.cross(
+        market.crossing(purchase, PRICE, src_given=98 * ONE // 100),
+        market.crossing(counter, 98 * ONE // 100),
+    )
+    assert settled.outcome.spent == (98 * ONE // 100, PRICE)
+    assert settled.outcome.received == (PRICE, 98 * ONE // 100)
+    assert await world.balance(world.weth, world.user) == 10 * ONE - 98 * ONE // 100
+    assert await world.balance(world.usdc, world.user) == PRICE
+
+
+async def test_native_tokens_in_and_out(world: World, market: Market) -> None:
+    sale = await world.a_delta_order(src_token=NATIVE)
+    counter = await market.a_counter_order(dest_token=NATIVE)
+    await world.send(world.user, world.at.delta, deposit(world.delta_hash(sale)), value_wei=ONE + 7)
+    user, taker = [await world.balance(NATIVE, key) for key in (world.user, world.taker)]
+    settled = await market.cross(market.crossing(sale, PRICE), market.crossing(counter, ONE))
+    assert (settled.events[0].src_token, settled.events[1].dest_token) == (NATIVE, NATIVE)
+    assert await world.balance(NATIVE, world.taker) == taker + ONE
+    assert await world.balance(NATIVE, world.user) == user + 7
+    (returned,) = events(settled.receipt, DepositWithdrawn)
+    assert returned == DepositWithdrawn(world.delta_hash(sale), world.user.address, 7)
+    assert await market.deposited(sale) == 0
+    assert await world.balance(NATIVE, world.at.delta) == 0
+
+
+async def test_a_purchase_from_a_deposit_has_back_what_it_did_not_cost(world: World, market: Market) -> None:
+    purchase = await market.a_purchase(src_token=NATIVE)
+    counter = await market.a_counter_order()
+    value_wei = purchase.src_amount
+    await world.send(world.user, world.at.delta, deposit(world.delta_hash(purchase)), value_wei=value_wei)
+    before = await world.balance(NATIVE, world.user)
+    settled = await market.cross(
+        market.crossing(purchase, PRICE, src_given=ONE), market.crossing(counter, ONE)
+    )
+    assert settled.outcome.spent == (ONE, PRICE)
+    assert await world.balance(NATIVE, world.user) == before + purchase.src_amount - ONE
+    assert await world.balance(world.weth, world.taker) == ONE
+
+
+async def test_fees_and_surplus_of_both(world: World, market: Market) -> None:
+    """A sale's of what it is paid, a purchase's on top of what it gives."""
+    shared = PartnerAndFee(world.partner.address, 50, partner_takes_surplus=True, cap_surplus=True)
+    own = PartnerAndFee(NOBODY, 20, partner_takes_surplus=True, cap_surplus=False)
+    purchase = await market.a_purchase(partner_and_fee=pack_partner_and_fee(shared))
+    counter = await market.a_counter_order(
+        partner_and_fee=pack_partner_and_fee(own), expected_amount=93 * ONE // 100
+    )
+    given = 95 * ONE // 100
+    settled = await market.cross(
+        market.crossing(purchase, PRICE, src_given=given), market.crossing(counter, given)
+    )
+    bought = of_purchase(given, ONE, purchase.src_amount, shared)
+    assert bought is not None
+    sold = of_sale(given, 93 * ONE // 100, counter.dest_amount, own)
+    assert bought.fee
+    assert bought.share
+    assert sold.fee
+    assert sold.share
+    assert settled.outcome.spent == (given + bought.total, PRICE)
+    assert settled.outcome.received == (PRICE, given - sold.total)
+    partner, protocol = world.partner.address, world.protocol
+    first, second = map(world.delta_hash, (purchase, counter))
+    assert settled.fees == (
+        FeeAccrued(first, partner, world.weth, bought.fee, False),
+        FeeAccrued(first, partner, world.weth, bought.share, True),
+        FeeAccrued(first, protocol, world.weth, bought.share, True),
+        FeeAccrued(second, protocol, world.weth, sold.fee, False),
+        FeeAccrued(second, protocol, world.weth, sold.share, True),
+        FeeAccrued(second, protocol, world.weth, sold.share, True),
+    )
+    assert await market.owed(partner, world.weth) == bought.fee + bought.share
+    assert await market.owed(protocol, world.weth) == bought.share + sold.total
+    assert await world.balance(world.weth, world.user) == 10 * ONE - given - bought.total
+    assert await world.balance(world.weth, world.taker) == given - sold.total
+
+
+async def test_three_orders_in_a_ring(world: World, market: Market) -> None:
+    """No two of them want what the other gives."""
+    await world.give(world.stranger, world.dai, 2_480 * ONE, world.at.delta)
+    sale = await world.a_delta_order()
+    to_dai = await market.a_counter_order(dest_token=world.dai, dest_amount=2_400 * ONE, expected_amount=0)
+    stranger = world.stranger.address
+    to_weth = await world.a_delta_order(
+        owner=stranger, beneficiary=NOBODY, src_token=world.dai, dest_token=world.weth,
+        src_amount=2_480 * ONE, dest_amount=ONE * 9 // 10, expected_amount=0,
+    )  # fmt: skip
+    settled = await market.cross(
+        market.crossing(sale, PRICE), market.crossing(to_dai, 2_480 * ONE), market.crossing(to_weth, ONE)
+    )
+    assert settled.outcome.received == (PRICE, 2_480 * ONE, ONE)
+    assert await world.balance(world.dai, world.taker) == 2_480 * ONE
+    assert await world.balance(world.weth, world.stranger) == ONE
+
+
+async def test_as_many_orders_as_are_allowed(world: World, market: Market) -> None:
+    """Sales of an eighth of a WETH each, against as many purchases of it."""
+    eighth, price = ONE // 8, PRICE // 8
+    crossings = []
+    for _ in range(CROSSINGS_MAX // 2):
+        sale = await world.a_delta_order(src_amount=eighth, dest_amount=price)
+        counter = await market.a_counter_order(src_amount=price, dest_amount=eighth)
+        crossings += [market.crossing(sale, price), market.crossing(counter, eighth)]
+    settled = await market.cross(*crossings)
+    assert settled.outcome.received == (price, eighth) * (CROSSINGS_MAX // 2)
+    assert await world.balance(world.weth, world.taker) == ONE // 2
+
+
+async def test_parts_against_each_other_until_both_are_filled(world: World, market: Market) -> None:
+    """Two parts of one order may also meet in one crossing."""
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    half, third = ONE // 2, PRICE // 2
+    first = await market.cross(
+        market.crossing(sale, third, amount=half), market.crossing(counter, half, amount=third)
+    )
+    assert [event.is_closed for event in first.events] == [False, False]
+    assert not await market.is_nonce_used(sale)
+    quarter = ONE // 4
+    last = await market.cross(
+        market.crossing(sale, PRICE // 4, amount=quarter),
+        market.crossing(counter, half, amount=third),
+        market.crossing(sale, PRICE // 4, amount=quarter),
+    )
+    assert [(event.filled, event.is_closed) for event in last.events] == [
+        (3 * quarter, False),
+        (PRICE, True),
+        (ONE, True),
+    ]
+    assert await market.is_nonce_used(sale)
+    assert await market.is_nonce_used(counter)
+
+
+async def test_what_nobody_is_paid_is_the_first_owners_who_wants_it(world: World, market: Market) -> None:
+    """Not the first beneficiary's, and not the next owner's."""
+    sale = await world.a_delta_order(beneficiary=world.stranger.address)
+    another = await world.a_delta_order(src_amount=1, dest_amount=0)
+    counter = await market.a_counter_order()
+    await market.cross(
+        market.crossing(another, 0),
+        market.crossing(sale, 2_450 * USDC),
+        market.crossing(counter, 95 * ONE // 100),
+    )
+    assert await world.balance(world.usdc, world.stranger) == 2_450 * USDC
+    assert await world.balance(world.usdc, world.user) == 50 * USDC
+    assert await world.balance(world.weth, world.taker) == ONE + 1
+
+
+async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, market: Market) -> None:
+    await world.mint(world.weth, world.stranger, ONE)
+    await world.approve(world.stranger, world.weth, world.at.delta)
+    theirs = await world.a_delta_order(owner=world.stranger.address, beneficiary=world.stranger.address)
+    sale = await world.a_delta_order()
+    steps = market.agent_steps(4_900 * USDC, given=18 * ONE // 10)
+    await market.cross(market.crossing(theirs, 2_450 * USDC), market.crossing(sale, 2_450 * USDC, *steps))
+    assert await world.balance(world.weth, world.stranger) == ONE // 5
+    assert await world.balance(world.weth, world.user) == 9 * ONE
+
+
+async def test_what_steps_leave_between_hops_is_their_owners(world: World, market: Market) -> None:
+    """Of a token that no order gives or wants; one that an order does is left where it is."""
+    await world.give(world.stranger, world.dai, 2_490 * ONE, world.at.delta)
+    sale = await world.a_delta_order(dest_token=world.dai, dest_amount=2_300 * ONE, expected_amount=0)
+    counter = await world.a_delta_order(
+        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=world.weth,
+        src_amount=2_490 * ONE, dest_amount=0, expected_amount=0,
+    )  # fmt: skip
+    steps = (
+        market.to_agent(ONE // 2),
+        market.from_agent(1_250 * USDC),
+        market.to_agent(1_000 * USDC, world.usdc),
+        market.from_agent(900 * ONE, world.dai),
+    )
+    settled = await market.cross(
+        market.crossing(counter, ONE // 2),
+        market.crossing(sale, 3_390 * ONE, *steps, leftovers=(world.usdc, world.weth, world.dai)),
+    )
+    assert settled.outcome.received == (ONE // 2, 3_390 * ONE)
+    assert await world.balance(world.usdc, world.user) == 250 * USDC
+    assert await world.balance(world.weth, world.user) == 9 * ONE
+
+
+async def test_what_lay_around_before_is_not_traded(world: World, market: Market) -> None:
+    """With the executor it goes to whoever names it, in Delta it stays: nobody can be paid with it."""
+    await world.mint(world.usdc, world.at.executor, 7)
+    await world.mint(world.usdc, world.at.delta, 5 * USDC)
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    half = world.fill_step(
+        world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2), taker_amount=ONE // 2
+    )
+    rest = market.crossing(counter, ONE // 2, amount=PRICE // 2, leftovers=(world.usdc,))
+    refused = await market.refused_crossing(market.crossing(sale, PRICE + 1, half), rest)
+    assert refused == f"Overdrawn(token 0x{world.usdc.hex()}, paid {PRICE + 1}, left {PRICE})"
+    await market.cross(market.crossing(sale, PRICE, half), rest)
+    assert await world.balance(world.usdc, world.taker) == 10_000 * USDC - PRICE // 2 + 7
+    assert await world.balance(world.usdc, world.at.delta) == 5 * USDC
+    assert await world.balance(world.usdc, world.at.executor) == 0
+
+
+async def test_a_token_that_takes_a_fee_pays_what_has_arrived(world: World, market: Market) -> None:
+    """1 % of each transfer: to Delta and to the beneficiary, whose minimum counts there."""
+    odd = await world.new_token()
+    await world.give(world.user, odd, 100 * ONE, world.at.delta)
+    await world.send(world.owner, odd, selector("setTransferFee(uint256)") + uint_word(100))
+    arriving = 98_010_000_000_000_000_000  # 0.99 ** 2
+    sale = await world.a_delta_order(src_token=odd, src_amount=100 * ONE)
+    too_much, counter = [
+        await market.a_counter_order(dest_token=odd, dest_amount=minimum, expected_amount=0)
+        for minimum in (arriving + 1, arriving)
+    ]
+    refused = await market.refused_crossing(market.crossing(sale, PRICE), market.crossing(too_much, 99 * ONE))
+    assert refused == f"BelowMinimum(received {arriving}, minimum {arriving + 1})"
+    refused = await market.refused_crossing(market.crossing(sale, PRICE), market.crossing(counter, 100 * ONE))
+    assert refused == f"Overdrawn(token 0x{odd.hex()}, paid {100 * ONE}, left {99 * ONE})"
+    settled = await market.cross(market.crossing(sale, PRICE), market.crossing(counter, 99 * ONE))
+    assert settled.outcome.received == (PRICE, arriving)
+
+
+async def test_an_order_that_is_signed_by_a_call(world: World, market: Market) -> None:
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    unsigned = market.crossing(sale, PRICE, signature=b"")
+    other = market.crossing(counter, ONE)
+    assert await market.refused_crossing(unsigned, other) == "InvalidSignature()"
+    await world.send(world.user, world.at.delta, pre_sign(world.delta_hash(sale), is_signed=True))
+    assert (await market.cross(unsigned, other)).outcome.received == (PRICE, ONE)

@@ -1,0 +1,71 @@
+"""What settlements return: read as eth-abi writes it, and nothing else is taken."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cambist.codecs.abi import encode, uint_word, words_tail
+from cambist.codecs.delta_results import Crossed, Settled, decode_crossed, decode_settled
+from cambist.config.errors import InvalidInput
+from support.oracles import Oracle
+
+uint256 = st.integers(0, 2**256 - 1)
+pairs = st.lists(st.tuples(uint256, uint256), min_size=2, max_size=8)
+
+
+def crossed(spent: list[int], received: list[int], gas: int = 3) -> bytes:
+    return encode(
+        words_tail(list(map(uint_word, spent))), words_tail(list(map(uint_word, received))), uint_word(gas)
+    )
+
+
+@given(uint256, uint256, uint256)
+def test_of_one_order(spent: int, received: int, gas: int) -> None:
+    data = uint_word(spent) + uint_word(received) + uint_word(gas)
+    assert decode_settled(data) == Settled(spent, received, gas)
+
+
+@pytest.mark.parametrize("size", [0, 32, 95, 97, 128])
+def test_three_words_and_no_other_size(size: int) -> None:
+    with pytest.raises(InvalidInput, match=f"96 bytes.*{size} bytes"):
+        decode_settled(bytes(size))
+
+
+@pytest.mark.oracle
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pairs, uint256)
+def test_of_orders_against_each_other(eth_account: Oracle, both: list[tuple[int, int]], gas: int) -> None:
+    spent, received = map(tuple, zip(*both, strict=True))
+    values = [[f"int:{one}" for one in spent], [f"int:{one}" for one in received], f"int:{gas}"]
+    answer = eth_account.ask(ask="abi", types=["uint256[]", "uint256[]", "uint256"], values=values)
+    assert decode_crossed(bytes.fromhex(answer["encoded"])) == Crossed(spent, received, gas)
+
+
+def test_lists_are_read_to_the_unit() -> None:
+    assert decode_crossed(crossed([1, 2, 3], [4, 5, 6], 7)) == Crossed((1, 2, 3), (4, 5, 6), 7)
+
+
+WHOLE = crossed([1, 2], [3, 4])
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "4 words"),
+        (WHOLE[:-1], "288 bytes"),
+        (WHOLE + bytes(32), "288 bytes"),
+        (crossed([1], [2]), "2 to 8 orders"),
+        (crossed([1] * 9, [2] * 9), "2 to 8 orders"),
+        (crossed([1, 2], [3, 4, 5]), "288 bytes"),
+        (crossed([1, 2, 3], [4, 5]), "352 bytes"),
+        (uint_word(128) + WHOLE[32:], "96 as word 0"),
+        (WHOLE[:32] + uint_word(96) + WHOLE[64:], "192 as word 1"),
+        (WHOLE[:192] + uint_word(3) + WHOLE[224:], "2 as word 6"),
+        (WHOLE[:96] + uint_word(2**255) + WHOLE[128:], "2 to 8 orders"),
+    ],
+)
+def test_any_other_layout_is_refused(data: bytes, told: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(told)):
+        decode_crossed(data)
