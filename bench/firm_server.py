@@ -26,8 +26,8 @@ from bench.peers.served import freeze, inherited, options
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.engine.maker.feed import Feed
 from cambist.engine.maker.prices.source import PriceSource
-from cambist.engine.maker.surface import encode_maker_error
 from cambist.engine.server import AccessLog, Router, Server, open_access_log
+from cambist.engine.server.gate import encode_maker_error
 
 SNAPSHOT_EVERY_S = 0.5
 VERSIONS = 8  # every column of one differs from that of the version before

@@ -39,8 +39,9 @@ from cambist.config.settings import Settings, parse_settings
 from cambist.engine.credentials import policed_key, request_verifier
 from cambist.engine.maker.entropy import random96_source
 from cambist.engine.maker.role import ChainRole, build_chain
-from cambist.engine.maker.surface import ChainSurface, Gate
+from cambist.engine.maker.surface import ChainSurface
 from cambist.engine.server import Call, Reply
+from cambist.engine.server.gate import Gate
 
 
 def settings_text(pairs: int = PAIRS) -> str:

@@ -223,13 +223,16 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /v2/delta/orders. `order` is kept byte for byte; `partner`: choices.md 5."""
+    """Document 1, POST /v2/delta/orders. `order` is kept byte for byte; `partner`: choices.md 5;
+    `onChainOrderType`: choices.md 27.
+    """
 
     chain_id: ChainId
     order: Raw
     signature: str
     partner: Name | None = None
     type: OrderType = OrderType.MARKET
+    on_chain_order_type: OnChainOrderType | None = None
     referrer_address: str | None = None
     partially_fillable: bool = False
     include_agents: tuple[Name, ...] | None = None
@@ -355,8 +358,12 @@ class OrderPage(Struct, frozen=True, rename="camel"):
 
 
 class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /v2/delta/orders, with interop.md 3: comma lists for chainId and status."""
+    """Document 1, GET /v2/delta/orders, with interop.md 3: comma lists for chainId and status.
 
+    Choice: `ids` asks for up to 100 orders at once (interop.md 5, "batch status reads").
+    """
+
+    ids: tuple[Name, ...] | None = None
     user_address: str | None = None
     chain_id: tuple[ChainId, ...] | None = None
     type: OrderType | None = None

@@ -54,7 +54,7 @@ class TokenNotSupported(RequestError):
     """Document 1."""
 
     messages = ("Token not supported",)
-    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
+    endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices, POST /v2/delta/orders"
     cause = "token not whitelisted on the chain"
     fix = "check support before quoting"
 
@@ -99,7 +99,7 @@ class InvalidTWAPParams(RequestError):
     """Document 1."""
 
     messages = ("InvalidTWAPParams",)
-    endpoint = "POST /v2/delta/orders/build"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
     cause = (
         "TWAP missing `interval`, `numSlices` or `totalSrcAmount`, "
         "or `interval` below 60 or `numSlices` below 2"
@@ -111,7 +111,7 @@ class InvalidTWAPBuyParams(RequestError):
     """Document 1."""
 
     messages = ("InvalidTWAPBuyParams",)
-    endpoint = "POST /v2/delta/orders/build"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
     cause = (
         "TWAP buy missing `interval`, `numSlices`, `totalDestAmount` or `maxSrcAmount`, "
         "or `interval` below 60 or `numSlices` below 2"
@@ -159,7 +159,7 @@ class PermitRequired(RequestError):
     """Document 1; choices.md 31."""
 
     messages = ("Permit / Permit2 required",)
-    endpoint = "POST /v2/delta/orders/build"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
     cause = "token requires a permit and none attached"
     fix = "attach a signed payload; a separate approval is not accepted for these tokens"
 
@@ -235,7 +235,7 @@ class OrderAlreadySettled(RequestError):
     """Document 1."""
 
     messages = ("Order already settled",)
-    endpoint = "POST /v2/delta/orders/cancel"
+    endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
     cause = "an id is in a terminal or post-settlement status"
     fix = "cancel only PENDING, AWAITING_SIGNATURE, ACTIVE, SUSPENDED orders"
 
@@ -319,9 +319,33 @@ class OrderNotFound(RequestError):
 
     status = 404
     messages = ("Order not found",)
-    endpoint = "GET /v2/delta/orders/{orderId}, GET /v2/delta/orders/hash/{hash}, GET /ft/order/{orderHash}"
+    endpoint = (
+        "GET /v2/delta/orders/{orderId}, GET /v2/delta/orders/{orderId}/explain, "
+        "GET /v2/delta/orders/hash/{hash}, GET /ft/order/{orderHash}"
+    )
     cause = "no order has this id or hash"
     fix = "check the id; an order exists from the moment its submission was answered"
+
+
+class OrdersNotFound(OrderNotFound):
+    """interop.md 3: of several ids in one body, which is at fault as a whole."""
+
+    status = 400
+    error_type = "OrderNotFound"
+    messages = ("Orders not found",)
+    endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
+    cause = "one of the ids is no order's"
+    fix = "name orders that were submitted; the details say which id it is"
+
+
+class AuctionNotFound(RequestError):
+    """Design, "Auction"."""
+
+    status = 404
+    messages = ("Auction not found",)
+    endpoint = "GET /v2/delta/auctions/{auctionId}"
+    cause = "no round has this id, or it is still open: bids are sealed until it closes"
+    fix = "ask again once the round is closed"
 
 
 class FirmRefused(RequestError):

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import msgspec
 
 from . import limits
+from .agent import AgentSettings
 from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
 from .error_text import shown
 from .errors import ConfigError
@@ -117,6 +118,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         relayers: chain id -> what sends its transactions.
         maker: the market maker's role.
         venue: the venue's role.
+        agent: the agent's role.
     """
 
     state_dir: str = "~/.local/state/cambist"
@@ -133,6 +135,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     relayers: dict[int, RelayerSettings] = {}
     maker: MakerSettings | None = None
     venue: VenueSettings | None = None
+    agent: AgentSettings | None = None
 
 
 def read_settings(path: Path | None, environ: Mapping[str, str], *, reveal: bool = True) -> Settings:

@@ -90,6 +90,13 @@ TRADER_DEADLINE_S = 600  # from the answer's time to the deadline of a swap
 TRADER_FOLLOW_S = 180.0  # for a transaction to be mined
 TRADER_LOOK_S = 1.0  # between two looks for its receipt
 TRADER_AGAIN_S = 10.0  # before the same bytes are handed in again
+TRADER_ORDER_S = 1_200  # from the build of a Delta order to its deadline
+TRADER_LIMIT_ORDER_S = 7 * 86_400  # the same of a limit order
+TRADER_WATCH_S = 600  # for a Delta order to end
+TRADER_ORDER_LOOK_S = 1.0  # between two looks at an order; half as much again with each
+TRADER_ORDER_LOOK_S_MAX = 5.0
+TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue tells of
+TRADER_FOUND_S = 10.0  # for an order to show whose submission was not answered
 
 # --- Venue -----------------------------------------------------------------------------------------
 FEED_TOKENS_EVERY_S = 60.0  # between two polls of a maker's /tokens
@@ -119,3 +126,17 @@ ISSUED_ROUTES_EVERY_S = 0.05  # issued routes are written together, so far apart
 ISSUED_ROUTES_PAUSE_S = 1.0  # before they are written again when the store is away
 ISSUED_ROUTES_SWEEP_EVERY_S = 60.0  # between two looks for those that have expired
 ISSUED_ROUTES_END_S = 3.0  # for the last of them to be written when the venue ends
+ORDER_CHECK_S = 5.0  # for a node to say what a submitted order, or a cancellation, is held against
+AUCTION_ROUND_S = 1.0  # design, "Auction": a round, in which agents may bid
+AUCTION_GATHER_S = 0.05  # an order waits for others to share its first round with
+AUCTION_AGAIN_S = 1.0  # before an order without a bid is auctioned again; doubles
+AUCTION_AGAIN_S_MAX = 30.0
+SETTLEMENT_S = 120.0  # for a settlement to be mined, before it is given up
+SETTLING_PAUSE_S = 0.5  # before a settlement is gone on with when the chain or the store is away; doubles
+SETTLING_PAUSE_S_MAX = 10.0
+AGENT_NOTIFY_S = 5.0  # for an agent to take a notice
+EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late
+
+# --- Agent -----------------------------------------------------------------------------------------
+AGENT_RESERVE_S = 0.1  # from the answer to the close of its round
+AGENT_SOLVE_S_MAX = 10.0  # a round that closes later is answered by then all the same

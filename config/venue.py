@@ -119,6 +119,56 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
                 raise ValueError(f"{name} is 0 to 1000, got {getattr(self, name)}")
 
 
+class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One agent (solver), which bids for Delta orders.
+
+    Attributes:
+        url: base of its two endpoints, /solve and /notify; http or https, prefix included.
+        chains: ids of those it bids on; none names every Delta chain.
+        credentials: absent, requests are not signed.
+    """
+
+    url: str
+    chains: tuple[int, ...] = ()
+    credentials: MakerCredentials | None = None
+
+    def __post_init__(self) -> None:
+        _check_url("url", self.url, HTTP)
+        if "?" in self.url:
+            raise ValueError("url has no query: it is the base of two endpoints")
+
+
+class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How Delta orders are auctioned and settled (design, "Auction").
+
+    Attributes:
+        round_s: of one round, in which agents may bid.
+        gather_s: an order waits that long for others to share its first round.
+        again_s: before an order without a valid bid is auctioned again; doubles up to again_s_max.
+        settlement_s: a settlement that was not mined by then is given up.
+        failures_max: settlements of an order that may fail before it does (choices.md 26).
+        rest_s: of an agent after the first fault beyond what is tolerated; doubles with each further one, up
+            to rest_s_max.
+    """
+
+    round_s: Seconds = timeouts.AUCTION_ROUND_S
+    gather_s: Seconds = timeouts.AUCTION_GATHER_S
+    again_s: Seconds = timeouts.AUCTION_AGAIN_S
+    again_s_max: Seconds = timeouts.AUCTION_AGAIN_S_MAX
+    settlement_s: Seconds = timeouts.SETTLEMENT_S
+    failures_max: int = 10
+    rest_s: Seconds = 5.0
+    rest_s_max: Seconds = 900.0
+
+    def __post_init__(self) -> None:
+        if self.again_s > self.again_s_max:
+            raise ValueError("again_s is above again_s_max")
+        if self.rest_s > self.rest_s_max:
+            raise ValueError("rest_s is above rest_s_max")
+        if not 1 <= self.failures_max <= 1_000:
+            raise ValueError(f"failures_max is 1 to 1000, got {self.failures_max}")
+
+
 class RateTier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one caller may ask: a bucket that holds `burst` and fills by `per_s`; a route takes its cost."""
 
@@ -149,6 +199,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         makers: by name; the name is the `exchange` of quotes.
         firm: firm quotes.
+        agents: by name; the name is that of includeAgents and excludeAgents.
+        delta: auctions and settlements of Delta orders.
         blacklist_s: an address that a maker blacklisted is not sent to it for so long.
         rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one.
         api_keys: by name.
@@ -161,6 +213,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     makers: dict[str, VenueMaker] = {}
     firm: FirmSettings = FirmSettings()
+    agents: dict[str, VenueAgent] = {}
+    delta: DeltaSettings = DeltaSettings()
     blacklist_s: Seconds = 3_600.0
     rate_tiers: dict[str, RateTier] = msgspec.field(
         default_factory=lambda: {
@@ -178,9 +232,9 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     def __post_init__(self) -> None:
         if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
             raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
-        for name in self.makers:
+        for name in (*self.makers, *self.agents):
             if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
-                raise ValueError("a maker's name is 1 to 128 characters without a comma")
+                raise ValueError("the name of a maker or agent is 1 to 128 characters without a comma")
         for name in ("public", "keyed"):
             if name not in self.rate_tiers:
                 raise ValueError(f"rate_tiers lacks {name}")

@@ -82,6 +82,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.AWAITING_SIGNATURE, _D.EXPIRED): "deadline",
         (_D.AWAITING_SIGNATURE, _D.CANCELLING): "cancel signed",
         (_D.AWAITING_SIGNATURE, _D.CANCELLED): "nonce invalidated on chain",
+        (_D.AWAITING_SIGNATURE, _D.COMPLETED): "signed and settled",
         (_D.PENDING, _D.ACTIVE): "first bid, or it rests",
         (_D.PENDING, _D.SUSPENDED): "funds moved",
         (_D.PENDING, _D.EXPIRED): "deadline",
@@ -115,6 +116,8 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
     {
         (_D.COMPLETED, _D.ACTIVE): "the settlement is not in the chain any more",
         (_D.COMPLETED, _D.CANCELLING): "the settlement is not in the chain any more",
+        (_D.COMPLETED, _D.CANCELLED): "the nonce is invalidated in place of the settlement",
+        (_D.COMPLETED, _D.FAILED): "the nonce is used elsewhere in place of the settlement",
         (_D.COMPLETED, _D.BRIDGING): "the destination's fill is not in the chain any more",
         (_D.BRIDGING, _D.ACTIVE): "the origin's settlement is not in the chain any more",
         (_D.EXPIRED, _D.COMPLETED): "a fill before the deadline was told late",
@@ -122,6 +125,8 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.FAILED, _D.ACTIVE): "what failed it is not in the chain any more",
         (_D.CANCELLED, _D.ACTIVE): "the invalidation is not in the chain any more",
         (_D.CANCELLED, _D.CANCELLING): "the cancellation is not in the chain any more",
+        (_D.FAILED, _D.COMPLETED): "a fill before it was told late",
+        (_D.CANCELLED, _D.COMPLETED): "a fill before it was told late",
         (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
     },
 )

@@ -25,6 +25,13 @@ if not IS_INSTALLED:
     collect_ignore = [
         "unit/engine/chain/test_evm.py",
         "unit/engine/test_trader_sending.py",
+        "conformance/test_cancel_rules.py",
+        "conformance/test_order_reads.py",
+        "conformance/test_submit_funds.py",
+        "conformance/test_submit_order_of_checks.py",
+        "conformance/test_submit_permits.py",
+        "conformance/test_submit_rules.py",
+        "conformance/test_submit_signatures.py",
         "property/test_embedded_undo.py",
         "integration/test_embedded_chain.py",
         "integration/test_devnet_node.py",

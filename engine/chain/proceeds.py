@@ -16,6 +16,7 @@ expects nothing, so that it has none to share.
 from msgspec import Struct
 
 from ...codecs.eip712_orders.partner_and_fee import PartnerAndFee
+from ...codecs.rounding import div_up, mul_div_down
 
 BPS = 10_000
 SURPLUS_CAP_BPS = 100
@@ -65,6 +66,16 @@ def of_purchase(spent: int, expected: int, maximum: int, terms: PartnerAndFee) -
         return None
     base = min(expected, maximum)
     return Cut(fee, _share(max(base - spent - fee, 0), base, terms))
+
+
+def least_before_fee(least: int, fee_bps: int) -> int:
+    """The smallest amount of which at least `least` is left after the fee of a sale."""
+    return mul_div_down(least - 1, BPS, BPS - fee_bps) + 1 if least else 0
+
+
+def most_before_fee(most: int, fee_bps: int) -> int:
+    """The largest amount that is at most `most` with the fee of a purchase on top."""
+    return div_up((most + 1) * BPS, BPS + fee_bps) - 1
 
 
 def _share(surplus: int, base: int, terms: PartnerAndFee) -> int:

@@ -187,6 +187,11 @@ class Relayer:
         self._holds = False
         self._away = ""
 
+    @property
+    def address(self) -> bytes:
+        """Whose transactions they are, 20 bytes."""
+        return self._key.address
+
     async def submit(self, effect_key: str, call: Call, deadline_s: int | None = None) -> Outcome:
         """Have a call mined once. Submitting the same key again changes nothing.
 

@@ -18,8 +18,8 @@ from ...config.errors import AuthError, InvalidInput, ServiceUnavailable
 from ...crypto.hmac_auth import DOMAIN_HEADER
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
+from ..server.gate import Gate, encode_maker_error
 from ..server.routing import Call, Reply, Surface
-from .surface import Gate, encode_maker_error
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

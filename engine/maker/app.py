@@ -34,6 +34,7 @@ from ..credentials import check_addresses, policed_key, request_verifier
 from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
+from ..server.gate import Gate, encode_maker_error
 from ..server.processes import Place
 from ..telemetry.clock import WallClock
 from .admin import admin_surface
@@ -45,7 +46,7 @@ from .memory import Memory
 from .prices.source import SourceContext, SourcePair, load_source
 from .role import ChainRole, build_chain
 from .stream import STOPPED
-from .surface import ChainSurface, Gate, encode_maker_error
+from .surface import ChainSurface
 from .takers import follow_takers
 
 ALONE = Place(0, 1)

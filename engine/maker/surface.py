@@ -10,19 +10,9 @@ Choice: a refused handshake is answered like any other request, with a JSON erro
 
 from typing import TYPE_CHECKING
 
-from ...codecs.http1 import Request
-from ...codecs.resource_messages import maker_error_body
-from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import CambistError, TradingStopped
-from ...config.maker import AuthMode
-from ...crypto.hmac_auth import (
-    ACCESS_KEY_HEADER,
-    DOMAIN_HEADER,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
-    RequestVerifier,
-)
+from ...config.errors import TradingStopped
+from ..server.gate import Gate, encode_maker_error
 from ..server.routing import Call, Reply, Surface
 from .blacklist import Blacklist
 from .board import Board, message_tail
@@ -31,44 +21,6 @@ from .stream import Broadcast
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket
-
-_DOMAIN, _ACCESS_KEY, _TIMESTAMP, _SIGNATURE = (
-    name.lower().encode() for name in (DOMAIN_HEADER, ACCESS_KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
-)
-
-
-def encode_maker_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers
-    """`{"error": ...}`."""
-    return encode(maker_error_body(error))
-
-
-class Gate:
-    """Lets in requests that are signed as the settings want it."""
-
-    def __init__(self, verifier: RequestVerifier, mode: AuthMode) -> None:
-        self._verify = verifier.verify
-        self._mode = mode
-
-    def admit(self, request: Request, target: bytes, now_ms: int) -> bytes | None:
-        """Pass, or raise AuthError.
-
-        Args:
-            target: what was signed: path and query, or the path alone for a handshake.
-            now_ms: wall clock, Unix milliseconds.
-
-        Returns:
-            The domain; None for an unsigned request, where those are let in.
-        """
-        if self._mode == "off":
-            return None
-        fields = request.fields
-        domain, access_key = fields.get(_DOMAIN), fields.get(_ACCESS_KEY)
-        timestamp, signature = fields.get(_TIMESTAMP), fields.get(_SIGNATURE)
-        if self._mode == "optional" and domain is access_key is timestamp is signature is None:
-            return None
-        return self._verify(
-            domain, access_key, timestamp, signature, request.method, target, request.body, now_ms
-        )
 
 
 class ChainSurface:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
 from .tables import (
+    AUCTION_ROUND,
     CHAIN_INTENT,
     CHAIN_TX,
     DELTA_FILL,
@@ -195,6 +196,19 @@ def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
     return Query(
         f"{_select(table)} WHERE chain_id = ? AND block_number > ? ORDER BY block_number DESC LIMIT ?",
         (chain_id, block_number, limit),
+    )
+
+
+def auction_rounds(auction_id: int) -> Query:
+    """The orders of a closed round, by hash."""
+    return Query(f"{_select(AUCTION_ROUND)} WHERE auction_id = ? ORDER BY order_hash", (auction_id,))
+
+
+def last_rounds(order_hash: bytes, limit: int) -> Query:
+    """The closed rounds of an order, the latest first."""
+    return Query(
+        f"{_select(AUCTION_ROUND)} WHERE order_hash = ? ORDER BY auction_id DESC LIMIT ?",
+        (order_hash, limit),
     )
 
 

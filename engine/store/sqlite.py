@@ -330,7 +330,8 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
-    return connection.execute(render(query, _words(query)), query.values).fetchall()
+    sql = render(query, _words(query)) if "{" in query.sql else query.sql
+    return connection.execute(sql, query.values).fetchall()
 
 
 def _words(query: Query) -> dict[str, str]:

@@ -7,7 +7,6 @@ Drop   delete by key; none is as good
 """
 
 from msgspec import Struct
-from msgspec.structs import fields
 
 from .rows import (
     AuctionRound,
@@ -60,7 +59,7 @@ class Table(Struct, frozen=True):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
-        return tuple(field.name for field in fields(self.row))
+        return self.row.__struct_fields__
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """The venue's role as one process: settings in, chains, feeds and a listener out.
 
-    opened_venue    store · nodes · connections to makers            for as long as the context lasts
-    VenueApp.run    server · feeds · gas · issued routes · streams   until it is drained or cancelled
+    opened_venue    store · nodes · connections to makers and agents          while the context lasts
+    VenueApp.run    Delta's engine · server · feeds · gas · issued routes ·   until it is drained or cancelled
+                    streams · retention
 
-Shut-down: the listener closes, answers in flight go out, then the feeds and the watches end, what the store
-is still owed is written, and the store closes last.
+It listens once the orders that are not finished are taken up. Shut-down: the listener closes, answers in
+flight go out, then feeds, watches, auctions, relayers and indexers end, what the store is still owed is
+written, and the store closes last. What is under way on chain goes on at the next start.
 
 Source: design, "Time and chance" (shutdown order), "Keys".
 Choice: a venue is one process: its books, buckets and health scores are its own.
@@ -41,20 +43,27 @@ from ..routing.makers import MakersOpening, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..store.opening import open_store
+from ..store.retention import Retention
 from ..store.store import Store
 from ..telemetry.clock import WallClock
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
+from .api.auctions import Auctions
 from .api.health import Health, Readiness
 from .api.market import Market
 from .api.operating import operating_endpoints
+from .api.order_reads import OrderReads
+from .api.order_submit import OrderSubmission
 from .api.orders import DeltaOrders
 from .api.quote import Quotes
 from .api.reference import Reference
 from .api.resources import Resources
 from .api.routes import Endpoint, encode_trading_error, surface_of
 from .api.streams import QuoteStreams, StreamedChain
+from .delta.engine import DeltaEngine
 from .delta.issued import IssuedRoutes
+from .delta.opening import DeltaOpening, open_delta
+from .delta_metrics import DeltaCollector
 from .market.market_desk import MarketDesk
 from .place import Place
 from .venue_metrics import tell_venue
@@ -70,11 +79,13 @@ class VenueParts(Struct, frozen=True):
     Attributes:
         places: by chain id.
         seal: of Market routes.
+        delta: runs the Delta orders.
     """
 
     places: Mapping[int, Place]
     store: Store
     seal: RouteSeal
+    delta: DeltaEngine
 
 
 class VenueApp:
@@ -89,6 +100,7 @@ class VenueApp:
     Attributes:
         places: by chain id.
         issued: the Delta routes that were given out.
+        delta: runs the Delta orders.
         quotes: GET /v2/quote.
         router: every endpoint.
         scheme: http or https.
@@ -102,7 +114,9 @@ class VenueApp:
         self.places = parts.places
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
+        self.delta = parts.delta
         self._store = parts.store
+        self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._wall_ms = clock.now_ms
         self.issued = IssuedRoutes(parts.store, round(venue.route_life_s * 1_000))
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
@@ -136,6 +150,7 @@ class VenueApp:
                 random32=lambda: secrets.token_bytes(32),
                 partner_of=self.admission.partner,
             ).endpoints(),
+            *self._delta_endpoints(settings),
             *Market(market, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *operating_endpoints(health, self._streams),
@@ -152,6 +167,18 @@ class VenueApp:
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
         self._tell_metrics()
 
+    def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
+        """Of orders and auctions; orders are taken where something settles them."""
+        delta, store = self.delta, self._store
+        settled = {chain_id: self.places[chain_id] for chain_id in delta.chains}
+        auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
+        partner_of = self.admission.partner
+        return (
+            *OrderSubmission(settled, settings, delta.orders, store, partner_of=partner_of).endpoints(),
+            *OrderReads(self.places, store).endpoints(),
+            *Auctions(self.places, store, delta.orders.get, auctions).endpoints(),
+        )
+
     async def run(
         self,
         listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
@@ -166,6 +193,8 @@ class VenueApp:
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
             nursery.start_soon(self._streams.run)
             nursery.start_soon(self._lag.run)
+            nursery.start_soon(self._retention.run)
+            await nursery.start(self.delta.run)
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         await self._settle()
@@ -196,6 +225,8 @@ class VenueApp:
                 "admission": self.admission.statistics(),
                 "issuedRoutes": self.issued.statistics(),
                 "quoteStreams": self._streams.statistics(),
+                "delta": self.delta.statistics(),
+                "retention": self._retention.statistics(),
                 "chains": {
                     str(chain_id): {
                         "gas": place.gas.statistics(),
@@ -223,6 +254,7 @@ class VenueApp:
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
+        self._metrics.add(DeltaCollector(self.delta.statistics))
 
 
 @asynccontextmanager
@@ -278,7 +310,12 @@ async def opened_venue(
         places = {
             chain_id: await _place(owned, opening, one, found[chain_id]) for chain_id, one in served.items()
         }
-        yield VenueApp(settings, VenueParts(places, store, seal), clock=clock, access_log=access_log)
+        delta = await open_delta(
+            owned,
+            DeltaOpening(settings, venue, store, clock.now_ms, opening.random, opening.tls),
+            places,
+        )
+        yield VenueApp(settings, VenueParts(places, store, seal, delta), clock=clock, access_log=access_log)
 
 
 async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain) -> Place:

@@ -1,6 +1,9 @@
 """One chain of a venue: what its endpoints work with."""
 
+from collections.abc import Mapping
+
 from ...config.chains import Chain as ChainSettings
+from ...config.errors import UnsupportedChain
 from ..chain.port import Chain
 from ..routing.makers import OpenMakers
 from ..routing.tokens import TokenTable
@@ -22,3 +25,31 @@ class Place(OpenMakers, frozen=True, kw_only=True):
     delta: bytes
     fee_vault: bytes
     tokens: TokenTable
+
+
+Places = Mapping[int, Place]
+"""By chain id."""
+
+
+def place_at(places: Places, chain_id: int, field: str) -> Place:
+    """The chain that a request names.
+
+    Raises:
+        UnsupportedChain: it is not served (choices.md 2).
+    """
+    place = places.get(chain_id)
+    if place is None:
+        raise UnsupportedChain(field=field, expected="a chain of GET /chains", got=chain_id)
+    return place
+
+
+def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
+    """The chain that a request about Delta names.
+
+    Raises:
+        UnsupportedChain: it is not served, or without Delta.
+    """
+    place = place_at(places, chain_id, field)
+    if not place.settings.delta:
+        raise UnsupportedChain(field=field, expected="a chain with `delta`", got=chain_id)
+    return place

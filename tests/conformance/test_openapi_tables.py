@@ -71,6 +71,9 @@ ROWS = {
     ("post", "/transactions/{chainId}"): ["missing slippage", "Invalid priceRoute", "Stale priceRoute",
                                           "Unsupported chain", "Partner not allowed",
                                           "InsufficientBalance", "InsufficientAllowance"],
+    ("get", "/v2/delta/auctions/{auctionId}"): ["Auction not found", "rate limit exceeded"],
+    ("get", "/v2/delta/orders/{orderId}/explain"): ["Order not found", "rate limit exceeded"],
+    ("get", "/v2/delta/agents/list/{chainId}"): ["Unsupported chain", "rate limit exceeded"],
 }  # fmt: skip
 
 
@@ -194,6 +197,9 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
         yield "/tokens/{chainId}", f"/tokens/{chain_id}"
         yield "/users/tokens/{chainId}/{user}", f"/users/tokens/{chain_id}/{TRADER}"
         yield "/prices/partnerfee/{chainId}", f"/prices/partnerfee/{chain_id}?partner=acme"
+        yield "/v2/delta/agents/list/{chainId}", f"/v2/delta/agents/list/{chain_id}"
+    yield "/v2/delta/auctions/{auctionId}", "/v2/delta/auctions/7"
+    yield "/v2/delta/orders/{orderId}/explain", "/v2/delta/orders/7/explain"
     path = "/v2/delta/prices/is-token-supported"
     yield path, f"{path}?chainId={CHAIN_ID}&token={TRADER}"
 

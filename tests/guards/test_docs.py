@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.resource_messages import DocumentMeta
+from cambist.config.agent import AgentSettings
 from cambist.config.relayer import RelayerSettings
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
@@ -78,7 +79,7 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
 def test_the_sample_settings_load(tmp_path: Path) -> None:
     sample = "\n".join(blocks(ROOT / "docs" / "settings.md", "toml"))
     (tmp_path / "maker-key.json").write_text("01" * 32)
-    names = ["ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT"]
+    names = ["ROUTE_SEAL", "MAKER_PASSWORD", "VENUE_SECRET", "VENUE_SECRET_NEXT", "AGENT_SECRET"]
     secrets: dict[str, str] = dict.fromkeys(names, "a secret")
     settings = parse_settings(sample, secrets, tmp_path)
     assert settings.chains[1].rfq_domain_name == "AUGUSTUS RFQ"
@@ -88,9 +89,11 @@ def test_the_sample_settings_load(tmp_path: Path) -> None:
     assert settings.relayers == {1: RelayerSettings(key="maker")}
     assert settings.venue
     makers = settings.venue.makers
-    assert settings.venue == VenueSettings(makers=makers)
+    assert settings.venue == VenueSettings(makers=makers, agents=settings.venue.agents)
     alpha = makers["alpha"].chains[1]
     assert alpha == VenueMakerChain(url=alpha.url, ws_url=alpha.ws_url)
+    assert settings.agent
+    assert settings.agent == AgentSettings(makers=settings.agent.makers)
 
 
 def test_the_sample_venue_loads(tmp_path: Path) -> None:

@@ -8,16 +8,28 @@ import os
 import subprocess
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 import trio
 from bench.peers.process import PEERS_PYTHON
 
+from cambist.codecs.vocabulary import OrderStatus
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.store.orders import order_id
+from cambist.engine.store.rows import Document
+from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
+from cambist.engine.store.units import Done, Unit, new, put
+from cambist.engine.venue.delta.auction import decide
+from cambist.engine.venue.delta.auction_record import RoundTimes, round_rows
+from cambist.engine.venue.delta.document import encode_document
+from support.bidding import a_proven, a_round_order
 from support.oracles import require_oracle
-from support.venue_role import USER, RunningVenue, running_venue
+from support.stores import a_delta_order as a_row
+from support.venue_role import CHAIN_ID, KEYS, USER, RunningVenue, running_venue
 
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
@@ -27,6 +39,15 @@ CHECKS = (
 TRANSACTIONS = "/transactions/{chainId}"
 ENDLESS = "/v2/quote/stream"
 BUILD = "/v2/delta/orders/build"
+SUBMIT = "/v2/delta/orders"
+CANCEL = "/v2/delta/orders/cancel"
+BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
+RELAYER = f"""
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{CHAIN_ID}]
+key = "relayer"
+"""
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 # Methods that HTTP here does not know at all, as TRACE, are 501 (RFC 9110 15.6.2).
 SETTINGS = """
@@ -41,17 +62,24 @@ Seen = dict[str, set[int]]
 
 @pytest.mark.oracle
 async def test_requests_that_schemathesis_makes_up(tmp_path: Path) -> None:
-    async with running_venue(tmp_path) as venue:
+    environ = {"RELAYER_KEY": KEYS[1].secret32().hex()}
+    async with running_venue(tmp_path, more=RELAYER, environ=environ) as venue:
         (tmp_path / "schemathesis.toml").write_text(SETTINGS)
         document = await venue.get("/openapi.json")
         operations = {
             f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods
         }
         # A route can be built for half a minute: what takes one goes first.
-        content = document["paths"][TRANSACTIONS]["post"]["requestBody"]["content"]["application/json"]
-        content["example"] = await a_body(venue)
-        content = document["paths"][BUILD]["post"]["requestBody"]["content"]["application/json"]
-        content["example"] = await an_order(venue)
+        for path, example in (
+            (TRANSACTIONS, await a_body(venue)),
+            (BUILD, await an_order(venue)),
+            (SUBMIT, await a_submission(venue)),
+            (BUILD_CANCEL, {"orderIds": [await a_kept_order(venue)]}),
+            (CANCEL, await a_cancellation(venue)),
+        ):
+            content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+            content["example"] = example
+        await name_what_there_is(venue, document)
         seen = await made_up(venue, document, tmp_path, "--include-path", TRANSACTIONS)
         seen |= await made_up(
             venue, document, tmp_path, "--exclude-path", TRANSACTIONS, "--exclude-path", ENDLESS
@@ -79,6 +107,53 @@ async def an_order(venue: RunningVenue) -> dict[str, Any]:
     """What POST /v2/delta/orders/build builds."""
     quote = await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="DELTA"))
     return {"route": quote["delta"]["route"], "owner": to_checksum(USER.address), "deadline": 2**40}
+
+
+async def a_submission(venue: RunningVenue) -> dict[str, Any]:
+    """What POST /v2/delta/orders takes: a limit order that nobody fills."""
+    await venue.devnet.allow(USER, "WETH", "delta")
+    status, built = await venue.post(BUILD, await an_order(venue) | {"limitAmount": str(10**15)})
+    assert status == 200, built
+    signature = to_compact64(*USER.sign(parse_hex(built["orderHash"], "orderHash")))
+    order = built["toSign"]["value"]
+    return {"chainId": CHAIN_ID, "order": order, "signature": to_hex(signature), "type": "LIMIT"}
+
+
+async def a_kept_order(venue: RunningVenue) -> str:
+    """The id of one."""
+    status, record = await venue.post(SUBMIT, await a_submission(venue))
+    assert status == 200, record
+    order_id: str = record["id"]
+    return order_id
+
+
+async def a_cancellation(venue: RunningVenue) -> dict[str, Any]:
+    """What POST /v2/delta/orders/cancel takes."""
+    ids = [await a_kept_order(venue)]
+    _, built = await venue.post(BUILD_CANCEL, {"orderIds": ids})
+    signature = to_compact64(*USER.sign(parse_hex(built["hash"], "hash")))
+    return {"orderIds": ids, "signature": to_hex(signature)}
+
+
+async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> None:
+    """Keep an order that is filled, and a round that it was in; paths that name one lead there."""
+    asked = a_round_order(1)
+    settled = {"status": OrderStatus.COMPLETED, "is_final": True, "chain_id": CHAIN_ID}
+    row = msgspec.structs.replace(a_row(), order_hash=asked.order_hash, shard=asked.order_hash[0], **settled)
+    times = RoundTimes(7, CHAIN_ID, row.created_ms, row.created_ms + 1_000)
+    decision = decide([asked], [a_proven("alpha", (asked, asked.limit))], 0, {})
+    changes = (
+        new(DELTA_ORDER, row),
+        put(DELTA_DOCUMENT, Document(row.order_hash, encode_document(asked.document))),
+        put(AUCTION_ROUND, round_rows(times, decision, ())[row.order_hash]),
+    )
+    assert await cast("Any", venue.app)._store.write(Unit(changes)) == Done()
+    named = {"auctionId": 7, "orderId": str(order_id(row.order_hash)), "hash": f"0x{row.order_hash.hex()}"}
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for parameter in operation["parameters"]:
+                if parameter["in"] == "path" and parameter["name"] in named:
+                    parameter["example"] = named[parameter["name"]]
 
 
 async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path, *which: str) -> Seen:

@@ -17,6 +17,7 @@ from cambist.config.errors import InvalidPriceRoute, StalePriceRoute
 from cambist.config.limits import ROUTE_FRESH_MS
 from cambist.config.partners import ResolvedFee
 from cambist.crypto.route_seal import RouteSeal
+from cambist.engine.chain.proceeds import least_before_fee, most_before_fee
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
 from cambist.engine.venue.market.price_route import (
     Offered,
@@ -24,7 +25,6 @@ from cambist.engine.venue.market.price_route import (
     price_route,
     sealed,
 )
-from cambist.engine.venue.market.ticket import least_before_fee, most_before_fee
 from support.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
 
 SEAL = RouteSeal([b"one key", b"an older one"])

@@ -16,18 +16,13 @@ source repeats what still holds. A source that raises is made anew and started a
 
 The constructor reads its options and does no I/O: it is also called to try them when the maker starts. Waits
 are trio's alone, so that tests own the time.
-
-Choice: a module in the settings' folder that an installed one hides is refused, so that nobody's prices come
-    from a module of the same name.
 """
 
 import importlib
 import inspect
-import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -37,6 +32,7 @@ from ....codecs.maker_messages import Level, PriceGrid
 from ....config.errors import CambistError, ConfigError, InvalidInput
 from ....config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, MAKER_LEVELS_MAX
 from ....config.secret import Secret
+from ...own_modules import import_module
 
 Options = TypeVar("Options", bound=Struct)
 
@@ -211,7 +207,7 @@ def _source_class(name: str, folder: Path, field: str) -> type[PriceSource]:
     if name in SHIPPED:
         module = importlib.import_module(f".{module_name}", __package__)
     else:
-        module = _import(module_name, folder.resolve(), field)
+        module = import_module(module_name, folder.resolve(), field)
     found = getattr(module, class_name, None)
     if found is None:
         raise ConfigError(field, f"module {module_name} has no class {class_name}")
@@ -224,29 +220,3 @@ def _source_class(name: str, folder: Path, field: str) -> type[PriceSource]:
     if not inspect.isasyncgenfunction(getattr(found, "updates", None)):
         raise ConfigError(field, f"{name} has no async generator `updates`: `async def` with `yield` in it")
     return found
-
-
-def _import(module_name: str, folder: Path, field: str) -> ModuleType:
-    """A module of the folder, or an installed one."""
-    beside = [folder.joinpath(*module_name.split(".")).with_suffix(".py"),
-              folder.joinpath(*module_name.split("."), "__init__.py")]  # fmt: skip
-    is_beside = any(path.is_file() for path in beside)
-    if is_beside and str(folder) not in sys.path:
-        sys.path.append(str(folder))
-        importlib.invalidate_caches()
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise ConfigError(
-                field, f"module {module_name} needs {error.name}, which is not installed"
-            ) from error
-        raise ConfigError(
-            field, f"there is no module {module_name}, neither in {folder} nor installed"
-        ) from None
-    except Exception as error:
-        raise ConfigError(field, f"module {module_name} cannot be imported: {error!r}") from error
-    origin = Path(module.__file__ or "")
-    if is_beside and origin.resolve() not in [path.resolve() for path in beside]:
-        raise ConfigError(field, f"module {module_name} of {folder} is hidden by {origin}: rename it")
-    return module

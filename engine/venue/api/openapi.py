@@ -83,6 +83,15 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "includeBridges": ("Names of bridges: only these.", {}),
     "excludeBridges": ("Names of bridges: all but these.", {}),
     "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
+    "orderId": ("Id of an order, as its record has it.", {}),
+    "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
+    "hash": ("Hash of an order, as its build told it.", {}),
+    "ids": ("Ids of orders, at most 100: only these.", {}),
+    "type": ("MARKET or LIMIT orders only.", {}),
+    "onChainOrderType": ("Orders of this kind only.", {}),
+    "status": ("Orders in one of these states only.", {}),
+    "page": ("Page, from 1.", {}),
+    "limit": ("Orders of a page.", {}),
 }
 _MEMBERS = {
     "TransactionBody": {
@@ -115,12 +124,29 @@ _MEMBERS = {
         "totalDestAmount": "TWAPBuyOrder: raw units; the route is priced for one slice.",
         "maxSrcAmount": "TWAPBuyOrder: the most that is spent in all, raw units.",
     },
+    "SubmitBody": {
+        "order": "`toSign.value` of the build, as it came.",
+        "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
+        "by a call.",
+        "type": "LIMIT rests until its price can be had.",
+        "onChainOrderType": "What is signed; it follows from `order`, and may not contradict it.",
+        "referrerAddress": "Who referred the owner.",
+        "partiallyFillable": "Whether the order may be filled in parts.",
+        "includeAgents": "Names of agents: only these may bid.",
+        "excludeAgents": "Names of agents that may not bid.",
+    },
+    "CancelBody": {
+        "orderIds": "1 to 100 ids of orders of one owner and chain.",
+        "signature": "Of the owner, over `toSign` of the cancellation's build with the same ids.",
+    },
+    "CancellationBuildBody": {"orderIds": "1 to 100 ids of orders of one owner and chain."},
 }
 """Members of bodies that are no parameters elsewhere, or other ones."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
-    "user": {"type": "string"},
+    "auctionId": {"type": "integer", "minimum": 0},
 }
+"""Of placeholders that are no strings."""
 _SHAPES = {
     "QuoteResponse": "`delta` or `market`, never both; `fallbackReason` says why it is not `delta`.",
     "FallbackReason": "Why Delta could not price.",
@@ -139,6 +165,17 @@ _SHAPES = {
     "OtherRoute": "The best route of one market maker alone.",
     "TransactionBody": "`priceRoute` as it was quoted. Amounts are strings of raw units.",
     "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",
+    "SubmitBody": "`order` is `toSign.value` of the build, as it came.",
+    "OrderRecord": "A Delta order and what has become of it. Amounts are strings of raw units; the one that "
+    "is not fixed is expected, bounded (`minAmount`, `maxAmount`) and, once something is settled, executed.",
+    "OrderInput": "What is given: `amount` of a sale; else what is expected, executed and at most given.",
+    "OrderOutput": "What is got: `amount` of a purchase; else what is expected, executed and at least got.",
+    "OrderTransaction": "One settlement; `filledPercent` is its own share of the order.",
+    "Refund": "What came back of an order across chains.",
+    "OrderPage": "`total` counts all orders that were asked for.",
+    "CancelBody": "All of the orders are cancelled, or none.",
+    "CancelResponse": "The orders that are being cancelled, or were so already.",
+    "CancellationBuildResponse": "`toSign` as wallets take it; `hash` is what a contract may sign by a call.",
     "BuildResponse": "`toSign` as wallets take it; `orderHash` finds the order before it has an id.",
     "ToSign": "EIP-712 typed data: `value` is submitted unchanged.",
     "TypedDomain": "The signing domain of the chain's Delta contract.",
@@ -151,6 +188,13 @@ _SHAPES = {
     "of faults, and until when it is not asked (Unix milliseconds).",
     "PairScore": "The same of a pair with faults.",
     "ErrorRow": "`match` is what the text of an error starts with.",
+    "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
+    "AuctionedOrder": "One order of a closed round: what was asked for, and the bids on it, the best first.",
+    "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user was to get (SELL) or "
+    "spend (BUY), `simulatedAmount` the same by simulation, `netAmount` that less gas or with it.",
+    "OrderRound": "A closed round as one order saw it.",
+    "Explanation": "Why an order is not filled: what weighs most first.",
+    "ExplainedReason": "`code` for programs, `text` for people.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
 """What the shapes of answers and bodies are, for readers."""
@@ -171,8 +215,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
     components = _plain(components)
-    for name, text in _SHAPES.items():
-        components[name]["description"] = text
+    for name in _SHAPES.keys() & components.keys():
+        components[name]["description"] = _SHAPES[name]
     for (owner, member), kind in _TYPED_RAW.items():
         if owner in components:
             components[owner]["properties"][member] = schemas[id(kind)]
@@ -263,7 +307,7 @@ def _path_parameters(row: Endpoint) -> list[dict[str, Any]]:
             "in": "path",
             "required": True,
             "description": _PARAMETERS[name][0],
-            "schema": _PATH_SCHEMAS[name] | _PARAMETERS[name][1],
+            "schema": _PATH_SCHEMAS.get(name, {"type": "string"}) | _PARAMETERS[name][1],
         }
         for name in re.findall(r"\{(\w+)\}", row.path)
     ]

@@ -16,8 +16,7 @@ from ...server.routing import Call, Reply
 from ..delta.build import BuildTerms, built, delta_domain_of
 from ..delta.issued import IssuedRoutes
 from ..market.prices import Fees, with_partner
-from ..place import Place
-from .resources import delta_place_at
+from ..place import Place, delta_place_at
 from .routes import Endpoint
 
 

@@ -47,8 +47,7 @@ from ..delta.issued import IssuedRoutes
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.prices import Fees, ask_of_quote, with_partner
-from ..place import Place
-from .resources import Places, delta_place_at, place_at
+from ..place import Place, Places, delta_place_at, place_at
 from .routes import Endpoint
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from ....codecs.wire import encode
 from ....crypto.addresses import to_checksum
 from ...server.routing import Call, Reply
+from ..place import Places
 from .openapi import openapi_document
-from .resources import Places
 from .routes import Endpoint
 
 HTML = b"text/html; charset=utf-8"

@@ -11,7 +11,7 @@ Choice: `takeSurplus` of a partner fee is false: a partner shares in the surplus
 Choice: what makers are told about their score is public: `GET /makers/scores`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
@@ -40,7 +40,7 @@ from ....codecs.resource_messages import (
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.wire import encode
 from ....config.catalogue import contracts_document, errors_document
-from ....config.errors import BlockGone, InvalidInput, UnsupportedChain
+from ....config.errors import BlockGone, InvalidInput
 from ....config.limits import NETWORK_DEFAULT
 from ....config.partners import resolve_fee
 from ....config.settings import Settings
@@ -49,37 +49,12 @@ from ....feeds.maker_health import HealthReport
 from ...chain.port import Call as ContractCall
 from ...routing.tokens import ListedToken
 from ...server.routing import Call, Reply
-from ..place import Place
+from ..place import Place, Places, place_at
 from .routes import Endpoint
 
-Places = Mapping[int, Place]
 _WORD_BYTES = 32
 _CHAIN_DIGITS_MAX = 16
 _row = partial(Endpoint, method="GET", group="Resources")
-
-
-def place_at(places: Places, chain_id: int, field: str) -> Place:
-    """The chain that a request names.
-
-    Raises:
-        UnsupportedChain: it is not served (choices.md 2).
-    """
-    place = places.get(chain_id)
-    if place is None:
-        raise UnsupportedChain(field=field, expected="a chain of GET /chains", got=chain_id)
-    return place
-
-
-def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
-    """The chain that a request about Delta names.
-
-    Raises:
-        UnsupportedChain: it is not served, or without Delta.
-    """
-    place = place_at(places, chain_id, field)
-    if not place.settings.delta:
-        raise UnsupportedChain(field=field, expected="a chain with `delta`", got=chain_id)
-    return place
 
 
 def chain_in_path(text: str) -> int:

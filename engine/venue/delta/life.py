@@ -3,6 +3,7 @@
     submitted        PENDING, or AWAITING_SIGNATURE where a contract's owner has yet to sign on chain
     rested           PENDING -> ACTIVE            a limit order or a TWAP, once it is checked
     won              PENDING, ACTIVE -> ACTIVE    and the effect `settle`
+    part_settled     a part of it is settled, and there is more to come
     failed           a settlement came to nothing: the runner-up, another round, CANCELLED or FAILED
     cancel_asked     -> CANCELLING                and the effect `cancel`
     cancel_done      CANCELLING -> CANCELLED      once nothing of it can be mined any more
@@ -96,6 +97,14 @@ def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) ->
     return Step(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
 
 
+def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> Step | None:
+    """A part is mined that does not close the order: the next one may be settled."""
+    if effect.state != "INTENDED":
+        return None
+    status = _S.CANCELLED if row.status is _S.CANCELLING else row.status
+    return Step(step(row, now_ms, status=status), more=(finished(effect, now_ms),))
+
+
 def failed(
     row: DeltaOrder, effect: Effect, runner_up: bytes | None, failures_max: int, now_ms: int
 ) -> Step | None:
@@ -171,8 +180,9 @@ def _status(row: DeltaOrder, facts: ChainFacts, is_cancel_wanted: bool, failures
     used = facts.nonce_used
     if any(fill.is_closed for fill in facts.fills):
         return _S.COMPLETED
-    if used is not None and row.status not in ENDED:
-        return _S.CANCELLED if used.order_hash is None else _S.FAILED
+    if used is not None and (row.status is _S.COMPLETED or row.status not in ENDED):
+        is_wanted = used.order_hash is None or row.status in (_S.AWAITING_SIGNATURE, _S.CANCELLING)
+        return _S.CANCELLED if is_wanted else _S.FAILED
     match row.status:
         case _S.COMPLETED:
             return _S.CANCELLING if is_cancel_wanted else _S.ACTIVE

@@ -5,12 +5,13 @@
     step_all    several, in one unit: all or none
 
 Nothing is changed but by a compare-and-set in the store; what is kept here follows what was written: by this
-process at once, by others (and by what the chain's logs changed) through the log of events (`follow`).
+process at once, by others (and by what the chain's logs changed) through the log of events (`follow`). Only
+orders of shards that this engine holds are in memory: the others' are run elsewhere.
 
 Source: design, "Orders"; storage.md, "Transactions".
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import trio
@@ -19,17 +20,18 @@ from msgspec import Struct
 from ....codecs.vocabulary import OrderStatus
 from ....config.errors import NonceUsed, OrderNotFound, StoreError, StoreUnavailable
 from ....config.limits import VENUE_STEP_TRIES_MAX
+from ....config.timeouts import SETTLING_PAUSE_S
 from ...events.follower import Follower
 from ...store.boot import TakenUp
 from ...store.leases import Leases
 from ...store.orders import DELTA, effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrder, Document, Effect, amount_of
+from ...store.rows import DeltaFill, DeltaOrder, Document, Effect, OrderEvent, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, EFFECT
 from ...store.units import Change, Conflict, Done, Duplicate, Fence, Unit, row_of
 from .document import DeltaDocument, decode_document, encode_document, order_of
-from .life import SETTLE, Step
+from .life import ENDED, SETTLE, Step
 from .terms import OrderTerms, SettledOrder, terms_of
 
 Decide = Callable[[DeltaOrder], Step | None]
@@ -45,7 +47,8 @@ class LiveOrder(Struct, eq=False):
         filled: of the fixed side, or slices: what is settled.
         last_fill_s: when the last part was settled, Unix seconds; 0 before.
         settling: key of the effect whose settlement has not ended for good.
-        ended_at: height that the chain was read to when the order was first seen to have ended.
+        ended_at: height of the settlement that closed it, or that the chain was read to when it was first
+            seen to have ended otherwise.
     """
 
     row: DeltaOrder
@@ -76,15 +79,18 @@ class LiveOrders:
 
     Args:
         leases: who runs which orders; what is written by `step` is fenced with them.
+
+    Attributes:
         changed: told after an order was taken in or has changed.
     """
 
-    def __init__(self, store: Store, leases: Leases, changed: Callable[[LiveOrder], None]) -> None:
+    def __init__(self, store: Store, leases: Leases) -> None:
         self._store = store
         self._leases = leases
-        self._changed = changed
+        self.changed: Callable[[LiveOrder], None] = _nobody
         self._orders: dict[bytes, LiveOrder] = {}
         self._of_nonce: dict[tuple[int, bytes, bytes], set[bytes]] = {}
+        self._ended: dict[bytes, LiveOrder] = {}
         self._steps = self._conflicts = 0
 
     def __len__(self) -> int:
@@ -103,6 +109,10 @@ class LiveOrders:
         """Hashes of the live orders that have an owner's nonce."""
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
+    def ended(self, chain_id: int) -> list[LiveOrder]:
+        """Those whose end may still be undone."""
+        return [live for live in self._ended.values() if live.row.chain_id == chain_id]
+
     def statistics(self) -> LiveOrdersStatistics:
         """Counters and present sizes."""
         by_status: dict[OrderStatus, int] = {}
@@ -112,8 +122,13 @@ class LiveOrders:
 
     # --- Writing ----------------------------------------------------------------------------------------
 
-    async def submit(self, row: DeltaOrder, document: DeltaDocument, order: SettledOrder) -> DeltaOrder:
+    async def submit(
+        self, row: DeltaOrder, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+    ) -> DeltaOrder:
         """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
+
+        Returns:
+            `row` itself where the order is new, else the row that is there.
 
         Raises:
             NonceUsed: another order that lives or was filled has its nonce.
@@ -122,7 +137,7 @@ class LiveOrders:
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
             case Done():
-                self._put(LiveOrder(row, order, document, terms_of(order)))
+                self._put(LiveOrder(row, order, document, terms))
                 return row
             case Duplicate(unique=0):
                 return DELTA.found(outcome.row)
@@ -219,21 +234,32 @@ class LiveOrders:
         if live is None or live.row.version >= row.version:
             return
         live.row = row
-        if row.is_final:
-            self._drop(live)
-        self._changed(live)
+        self._sort(live)
+        self.changed(live)
 
     def _put(self, live: LiveOrder) -> None:
         row = live.row
-        if row.order_hash in self._orders:
+        if row.order_hash in self._orders or self._leases.fence(row.shard) is None:
             return
         self._orders[row.order_hash] = live
         self._of_nonce.setdefault((row.chain_id, row.owner, row.nonce), set()).add(row.order_hash)
-        self._changed(live)
+        self._sort(live)
+        self.changed(live)
+
+    def _sort(self, live: LiveOrder) -> None:
+        """Note whether an order has ended; forget it once that is final."""
+        if live.row.is_final:
+            self._drop(live)
+        elif live.row.status in ENDED:
+            self._ended[live.order_hash] = live
+        else:
+            live.ended_at = None
+            self._ended.pop(live.order_hash, None)
 
     def _drop(self, live: LiveOrder) -> None:
         row = live.row
         self._orders.pop(row.order_hash, None)
+        self._ended.pop(row.order_hash, None)
         key = (row.chain_id, row.owner, row.nonce)
         others = self._of_nonce.get(key, set())
         others.discard(row.order_hash)
@@ -248,15 +274,26 @@ class LiveOrders:
         for row in taken_up.delta:
             await self._load(row, settling.get(row.order_hash))
 
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this engine does not hold any more."""
+        for live in self:
+            if live.row.shard not in held:
+                self._drop(live)
+
     async def follow(self, after: str) -> None:
         """Take in what others have written after a place in the log of events, until cancelled."""
         async for _, event in Follower(self._store, after):
-            if event.surface != DELTA.name:
+            if event.surface != DELTA.name or self._leases.fence(event.shard) is None:
                 continue
-            live = self._orders.get(event.order_hash)
-            if live is not None and live.row.version >= event.version:
+            if self._has_seen(event):
                 continue
-            await self._reload(event.order_hash)
+            await trio.lowlevel.checkpoint()  # whoever wrote it here may be about to take it in
+            if not self._has_seen(event):
+                await self._reload(event.order_hash)
+
+    def _has_seen(self, event: OrderEvent) -> bool:
+        live = self._orders.get(event.order_hash)
+        return live is not None and live.row.version >= event.version
 
     async def _reload(self, order_hash: bytes) -> None:
         """Read an order anew; wait where the store is away."""
@@ -267,7 +304,7 @@ class LiveOrders:
                 )
                 break
             except StoreUnavailable:
-                await trio.sleep(_PAUSE_S)
+                await trio.sleep(SETTLING_PAUSE_S)
         if not rows:
             return
         row = DELTA.found(rows[0])
@@ -293,13 +330,16 @@ class LiveOrders:
         live.filled = 0 if last is None else amount_of(last.filled)
         live.last_fill_s = 0 if last is None else last.at_ms // 1_000
         live.settling = None if settling is None else settling.key
+        if last is not None and last.is_closed:
+            live.ended_at = last.block_number
         if row.order_hash in self._orders:
             self._refresh(row)
         else:
             self._put(live)
 
 
-_PAUSE_S = 0.5
+def _nobody(_: LiveOrder) -> None:
+    """Who is told of changes at first."""
 
 
 def _ends(change: Change, key: str | None) -> bool:

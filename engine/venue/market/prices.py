@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
-from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters
+from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters, SubmitBody
 from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
@@ -37,7 +37,7 @@ from .price_route import METHODS, Offered, price_route
 if TYPE_CHECKING:
     from ..place import Place
 
-Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, BuildBody)
+Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, BuildBody, SubmitBody)
 
 
 class Fees(Struct, frozen=True):

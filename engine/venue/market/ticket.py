@@ -31,7 +31,7 @@ from ....codecs.calldata import OrderInfo
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from ....codecs.market_messages import ContractParams, TransactionBody
 from ....codecs.permit import PermitForm, parse_permit, permit_form, permit_spender
-from ....codecs.rounding import div_up, mul_div_down, mul_div_up
+from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
@@ -40,6 +40,7 @@ from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT25
 from ....config.partners import ANON, Partner, ResolvedFee, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.hexadecimal import to_hex
+from ...chain.proceeds import least_before_fee, most_before_fee
 from ...routing.firm_route import FirmRoute
 from ...routing.plan import Taxes
 from .price_route import METHODS, Opened, after_fee
@@ -199,16 +200,6 @@ def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
         )
     )
     return packed | (PAYS_DIRECTLY if body.is_direct_fee_transfer else 0)
-
-
-def least_before_fee(least: int, fee_bps: int) -> int:
-    """The smallest amount of which at least `least` is left after the fee of a sale."""
-    return mul_div_down(least - 1, BPS_ONE, BPS_ONE - fee_bps) + 1 if least else 0
-
-
-def most_before_fee(most: int, fee_bps: int) -> int:
-    """The largest amount that is at most `most` with the fee of a purchase on top."""
-    return div_up((most + 1) * BPS_ONE, BPS_ONE + fee_bps) - 1
 
 
 def _requested(quoted_bps: int, registered: Partner | None) -> int | None:

@@ -45,7 +45,8 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
     commands = [
-        "demo", "devnet", "serve", "swap", "maker", "contracts", "db", "typed-data", "hmac", "keys", "config"
+        "demo", "devnet", "serve", "swap", "order", "maker", "agent", "contracts", "db", "typed-data", "hmac",
+        "keys", "config",
     ]  # fmt: skip
     assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
     for command in (
@@ -54,6 +55,7 @@ def test_help_lists_every_command_and_where_to_start() -> None:
         "cambist swap",
         "cambist maker serve",
         "cambist maker check",
+        "cambist agent serve",
         "cambist devnet",
         "cambist contracts deploy",
         "cambist typed-data hash FILE",
@@ -112,7 +114,8 @@ def test_an_unknown_command_or_option_ends_with_status_2(arguments: list[str]) -
     [
         "", "demo", "typed-data", "typed-data hash", "typed-data sign", "typed-data recover", "hmac",
         "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check", "maker",
-        "maker serve", "maker check", "maker halt", "maker resume", "serve", "swap",
+        "maker serve", "maker check", "maker halt", "maker resume", "agent", "agent serve", "serve", "swap",
+        "order", "order swap", "order watch", "order cancel", "order withdraw",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("flag", ["-h", "--help"])

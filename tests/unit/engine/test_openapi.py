@@ -15,6 +15,9 @@ from cambist.config.limits import PARTNER_FEE_BPS_MAX
 from support.oracles import Oracle, openapi_oracle
 from support.quiet_venue import A_PURCHASE, A_SALE, CHAIN_ID, DAI, ONE, USER, QuietVenue, a_quiet_venue
 
+UNKNOWN = (b'"OrderNotFound"', b'"AuctionNotFound"')
+"""What an endpoint that is there answers of something that is not."""
+
 
 @pytest.fixture(scope="module")
 def oracle() -> Iterator[Oracle]:
@@ -55,7 +58,13 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/v2/quote"), ("GET", "/v2/quote/stream"), ("GET", "/v2/delta/prices"),
             ("GET", "/v2/delta/prices/is-token-supported"), ("GET", "/prices"), ("GET", "/swap"),
             ("POST", "/transactions/{chainId}"), ("GET", "/chains"), ("GET", "/tokens/{chainId}"),
-            ("POST", "/v2/delta/orders/build"),
+            ("POST", "/v2/delta/orders/build"), ("POST", "/v2/delta/orders"), ("GET", "/v2/delta/orders"),
+            ("GET", "/v2/delta/orders/{orderId}"), ("GET", "/v2/delta/orders/hash/{hash}"),
+            ("GET", "/v2/delta/orders/fillablebalance/{chainId}/{user}"),
+            ("GET", "/v2/delta/orders/fillablebalance/{chainId}/{user}/{token}"),
+            ("POST", "/v2/delta/orders/build/cancellation"), ("POST", "/v2/delta/orders/cancel"),
+            ("GET", "/v2/delta/auctions/{auctionId}"), ("GET", "/v2/delta/orders/{orderId}/explain"),
+            ("GET", "/v2/delta/agents/list/{chainId}"),
             ("GET", "/users/tokens/{chainId}/{user}"), ("GET", "/adapters/contracts"),
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),
@@ -65,9 +74,16 @@ async def test_every_route_that_is_served_is_described_and_no_other(
     }  # fmt: skip
     assert described == served
     for method, template in served:
-        target = template.replace("{chainId}", str(CHAIN_ID)).replace("{user}", USER)
+        target = template
+        for name, value in (
+            ("chainId", CHAIN_ID), ("user", USER), ("token", DAI), ("hash", "0x" + "5a" * 32),
+            ("orderId", "5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a"), ("auctionId", 1),
+        ):  # fmt: skip
+            target = target.replace(f"{{{name}}}", str(value))
         for path in (target, f"{target}/"):
-            assert (await venue.ask(method, path)).status not in (404, 405), path
+            reply = await venue.ask(method, path)
+            is_there = reply.status not in (404, 405) or any(word in reply.body for word in UNKNOWN)
+            assert is_there, path
 
 
 async def test_parameters_of_a_quote(document: dict[str, Any]) -> None:

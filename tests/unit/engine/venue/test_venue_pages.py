@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cambist.codecs.delta_messages import BuildBody
+from cambist.codecs.delta_messages import BuildBody, OrderRecord
 from cambist.codecs.market_messages import (
     PricesQuery,
     PricesResponse,
@@ -68,7 +68,13 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "struct"),
-    list(zip(EXAMPLES, (QuoteResponse, PricesResponse, TransactionEnvelope, TradingError), strict=True)),
+    list(
+        zip(
+            EXAMPLES,
+            (QuoteResponse, OrderRecord, PricesResponse, TransactionEnvelope, TradingError),
+            strict=True,
+        )
+    ),
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_examples_are_whole_answers(text: str, struct: type[msgspec.Struct]) -> None:

@@ -1,0 +1,106 @@
+"""What a venue tells of closed rounds of its auctions, and of why an order is not filled.
+
+Source: design, "Auction"; interop.md section 5 ("why an order is not filled").
+Choice: what agents bid is public once the round is closed: who, for how much, and what became of it.
+"""
+
+from msgspec import Struct
+
+from .agent_messages import Notice
+from .vocabulary import ChainId, Count, OrderStatus, Side
+from .wire import decoder
+
+_RECORD_BYTES_MAX = 1 << 20
+
+
+class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
+    """A bid on one order, or what else came of asking an agent.
+
+    Attributes:
+        notice: what became of it in the round.
+        promised_amount: raw units that the user was to get (SELL) or spend (BUY).
+        simulated_amount: the same by the venue's simulation.
+        net_amount: by which it was ranked: less gas (SELL) or with it (BUY); below zero where gas costs more.
+        gas: units that this order bears.
+        arrival_ms: since the round opened.
+        crossed_with: hashes of the orders that it settles together with this one.
+    """
+
+    agent: str
+    notice: Notice
+    promised_amount: str | None
+    simulated_amount: str | None
+    net_amount: str | None
+    gas: Count | None
+    arrival_ms: Count
+    crossed_with: tuple[str, ...]
+    detail: str
+
+
+class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
+    """One order of a closed round.
+
+    Attributes:
+        src_amount: raw units that were to be given (SELL), or the most (BUY).
+        dest_amount: the least that the user has to get (SELL), or what is wanted (BUY).
+        winner: the agent whose bid is settled first.
+        runners_up: agents whose bids are next if that fails.
+        bids: the best first; those that were refused last.
+        bids_left_out: how many more there were.
+    """
+
+    order_hash: str
+    order_id: str
+    side: Side
+    src_token: str
+    dest_token: str
+    src_amount: str
+    dest_amount: str
+    winner: str | None
+    runners_up: tuple[str, ...]
+    bids: tuple[AuctionBid, ...]
+    bids_left_out: Count
+
+
+class Auction(Struct, frozen=True, rename="camel"):
+    """GET /v2/delta/auctions/{auctionId}. Times are ISO 8601."""
+
+    auction_id: Count
+    chain_id: ChainId
+    opened_at: str
+    closed_at: str
+    orders: tuple[AuctionedOrder, ...]
+
+
+class OrderRound(Struct, frozen=True, rename="camel"):
+    """A closed round as one order saw it."""
+
+    auction_id: Count
+    opened_at: str
+    closed_at: str
+    order: AuctionedOrder
+
+
+class ExplainedReason(Struct, frozen=True):
+    """Why an order is not filled: a word for programs, and a sentence."""
+
+    code: str
+    text: str
+
+
+class Explanation(Struct, frozen=True, rename="camel"):
+    """GET /v2/delta/orders/{orderId}/explain.
+
+    Attributes:
+        reasons: what weighs most first; none for an order that is filled.
+        last_rounds: the latest first.
+    """
+
+    order_id: str
+    order_hash: str
+    status: OrderStatus
+    reasons: tuple[ExplainedReason, ...]
+    last_rounds: tuple[OrderRound, ...]
+
+
+decode_auctioned_order = decoder(AuctionedOrder, bytes_max=_RECORD_BYTES_MAX)

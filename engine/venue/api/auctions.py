@@ -1,0 +1,157 @@
+"""What is told of auctions: closed rounds, why an order is not filled, and which agents there are.
+
+Source: design, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
+Choice: a round that is still open is as unknown as one that never was: nothing of it can be read anywhere.
+Choice: an agent that rests stays in the list of agents; `explain` says that it rests.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from ....codecs.auction_messages import Auction, Explanation
+from ....codecs.delta_messages import AgentList
+from ....codecs.wire import encode
+from ....config.errors import AuctionNotFound, OrderNotFound
+from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
+from ...server.routing import Call, Reply
+from ...store.queries import auction_rounds, last_rounds
+from ...store.rows import AuctionRound
+from ...store.store import Store
+from ...store.tables import AUCTION_ROUND
+from ...store.units import row_of
+from ..delta.agent_rest import AgentReport
+from ..delta.auction_record import round_of
+from ..delta.explain import OrderFacts, explained
+from ..delta.live_orders import LiveOrder
+from ..delta.record import iso_ms
+from ..delta.stored_orders import StoredOrders
+from ..place import Places, delta_place_at
+from .resources import chain_in_path
+from .routes import Endpoint
+
+
+class ChainAuctions(Protocol):
+    """The auctions of one chain."""
+
+    def reports(self) -> Mapping[str, AgentReport]:
+        """How its agents do, by name."""
+        ...
+
+    def last_round_ms(self, order_hash: bytes) -> int:
+        """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
+        ...
+
+
+class Auctions:
+    """The endpoints that tell of auctions.
+
+    Args:
+        live: an order as this process has it.
+        auctions: by chain id.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        store: Store,
+        live: Callable[[bytes], LiveOrder | None],
+        auctions: Mapping[int, ChainAuctions],
+    ) -> None:
+        self._places = places
+        self._store = store
+        self._live = live
+        self._auctions = auctions
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            Endpoint(
+                method="GET",
+                path="/v2/delta/auctions/{auctionId}",
+                coroutine=self._auction,
+                group="Delta auctions",
+                summary="A closed round: its orders, the bids on each and what became of them",
+                detail="Bids are sealed until the round is closed.",
+                answer=Auction,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/delta/orders/{orderId}/explain",
+                coroutine=self._explain,
+                cost=2,
+                group="Delta auctions",
+                summary="Why an order is not filled, with its last rounds",
+                answer=Explanation,
+            ),
+            Endpoint(
+                method="GET",
+                path="/v2/delta/agents/list/{chainId}",
+                plain=self._list_agents,
+                group="Delta auctions",
+                summary="Names of the agents that bid on a chain",
+                answer=AgentList,
+            ),
+        )
+
+    async def auction(self, auction_id: int) -> Auction:
+        """A closed round.
+
+        Raises:
+            AuctionNotFound: there is none of this id, or it is still open.
+            StoreUnavailable: nobody can say.
+        """
+        (found,) = await self._store.read(auction_rounds(auction_id))
+        if not found:
+            raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=auction_id)
+        rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
+        first = rows[0]
+        return Auction(
+            first.auction_id,
+            first.chain_id,
+            iso_ms(first.opened_ms),
+            iso_ms(first.closed_ms),
+            tuple([round_of(row).order for row in rows]),
+        )
+
+    async def explain(self, text: str, now_ms: int) -> Explanation:
+        """Why an order is not filled.
+
+        Args:
+            text: the order's id.
+
+        Raises:
+            OrderNotFound: there is no such order.
+            StoreUnavailable: nobody can say.
+        """
+        (row,) = await StoredOrders(self._store).rows_of_ids([text])
+        if row is None:
+            raise OrderNotFound(field="orderId", got=text)
+        (rounds,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
+        of_chain = self._auctions.get(row.chain_id)
+        return explained(
+            OrderFacts(
+                row,
+                self._live(row.order_hash),
+                [round_of(row_of(AUCTION_ROUND, values)) for values in rounds],
+                0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
+                {} if of_chain is None else of_chain.reports(),
+                now_ms,
+            )
+        )
+
+    async def _auction(self, call: Call) -> Reply:
+        return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))
+
+    async def _explain(self, call: Call) -> Reply:
+        return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
+
+    def _list_agents(self, call: Call) -> Reply:
+        place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(place.chain_id)
+        return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
+
+
+def _auction_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(JSON_INT_MAX))):
+        raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=text)
+    return int(text)

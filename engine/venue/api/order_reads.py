@@ -1,0 +1,141 @@
+"""The endpoints that read Delta orders, and what an account can still give.
+
+Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3.
+Choice: a hash that is none is 400; an id that is none is one that no order has: 404.
+"""
+
+from functools import partial
+
+from ....codecs.delta_messages import (
+    FillableBalance,
+    OrderPage,
+    OrderRecord,
+    OrdersQuery,
+    decode_orders_query,
+)
+from ....codecs.wire import encode
+from ....config.errors import InvalidInput, OrderNotFound
+from ....config.limits import VENUE_ORDER_IDS_MAX
+from ....crypto.addresses import parse_address
+from ....crypto.hexadecimal import parse_hex, to_hex
+from ...server.routing import Call, Reply
+from ...store.queries import DeltaFilter
+from ...store.store import Store
+from ..delta.asking import in_time
+from ..delta.fillable import fillable, promised
+from ..delta.stored_orders import Page, StoredOrders
+from ..delta.usable_funds import usable_of
+from ..place import Places, delta_place_at
+from .resources import chain_in_path
+from .routes import Endpoint
+
+_HASH_BYTES = 32
+_FILLABLE = "/v2/delta/orders/fillablebalance/{chainId}/{user}"
+_row = partial(Endpoint, method="GET", group="Delta orders")
+
+
+class OrderReads:
+    """Records, listings and balances.
+
+    Args:
+        places: by chain id.
+    """
+
+    def __init__(self, places: Places, store: Store) -> None:
+        self._places = places
+        self._stored = StoredOrders(store)
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            _row(
+                path="/v2/delta/orders",
+                coroutine=self._list,
+                summary="Delta orders, newest first, page by page",
+                query=OrdersQuery,
+                answer=OrderPage,
+            ),
+            _row(
+                path="/v2/delta/orders/{orderId}",
+                coroutine=self._by_id,
+                summary="A Delta order by its id",
+                answer=OrderRecord,
+            ),
+            _row(
+                path="/v2/delta/orders/hash/{hash}",
+                coroutine=self._by_hash,
+                summary="A Delta order by the hash that its build told",
+                answer=OrderRecord,
+            ),
+            _row(
+                path=_FILLABLE,
+                coroutine=self._fillable,
+                cost=5,
+                summary="What an account can still give with Delta orders, of each listed token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=f"{_FILLABLE}/{{token}}",
+                coroutine=self._fillable,
+                cost=5,
+                summary="What an account can still give of a token with Delta orders",
+                answer=FillableBalance,
+            ),
+        )
+
+    async def _by_id(self, call: Call) -> Reply:
+        text = call.parameters[0]
+        (row,) = await self._stored.rows_of_ids([text])
+        if row is None:
+            raise OrderNotFound(field="orderId", got=text)
+        return await self._record(row.order_hash)
+
+    async def _by_hash(self, call: Call) -> Reply:
+        expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"
+        order_hash = parse_hex(call.parameters[0], "hash", expected)
+        if len(order_hash) != _HASH_BYTES:
+            raise InvalidInput(field="hash", expected=expected, got=call.parameters[0])
+        return await self._record(order_hash)
+
+    async def _record(self, order_hash: bytes) -> Reply:
+        record = await self._stored.record(order_hash)
+        if record is None:
+            raise OrderNotFound(field="hash", got=to_hex(order_hash))
+        return Reply(200, encode(record))
+
+    async def _list(self, call: Call) -> Reply:
+        query = decode_orders_query(call.request.query or b"")
+        found = await self._page(query, _filter(query))
+        page = OrderPage(
+            found.records,
+            found.total,
+            query.page,
+            query.limit,
+            has_more=query.page * query.limit < found.total,
+        )
+        return Reply(200, encode(page))
+
+    async def _page(self, query: OrdersQuery, wanted: DeltaFilter) -> Page:
+        if query.ids is None:
+            return await self._stored.page(wanted, query.page, query.limit)
+        if len(query.ids) > VENUE_ORDER_IDS_MAX:
+            raise InvalidInput(field="ids", expected=f"at most {VENUE_ORDER_IDS_MAX} ids", got=len(query.ids))
+        return await self._stored.page_of_ids(query.ids, wanted, query.page, query.limit)
+
+    async def _fillable(self, call: Call) -> Reply:
+        chain_text, user_text, *tokens = call.parameters
+        place = delta_place_at(self._places, chain_in_path(chain_text), "chainId")
+        user = parse_address(user_text, "user")
+        wanted = [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
+        listed = [token for token in wanted if token in place.tokens.by_address]
+        usable = await in_time(usable_of(place, user, listed))
+        taken = promised(await self._stored.live_of(user, place.chain_id))
+        answer: FillableBalance = {
+            to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in wanted
+        }
+        return Reply(200, encode(answer))
+
+
+def _filter(query: OrdersQuery) -> DeltaFilter:
+    owner = None if query.user_address is None else parse_address(query.user_address, "userAddress")
+    return DeltaFilter(owner, query.chain_id or (), query.type, query.on_chain_order_type, query.status or ())

@@ -1,0 +1,104 @@
+"""The endpoints that take in Delta orders and their cancellations.
+
+Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; interop.md 3.
+Choice: an order without a partner has the default partner of its API key.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from ....codecs.delta_messages import (
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    OrderRecord,
+    SubmitBody,
+    decode_cancel_body,
+    decode_cancellation_build_body,
+    decode_submit_body,
+)
+from ....codecs.wire import encode
+from ....config.settings import Settings
+from ...server.routing import Call, Reply
+from ...store.store import Store
+from ..delta.live_orders import LiveOrders
+from ..delta.order_desk import OrderDesk
+from ..delta.stored_orders import StoredOrders
+from ..market.prices import with_partner
+from ..place import Places
+from .routes import Endpoint
+
+_row = partial(Endpoint, method="POST", group="Delta orders")
+
+
+class OrderSubmission:
+    """Submit and cancel.
+
+    Args:
+        places: by chain id.
+        settings: of the partners.
+        orders: where orders are taken in.
+        partner_of: the default partner of a request; empty for none.
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        orders: LiveOrders,
+        store: Store,
+        *,
+        partner_of: Callable[[Call], str],
+    ) -> None:
+        self._desk = OrderDesk(
+            places,
+            orders,
+            StoredOrders(store),
+            settings.partners,
+            strict_partner=settings.strict_partner,
+        )
+        self._partner_of = partner_of
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The rows of the table."""
+        return (
+            _row(
+                path="/v2/delta/orders",
+                coroutine=self._submit,
+                cost=5,
+                summary="Submit a signed Delta order",
+                detail="`order` is `toSign.value` of the build. It is answered once it is kept for good; the "
+                "same order again is answered with what is kept.",
+                body=SubmitBody,
+                answer=OrderRecord,
+            ),
+            _row(
+                path="/v2/delta/orders/build/cancellation",
+                coroutine=self._build_cancellation,
+                summary="The typed data that cancels orders, and its hash",
+                body=CancellationBuildBody,
+                answer=CancellationBuildResponse,
+            ),
+            _row(
+                path="/v2/delta/orders/cancel",
+                coroutine=self._cancel,
+                cost=5,
+                summary="Cancel orders of one owner and chain, all of them or none",
+                detail="A settlement that is under way may still go through.",
+                body=CancelBody,
+                answer=CancelResponse,
+            ),
+        )
+
+    async def _submit(self, call: Call) -> Reply:
+        body = with_partner(decode_submit_body(call.request.body), self._partner_of(call))
+        return Reply(200, encode(await self._desk.submit(body, call.now_ms)))
+
+    async def _build_cancellation(self, call: Call) -> Reply:
+        body = decode_cancellation_build_body(call.request.body)
+        return Reply(200, encode(await self._desk.cancellation(body)))
+
+    async def _cancel(self, call: Call) -> Reply:
+        body = decode_cancel_body(call.request.body)
+        return Reply(200, encode(await self._desk.cancel(body, call.now_ms)))

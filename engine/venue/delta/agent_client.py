@@ -1,0 +1,201 @@
+"""One agent on one chain, as the venue asks it: POST {url}/solve and POST {url}/notify, signed.
+
+    solve     204                      --> None: no bid
+              200                      --> the body, which `bids` reads
+              any other status         --> REFUSED
+              deadline                 --> LATE
+              no whole HTTP answer     --> UNAVAILABLE: no connection, it broke, what came is none or too long
+    notify    into a bounded queue, which `run` empties one by one; the answer is not read
+
+A slow agent delays nobody: a notice never waits for another agent, and `solve` never for a notice. A full
+queue drops the oldest notice. A notice is sent once; one that is not taken is lost. Both are counted.
+
+Source: codecs/agent_messages.py; document 3, Authentication; design, "Auction".
+Choice: a request that a reused connection lost before a byte of its answer is sent once more: its auction id
+    names the round, and of two answers only one is read.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from ssl import SSLContext
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import trio
+from msgspec import Struct
+
+from ....codecs.agent_messages import NotifyRequest
+from ....codecs.http1 import Http1Limits, Response
+from ....codecs.wire import encode
+from ....config.errors import MakerError
+from ....config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX
+from ....config.timeouts import AGENT_NOTIFY_S
+from ....crypto.hmac_auth import RequestSigner
+from ....feeds.net.http_client import HttpClient, HttpFailure
+from ....feeds.net.streams import Dial, client_tls, dial
+from .agent_rest import AgentFault
+
+_LIMITS = Http1Limits(body_bytes_max=AGENT_ANSWER_BYTES_MAX)
+_PORTS = {"http": 80, "https": 443}
+_JSON = (b"content-type", b"application/json")
+_OK, _NO_BIDS = 200, 204
+
+
+class AgentFailure(MakerError):
+    """An agent gave no answer that can be read. Its text names no host, key or header.
+
+    Attributes:
+        fault: REFUSED, LATE or UNAVAILABLE.
+    """
+
+    def __init__(self, fault: AgentFault, detail: str = "") -> None:
+        super().__init__(f"{fault.value}: {detail}" if detail else fault.value)
+        self.fault = fault
+
+
+class AgentClientStatistics(Struct, frozen=True):
+    """One moment of a client.
+
+    Attributes:
+        asked, failed: rounds.
+        waiting: notices that are not sent yet.
+        notified: that were taken; lost: that were not; dropped: for which there was no room.
+    """
+
+    asked: int
+    failed: int
+    waiting: int
+    notified: int
+    lost: int
+    dropped: int
+
+
+class AgentClient:
+    """One agent. Use it as an async context manager, and `run` as a task within.
+
+    Args:
+        agent: its name.
+        url: base of its two endpoints, http or https, prefix included.
+        signer: None where requests are not signed.
+        wall_ms: Unix milliseconds, for the signature.
+        solves_max: rounds that it may be asked about at a time.
+        tls: for https; the system's authorities unless given.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        url: str,
+        *,
+        signer: RequestSigner | None,
+        wall_ms: Callable[[], int],
+        solves_max: int = 2,
+        tls: SSLContext | None = None,
+        dial: Dial = dial,
+    ) -> None:
+        parts = urlsplit(url)
+        is_secure = parts.scheme == "https"
+        self.agent = agent
+        self._signer = signer
+        self._wall_ms = wall_ms
+        self._path = parts.path.rstrip("/")
+        self._solving, self._notifying = (
+            HttpClient(
+                parts.hostname or "",
+                parts.port or _PORTS[parts.scheme],
+                tls=(tls or client_tls()) if is_secure else None,
+                connections_max=connections_max,
+                limits=_LIMITS,
+                dial=dial,
+            )
+            for connections_max in (solves_max, 1)  # notices have a connection of their own
+        )
+        self._open = AsyncExitStack()
+        self._waiting: deque[NotifyRequest] = deque(maxlen=AGENT_NOTICES_WAITING_MAX)
+        self._is_wanted = trio.Event()
+        self._asked = self._failed = self._notified = self._lost = self._dropped = 0
+
+    async def __aenter__(self) -> Self:
+        await self._open.enter_async_context(self._solving)
+        await self._open.enter_async_context(self._notifying)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._open.__aexit__(kind, error, trace)
+
+    def statistics(self) -> AgentClientStatistics:
+        """Counters and present sizes."""
+        return AgentClientStatistics(
+            self._asked, self._failed, len(self._waiting), self._notified, self._lost, self._dropped
+        )
+
+    async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+        """Ask for bids.
+
+        Args:
+            request: a SolveRequest, encoded.
+            deadline_s: seconds from now, for everything.
+
+        Returns:
+            The body; None where it does not bid.
+
+        Raises:
+            AgentFailure: see the module.
+        """
+        self._asked += 1
+        try:
+            answer = await self._post(self._solving, "solve", request, deadline_s)
+        except AgentFailure:
+            self._failed += 1
+            raise
+        if answer.status == _NO_BIDS:
+            return None
+        if answer.status != _OK:
+            self._failed += 1
+            raise AgentFailure(AgentFault.REFUSED, f"status {answer.status}")
+        return answer.body
+
+    def notify(self, request: NotifyRequest) -> None:
+        """Have the agent told, soon."""
+        self._dropped += len(self._waiting) == AGENT_NOTICES_WAITING_MAX
+        self._waiting.append(request)
+        self._is_wanted.set()
+
+    async def run(self) -> None:
+        """Send the notices, until cancelled."""
+        while True:
+            await self._is_wanted.wait()
+            self._is_wanted = trio.Event()
+            while self._waiting:
+                body = encode(self._waiting.popleft())
+                try:
+                    answer = await self._post(self._notifying, "notify", body, AGENT_NOTIFY_S)
+                except AgentFailure:
+                    self._lost += 1
+                else:
+                    is_taken = 200 <= answer.status < 300
+                    self._notified += is_taken
+                    self._lost += not is_taken
+
+    async def _post(self, http: HttpClient, endpoint: str, body: bytes, deadline_s: float) -> Response:
+        target = f"{self._path}/{endpoint}"
+        headers = [_JSON]
+        if self._signer is not None:
+            signed = self._signer.headers(self._wall_ms(), "POST", target, body)
+            headers += [(name.encode(), value.encode()) for name, value in signed.items()]
+        try:
+            return await http.request(
+                b"POST", target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
+            )
+        except HttpFailure as failure:
+            raise _failure_of(failure) from None
+
+
+def _failure_of(failure: HttpFailure) -> AgentFailure:
+    fault = AgentFault.LATE if failure.is_late else AgentFault.UNAVAILABLE
+    return AgentFailure(fault, failure.stage.value)

@@ -1,0 +1,118 @@
+"""Which agents rest: those that win and do not deliver, that lie, and that answer nonsense or nothing. Pure.
+
+    wins, and the settlement fails or never comes; a promise that the simulation belies  --> a strike
+    malformed, late, refused or no answers, soft_faults_max of them without a good one   --> a strike
+    a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
+    a delivery   takes a strike back, and so does rest_ms_max without one
+
+A fault while it rests already, of what was asked for before, is counted and lengthens nothing.
+
+Source: design, "Auction" ("an agent that wins and does not deliver is rested"); choices.md, maker health.
+Choice: every strike weighs the same, whoever made the settlement fail since it was simulated: the first rest
+    is short, and the next delivery makes up for it.
+"""
+
+from collections import Counter
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ....config import limits
+
+
+class AgentFault(StrEnum):
+    """What an agent did wrong."""
+
+    REVERTED = "reverted"
+    NOT_SETTLED = "notSettled"
+    SIMULATION_MISMATCH = "simulationMismatch"
+    MALFORMED = "malformed"
+    LATE = "late"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+
+
+STRIKES = frozenset({AgentFault.REVERTED, AgentFault.NOT_SETTLED, AgentFault.SIMULATION_MISMATCH})
+"""Faults that are a strike at once."""
+
+
+class AgentReport(Struct, frozen=True):
+    """How an agent does on one chain.
+
+    Attributes:
+        answers: that were good.
+        delivered: settlements of its bids that went through.
+        faults: kind -> how many, since the start.
+        strikes: that its next rest is reckoned from.
+        rests_until_ms: Unix milliseconds; 0 where it does not rest.
+    """
+
+    answers: int
+    delivered: int
+    faults: dict[str, int]
+    strikes: int
+    rests_until_ms: int
+
+
+class AgentRest:
+    """One agent on one chain.
+
+    Args:
+        rest_ms: of a first strike; rest_ms_max: the longest.
+        soft_faults_max: of answers, in a row, that are a strike.
+    """
+
+    def __init__(
+        self, rest_ms: int, rest_ms_max: int, soft_faults_max: int = limits.AGENT_SOFT_FAULTS_MAX
+    ) -> None:
+        self._rest_ms = rest_ms
+        self._rest_ms_max = rest_ms_max
+        self._soft_faults_max = soft_faults_max
+        self._faults: Counter[str] = Counter()
+        self._answers = self._delivered = 0
+        self._soft_in_row = self._strikes = 0
+        self._decays_at_ms = 0
+        self._until_ms = 0
+
+    def answered(self) -> None:
+        """It answered in time and in order, with bids or with none."""
+        self._answers += 1
+        self._soft_in_row = 0
+
+    def delivered(self, now_ms: int) -> None:
+        """The settlement of a bid of its went through."""
+        self._decay(now_ms)
+        self._delivered += 1
+        self._strikes = max(0, self._strikes - 1)
+
+    def failed(self, fault: AgentFault, now_ms: int) -> int:
+        """It did wrong. Returns until when it rests because of this, Unix milliseconds; 0 for not at all."""
+        self._decay(now_ms)
+        self._faults[fault.value] += 1
+        if self.is_resting(now_ms):
+            return 0
+        if fault not in STRIKES:
+            self._soft_in_row += 1
+            if self._soft_in_row < self._soft_faults_max:
+                return 0
+        self._soft_in_row = 0
+        self._strikes = min(self._strikes + 1, limits.AGENT_STRIKES_MAX)
+        self._until_ms = now_ms + min(self._rest_ms << (self._strikes - 1), self._rest_ms_max)
+        self._decays_at_ms = self._until_ms + self._rest_ms_max
+        return self._until_ms
+
+    def is_resting(self, now_ms: int) -> bool:
+        """Whether it is not asked now."""
+        return now_ms < self._until_ms
+
+    def report(self, now_ms: int) -> AgentReport:
+        """How it does."""
+        self._decay(now_ms)
+        until_ms = self._until_ms if self.is_resting(now_ms) else 0
+        return AgentReport(self._answers, self._delivered, dict(self._faults), self._strikes, until_ms)
+
+    def _decay(self, now_ms: int) -> None:
+        """Take back what has been long ago."""
+        while self._strikes and now_ms >= self._decays_at_ms:
+            self._strikes -= 1
+            self._decays_at_ms += self._rest_ms_max

@@ -1,0 +1,284 @@
+"""Who wins a round: the best simulated outcome net of gas, first price. Pure.
+
+    of each order alone    SELL: most received, less gas; BUY: least spent, and gas. Ties: the better promise,
+                           the earlier answer, the agent's name, the place in the answer
+    of crossed orders      as a whole, and only where no order is worse off than with its best bid alone
+    an order               is settled once: by a crossing that wins, else by its best bid alone
+
+What was bid is not changed: the user gets what the winner's settlement comes to. The decision depends on
+nothing but its arguments, and not on their order.
+
+Source: design, "Auction".
+Choice: gas is valued in the token that is paid out (SELL) or in (BUY); where it has no price there, the gas
+    of no bid on that order counts.
+Choice: a crossing gains, for each of its orders, by how much it is better than the best bid alone, or than
+    the limit where there is none, as a part of the larger of the two amounts. It wins where no order loses
+    and some order gains or has no other bid; of crossings that share an order the one that gains more wins.
+Choice: runners-up of an order are the two next best bids on it alone, of the winner's agent too where their
+    calldata is another; a crossing is no runner-up.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from msgspec import Struct
+
+from ....codecs.agent_messages import Notice, NoticeEntry
+from ....codecs.vocabulary import Side
+from ....crypto.hexadecimal import to_hex
+from .bids import Candidate, Rejection, RoundOrder
+from .simulation import Proven
+
+RUNNERS_UP_MAX = 2
+"""With the winner, three settlements of one round may be tried (design, "Auction")."""
+
+GasCost = Callable[[int], int]
+"""wei -> raw units of the token that an order pays in."""
+
+
+class JudgedBid(Struct, frozen=True):
+    """What a round made of a bid on one order.
+
+    Attributes:
+        at: which part of the bid the order is.
+        net: raw units, less gas (SELL) or with it (BUY).
+        notice: WON or LOST.
+        detail: why a crossing lost.
+    """
+
+    bid: Proven
+    at: int
+    net: int
+    notice: Notice
+    detail: str = ""
+
+
+class Verdict(Struct, frozen=True):
+    """One order's.
+
+    Attributes:
+        winner: settles it; None where nobody does.
+        runners_up: tried in turn if that fails.
+        bids: on it, the winner first and then by rank.
+    """
+
+    asked: RoundOrder
+    winner: Proven | None
+    runners_up: tuple[Proven, ...]
+    bids: tuple[JudgedBid, ...]
+
+    @property
+    def best_amount(self) -> int | None:
+        """What the user gets or spends by the bid that won."""
+        return self.bids[0].bid.amount(self.bids[0].at) if self.winner is not None else None
+
+
+class Decision(Struct, frozen=True):
+    """A round's.
+
+    Attributes:
+        winners: each is one settlement.
+        verdicts: by the hash of the order.
+    """
+
+    winners: tuple[Proven, ...]
+    verdicts: Mapping[bytes, Verdict]
+
+
+class _Ranked(Struct, frozen=True):
+    """A bid as one order sees it; a higher score is better."""
+
+    bid: Proven
+    at: int
+    net: int
+    score: int
+
+    def key(self) -> tuple[int, int, int, str, int]:
+        """The best first."""
+        candidate = self.bid.candidate
+        part = candidate.parts[self.at]
+        promise = part.promised if part.asked.terms.side is Side.SELL else -part.promised
+        return -self.score, -promise, *_arrival(candidate)
+
+
+class _Crossed(Struct, frozen=True):
+    """A crossing that makes no order worse off."""
+
+    bid: Proven
+    gain: Fraction
+
+
+def decide(
+    orders: Sequence[RoundOrder],
+    bids: Iterable[Proven],
+    gas_price_wei: int,
+    gas_costs: Mapping[bytes, GasCost],
+) -> Decision:
+    """The outcome of a round.
+
+    Args:
+        orders: all of the round.
+        bids: on them.
+        gas_costs: by the hash of the order; those that have none are ranked without gas.
+    """
+    by_order: dict[bytes, list[_Ranked]] = {asked.order_hash: [] for asked in orders}
+    crossings: list[Proven] = []
+    for bid in bids:
+        for at, part in enumerate(bid.candidate.parts):
+            order_hash = part.asked.order_hash
+            by_order[order_hash].append(_ranked(bid, at, gas_price_wei, gas_costs.get(order_hash)))
+        if bid.candidate.is_crossing:
+            crossings.append(bid)
+    for ranked in by_order.values():
+        ranked.sort(key=_Ranked.key)
+    alone = {
+        order_hash: [one for one in ranked if not one.bid.candidate.is_crossing]
+        for order_hash, ranked in by_order.items()
+    }
+    taken, reasons = _won_crossings(crossings, by_order, alone)
+    verdicts = {
+        asked.order_hash: _verdict(
+            asked,
+            by_order[asked.order_hash],
+            alone[asked.order_hash],
+            taken.get(asked.order_hash),
+            reasons,
+        )
+        for asked in orders
+    }
+    winners = {
+        id(verdict.winner): verdict.winner
+        for _, verdict in sorted(verdicts.items())
+        if verdict.winner is not None
+    }
+    return Decision(tuple(winners.values()), verdicts)
+
+
+def notices(decision: Decision, rejections: Iterable[Rejection]) -> dict[str, tuple[NoticeEntry, ...]]:
+    """What each agent is told of its bids once the round is closed."""
+    told: dict[str, list[NoticeEntry]] = {}
+    for order_hash, verdict in sorted(decision.verdicts.items()):
+        best = None if verdict.best_amount is None else str(verdict.best_amount)
+        for judged in verdict.bids:
+            entry = NoticeEntry(
+                judged.notice,
+                to_hex(order_hash),
+                judged.detail,
+                simulated_amount=str(judged.bid.amount(judged.at)),
+                best_amount=best,
+            )
+            told.setdefault(judged.bid.candidate.agent, []).append(entry)
+    for rejection in rejections:
+        entries = told.setdefault(rejection.agent, [])
+        if not rejection.orders:
+            entries.append(NoticeEntry(rejection.notice, detail=rejection.detail))
+        for order_hash in rejection.orders:
+            found = decision.verdicts.get(order_hash)
+            best_amount = None if found is None else found.best_amount
+            simulated = rejection.simulated.get(order_hash)
+            entries.append(
+                NoticeEntry(
+                    rejection.notice,
+                    to_hex(order_hash),
+                    rejection.detail,
+                    simulated_amount=None if simulated is None else str(simulated),
+                    best_amount=None if best_amount is None else str(best_amount),
+                )
+            )
+    return {agent: tuple(entries) for agent, entries in told.items()}
+
+
+def _ranked(bid: Proven, at: int, gas_price_wei: int, gas_cost: GasCost | None) -> _Ranked:
+    cost = 0 if gas_cost is None else gas_cost(bid.outcomes[at].gas * gas_price_wei)
+    if bid.candidate.parts[at].asked.terms.side is Side.SELL:
+        net = bid.amount(at) - cost
+        return _Ranked(bid, at, net, net)
+    net = bid.amount(at) + cost
+    return _Ranked(bid, at, net, -net)
+
+
+def _won_crossings(
+    crossings: Sequence[Proven],
+    by_order: Mapping[bytes, Sequence[_Ranked]],
+    alone: Mapping[bytes, Sequence[_Ranked]],
+) -> tuple[dict[bytes, Proven], dict[int, str]]:
+    """(order hash -> the crossing that settles it, id of a bid -> why that crossing lost)."""
+    of_bid: dict[int, list[_Ranked]] = {}
+    for ranked in by_order.values():
+        for one in ranked:
+            of_bid.setdefault(id(one.bid), []).append(one)
+    fit: list[_Crossed] = []
+    reasons: dict[int, str] = {}
+    for bid in crossings:
+        parts = sorted(of_bid[id(bid)], key=lambda ranked: ranked.at)
+        judged = _crossed(bid, parts, alone)
+        if isinstance(judged, str):
+            reasons[id(bid)] = judged
+        else:
+            fit.append(judged)
+    taken: dict[bytes, Proven] = {}
+    for crossed in sorted(fit, key=lambda found: (-found.gain, *_arrival(found.bid.candidate))):
+        hashes = [part.asked.order_hash for part in crossed.bid.candidate.parts]
+        if taken.keys() & hashes:
+            reasons[id(crossed.bid)] = "a crossing that gains more settles an order of it"
+        else:
+            taken |= dict.fromkeys(hashes, crossed.bid)
+    return taken, reasons
+
+
+def _crossed(
+    bid: Proven, parts: Sequence[_Ranked], alone: Mapping[bytes, Sequence[_Ranked]]
+) -> _Crossed | str:
+    """The crossing with its gain, or why it cannot win."""
+    gain, is_wanted = Fraction(0), False
+    for ranked in parts:
+        asked = bid.candidate.parts[ranked.at].asked
+        others = alone[asked.order_hash]
+        reference = others[0].score if others else _limit_score(asked)
+        if others and ranked.score < reference:
+            return f"{to_hex(asked.order_hash)} has a better bid alone"
+        is_wanted = is_wanted or not others or ranked.score > reference
+        gain += Fraction(ranked.score - reference, max(abs(ranked.score), abs(reference), 1))
+    return _Crossed(bid, gain) if is_wanted else "no order of it gains"
+
+
+def _limit_score(asked: RoundOrder) -> int:
+    return asked.limit if asked.terms.side is Side.SELL else -asked.limit
+
+
+def _verdict(
+    asked: RoundOrder,
+    ranked: Sequence[_Ranked],
+    alone: Sequence[_Ranked],
+    crossing: Proven | None,
+    reasons: Mapping[int, str],
+) -> Verdict:
+    winner = crossing if crossing is not None else (alone[0].bid if alone else None)
+    bids = [
+        JudgedBid(
+            one.bid,
+            one.at,
+            one.net,
+            Notice.WON if one.bid is winner else Notice.LOST,
+            reasons.get(id(one.bid), ""),
+        )
+        for one in ranked
+    ]
+    bids.sort(key=lambda judged: judged.notice is not Notice.WON)
+    return Verdict(asked, winner, _runners_up(winner, alone), tuple(bids))
+
+
+def _runners_up(winner: Proven | None, alone: Sequence[_Ranked]) -> tuple[Proven, ...]:
+    if winner is None:
+        return ()
+    tried = {winner.candidate.calldata}
+    found: list[Proven] = []
+    for one in alone:
+        if one.bid.candidate.calldata not in tried and len(found) < RUNNERS_UP_MAX:
+            tried.add(one.bid.candidate.calldata)
+            found.append(one.bid)
+    return tuple(found)
+
+
+def _arrival(candidate: Candidate) -> tuple[int, str, int]:
+    return candidate.arrival, candidate.agent, candidate.place

@@ -1,0 +1,333 @@
+"""What a round asks for, and the bids that agents answer with: from bytes to what can be simulated. Pure.
+
+    LiveOrder -> RoundOrder: what was signed, and the next part -> the order as agents are shown it
+    bytes of an answer -> each bid alone: a Candidate with its calldata, or a Rejection that says why not
+
+One part is settled by `settle`, `settleTwap` or `settleTwapBuy`, as its order was signed; several by
+`settleCrossed`. Here is checked what needs no chain: that the bid fits the round, its agent, the limit that
+was signed and a transaction. What it is worth, the simulation says.
+
+Source: codecs/agent_messages.py; design, "Auction"; contracts/Delta.sol.
+Choice: a bid that is refused costs an agent that bid alone; an answer that cannot be read, all of them.
+Choice: of a sale `given` is not read, and of an order alone `paid`: there the contract has no use for them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ....codecs.agent_messages import (
+    AuctionOrder,
+    BidPart,
+    BidStep,
+    Notice,
+    SolverBid,
+    decode_solve_response,
+)
+from ....codecs.amounts import parse_amount
+from ....codecs.delta_calldata import (
+    Crossing,
+    Execution,
+    Step,
+    settle,
+    settle_crossed,
+    settle_twap,
+    settle_twap_buy,
+)
+from ....codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.vocabulary import OnChainOrderType, Side
+from ....config import limits
+from ....config.errors import InvalidInput
+from ....crypto.addresses import parse_address, to_checksum
+from ....crypto.hexadecimal import parse_hex, to_hex
+from .document import DeltaDocument
+from .terms import OrderTerms, Part, SettledOrder, next_part
+
+if TYPE_CHECKING:
+    from .live_orders import LiveOrder
+
+_HASH_BYTES = 32
+
+
+class RoundOrder(Struct, frozen=True):
+    """One order as a round has it, from its opening to its end.
+
+    Attributes:
+        part: what is to be settled of it.
+    """
+
+    order_hash: bytes
+    order: SettledOrder
+    document: DeltaDocument
+    terms: OrderTerms
+    part: Part
+
+    @property
+    def limit(self) -> int:
+        """The least that the user has to get (SELL), or the most that is spent (BUY)."""
+        return self.part.dest_amount if self.terms.side is Side.SELL else self.part.src_amount
+
+    def is_worse(self, amount: int, than: int) -> bool:
+        """Whether the user is worse off with one amount got or spent than with another."""
+        return amount < than if self.terms.side is Side.SELL else amount > than
+
+
+class Answer(Struct, frozen=True):
+    """What an agent answered.
+
+    Attributes:
+        arrival: counts the answers of the round as they came.
+        arrived_ms: since the round opened.
+        raw: the body.
+    """
+
+    agent: str
+    arrival: int
+    arrived_ms: int
+    raw: bytes
+
+
+class CandidatePart(Struct, frozen=True):
+    """How one order is to be settled.
+
+    Attributes:
+        promised: raw units that the user is to get (SELL) or spend (BUY).
+        given: of a purchase's source.
+        paid: of a crossed order's destination.
+    """
+
+    asked: RoundOrder
+    promised: int
+    given: int
+    paid: int
+    steps: tuple[Step, ...]
+    leftovers: tuple[bytes, ...]
+
+
+class Candidate(Struct, frozen=True):
+    """A bid that can be simulated.
+
+    Attributes:
+        place: among the bids of its answer.
+        parts: one, or several that are crossed with each other.
+        calldata: of the settlement.
+    """
+
+    agent: str
+    arrival: int
+    arrived_ms: int
+    place: int
+    parts: tuple[CandidatePart, ...]
+    calldata: bytes
+
+    @property
+    def is_crossing(self) -> bool:
+        """Whether it settles orders against each other."""
+        return len(self.parts) > 1
+
+
+class Rejection(Struct, frozen=True):
+    """A bid, or all that an agent answered, that is out of the round.
+
+    Attributes:
+        arrived_ms: since the round opened.
+        detail: what is wrong with it.
+        orders: hash -> what it promised, None where that cannot be read; empty where it is not about orders.
+        simulated: hash -> what the simulation came to, where it came to anything.
+    """
+
+    agent: str
+    arrived_ms: int
+    notice: Notice
+    detail: str
+    orders: Mapping[bytes, int | None] = {}
+    simulated: Mapping[bytes, int] = {}
+
+
+class _Refused(Exception):
+    """A bid is refused; it never leaves this file."""
+
+    def __init__(self, notice: Notice, detail: str) -> None:
+        super().__init__(detail)
+        self.notice = notice
+        self.detail = detail
+
+
+def asked_of(live: "LiveOrder") -> RoundOrder | None:
+    """What a round asks for of an order; None where nothing of it is left."""
+    part = next_part(live.order, live.filled)
+    if part is None:
+        return None
+    return RoundOrder(live.order_hash, live.order, live.document, live.terms, part)
+
+
+def shown(asked: RoundOrder) -> AuctionOrder:
+    """The order as agents are shown it."""
+    terms, part = asked.terms, asked.part
+    return AuctionOrder(
+        order_hash=to_hex(asked.order_hash),
+        order_type=OnChainOrderType(asked.document.order_type),
+        side=terms.side,
+        owner=to_checksum(terms.owner),
+        src_token=to_checksum(terms.src_token),
+        dest_token=to_checksum(terms.dest_token),
+        src_amount=str(part.src_amount),
+        dest_amount=str(part.dest_amount),
+        expected_amount=str(part.expected),
+        partner_and_fee=str(asked.order.partner_and_fee),
+        deadline=terms.deadline,
+    )
+
+
+def read_answer(
+    answer: Answer, orders: Mapping[bytes, RoundOrder]
+) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    """The bids of an answer, and those that are refused.
+
+    Args:
+        orders: of the round, by hash.
+    """
+    try:
+        bids = decode_solve_response(answer.raw).bids
+    except InvalidInput as error:
+        return (), (Rejection(answer.agent, answer.arrived_ms, Notice.MALFORMED, error.detail),)
+    candidates: list[Candidate] = []
+    rejections: list[Rejection] = []
+    for place, bid in enumerate(bids):
+        try:
+            candidates.append(_candidate(answer, place, bid, orders))
+        except _Refused as refused:
+            notice, detail = refused.notice, refused.detail
+        except InvalidInput as error:
+            notice, detail = Notice.MALFORMED, error.detail
+        else:
+            continue
+        told = f"bids[{place}]: {detail}"
+        rejections.append(
+            Rejection(answer.agent, answer.arrived_ms, notice, told, _named(bid, orders, answer.agent))
+        )
+    return tuple(candidates), tuple(rejections)
+
+
+def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
+    asked = [_asked(answer.agent, at, part, orders) for at, part in enumerate(bid.parts)]
+    if len({one.order_hash for one in asked}) < len(asked):
+        raise InvalidInput("an order stands once in a bid", field="parts")
+    is_crossing = len(asked) > 1
+    for at, one in enumerate(asked):
+        if is_crossing and not isinstance(one.order, DeltaOrder):
+            raise InvalidInput(
+                field=f"parts[{at}].orderHash",
+                expected="an order of type Order, which alone can be crossed",
+                got=one.document.order_type,
+            )
+    parts = tuple([_part(at, part, one) for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))])
+    calldata = _calldata(parts)
+    if len(calldata) > limits.RELAY_DATA_BYTES_MAX:
+        raise InvalidInput(
+            field="parts",
+            expected=f"a settlement of at most {limits.RELAY_DATA_BYTES_MAX} bytes of calldata",
+            got=len(calldata),
+        )
+    return Candidate(answer.agent, answer.arrival, answer.arrived_ms, place, parts, calldata)
+
+
+def _asked(agent: str, at: int, part: BidPart, orders: Mapping[bytes, RoundOrder]) -> RoundOrder:
+    """The order that a part is about."""
+    field = f"parts[{at}].orderHash"
+    found = orders.get(_hash(part.order_hash, field))
+    if found is None or not found.document.admits(agent):
+        raise InvalidInput(
+            field=field, expected="an order of the round that the agent may bid for", got=part.order_hash
+        )
+    return found
+
+
+def _hash(text: str, field: str) -> bytes:
+    found = parse_hex(text, field)
+    if len(found) != _HASH_BYTES:
+        raise InvalidInput(field=field, expected="0x and 64 hexadecimal digits", got=text)
+    return found
+
+
+def _part(at: int, part: BidPart, asked: RoundOrder) -> CandidatePart:
+    field = f"parts[{at}]"
+    promised = parse_amount(part.promised_amount, f"{field}.promisedAmount")
+    if asked.is_worse(promised, asked.limit):
+        word = "at least" if asked.terms.side is Side.SELL else "at most"
+        raise _Refused(
+            Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {asked.limit}, got {promised}"
+        )
+    given = parse_amount(part.given, f"{field}.given")
+    if asked.terms.side is Side.SELL:
+        given = 0
+    elif given > asked.part.src_amount:
+        raise InvalidInput(
+            field=f"{field}.given", expected=f"at most {asked.part.src_amount}", got=part.given
+        )
+    return CandidatePart(
+        asked,
+        promised,
+        given,
+        parse_amount(part.paid, f"{field}.paid"),
+        tuple([_step(f"{field}.steps[{number}]", step) for number, step in enumerate(part.steps)]),
+        tuple(
+            [
+                parse_address(token, f"{field}.leftovers[{number}]")
+                for number, token in enumerate(part.leftovers)
+            ]
+        ),
+    )
+
+
+def _step(field: str, step: BidStep) -> Step:
+    if step.gas > limits.AGENT_STEP_GAS_MAX:
+        raise InvalidInput(
+            field=f"{field}.gas", expected=f"at most {limits.AGENT_STEP_GAS_MAX}", got=step.gas
+        )
+    return Step(
+        parse_address(step.target, f"{field}.target"), step.gas, parse_hex(step.data, f"{field}.data")
+    )
+
+
+def _calldata(parts: Sequence[CandidatePart]) -> bytes:
+    """What settles them, all of them or none."""
+    if len(parts) > 1:
+        return settle_crossed([_crossing(part) for part in parts])
+    (part,) = parts
+    asked, execution = part.asked, _execution(part)
+    signature = asked.document.signature
+    match asked.order:
+        case DeltaOrder() as order:
+            return settle(order, signature, asked.part.amount, execution)
+        case TwapOrder() as order:
+            return settle_twap(order, signature, execution)
+        case TwapBuyOrder() as order:
+            return settle_twap_buy(order, signature, execution)
+
+
+def _crossing(part: CandidatePart) -> Crossing:
+    order = part.asked.order
+    if not isinstance(order, DeltaOrder):
+        raise TypeError("only an Order is crossed")  # checked before: our bug
+    return Crossing(order, part.asked.document.signature, part.asked.part.amount, _execution(part), part.paid)
+
+
+def _execution(part: CandidatePart) -> Execution:
+    return Execution(part.given, part.steps, part.leftovers)
+
+
+def _named(bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str) -> dict[bytes, int | None]:
+    """The orders of the round that a refused bid is about, as far as that can be told."""
+    named: dict[bytes, int | None] = {}
+    for part in bid.parts:
+        try:
+            order = _asked(agent, 0, part, orders)
+        except InvalidInput:
+            continue
+        try:
+            named[order.order_hash] = parse_amount(part.promised_amount)
+        except InvalidInput:
+            named[order.order_hash] = None
+    return named

@@ -1,0 +1,118 @@
+"""What an owner signs to cancel orders, and which orders may be cancelled together. Pure.
+
+    POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
+    POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
+
+Source: document 1, POST /v2/delta/orders/cancel, "States and transitions"; interop.md 2 and 3; choices.md 29.
+Choice: the ids are signed as they are sent: their order and spelling count. An order that is named twice is
+    cancelled once.
+Choice: the signature is looked at before the states: whoever cannot sign learns nothing of a cancellation.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from ....codecs.delta_messages import (
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancellationToSign,
+    TypedMember,
+)
+from ....codecs.eip712_orders.delta import ORDER_CANCELLATIONS, OrderCancellations
+from ....codecs.vocabulary import OrderStatus
+from ....config.errors import InvalidInput, OrderAlreadySettled, OrdersNotFound, TooManyOrderIds
+from ....config.limits import CANCEL_IDS_MAX
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import to_hex
+from ...store.orders import order_id
+from ...store.rows import DeltaOrder as OrderRow
+from .build import DeltaDomain
+from .life import CANCELLABLE, Step, cancel_asked
+
+_FIELD = "orderIds"
+_is_uuid = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
+
+
+def parse_order_id(text: str) -> UUID | None:
+    """An order's id; None for what can be none."""
+    return UUID(text) if _is_uuid(text) else None
+
+
+def check_ids(order_ids: Sequence[str]) -> None:
+    """Pass for a number of ids that one call takes.
+
+    Raises:
+        TooManyOrderIds: more than 100.
+        InvalidInput: none.
+    """
+    if len(order_ids) > CANCEL_IDS_MAX:
+        raise TooManyOrderIds(field=_FIELD, got=len(order_ids))
+    if not order_ids:
+        raise InvalidInput(field=_FIELD, expected=f"1 to {CANCEL_IDS_MAX} ids", got="none")
+
+
+def one_signer(order_ids: Sequence[str], rows: Sequence[OrderRow | None]) -> tuple[OrderRow, ...]:
+    """The orders, each once, if they are there and one signature is enough for them.
+
+    Args:
+        rows: of each id; None where there is none.
+
+    Raises:
+        OrdersNotFound: an id is nobody's.
+        InvalidInput: they are of several owners or chains.
+    """
+    found: dict[bytes, OrderRow] = {}
+    for text, row in zip(order_ids, rows, strict=True):
+        if row is None:
+            raise OrdersNotFound(field=_FIELD, expected="ids of orders", got=text)
+        found[row.order_hash] = row
+    first, *others = found.values()
+    for row in others:
+        if (row.owner, row.chain_id) != (first.owner, first.chain_id):
+            raise InvalidInput(
+                "orders must belong to the same user and chain",
+                field=_FIELD,
+                got=str(order_id(row.order_hash)),
+            )
+    return (first, *others)
+
+
+def check_open(rows: Sequence[OrderRow]) -> None:
+    """Pass if none of the orders is finalized.
+
+    Raises:
+        OrderAlreadySettled: one is, or bridges already.
+    """
+    for row in rows:
+        if row.status is not OrderStatus.CANCELLING and row.status not in CANCELLABLE:
+            raise OrderAlreadySettled(
+                f"{order_id(row.order_hash)} is already finalized: {row.status.value}", field=_FIELD
+            )
+
+
+def cancelling(now_ms: int) -> Callable[[OrderRow], Step | None]:
+    """The step of each order; none for one that is CANCELLING already. Raises as `check_open`."""
+
+    def decide(row: OrderRow) -> Step | None:
+        check_open((row,))
+        return cancel_asked(row, now_ms)
+
+    return decide
+
+
+def cancellation_digest(order_ids: Sequence[str], domain: DeltaDomain) -> bytes:
+    """The 32 bytes that are signed."""
+    message = OrderCancellations(tuple(order_ids))
+    return signing_digest(domain.separator, ORDER_CANCELLATIONS.compiled.hash_struct(message))
+
+
+def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> CancellationBuildResponse:
+    """The typed data, and its hash."""
+    types = {
+        name: tuple([TypedMember(member["name"], member["type"]) for member in members])
+        for name, members in ORDER_CANCELLATIONS.wire_types.items()
+    }
+    value = CancellationBuildBody(tuple(order_ids))
+    digest = cancellation_digest(order_ids, domain)
+    return CancellationBuildResponse(CancellationToSign(domain.typed, types, value), to_hex(digest))

@@ -1,0 +1,163 @@
+"""Why an order is not filled: from its row, what runs it, its last rounds and its agents. Pure.
+
+    ended                    the state says it
+    waits for its owner      awaitingSignature, suspended, cancelling
+    under way                settling, bridging
+    open                     sliceNotDue, noAgents, agentsRest, settlementsFailed, notAuctioned
+    in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
+
+Nothing of a round that is open is known here.
+
+Source: design, "Auction"; interop.md section 5.
+Choice: of several rounds the last one alone gives reasons; those before are shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ....codecs.agent_messages import Notice
+from ....codecs.auction_messages import AuctionBid, AuctionedOrder, ExplainedReason, Explanation, OrderRound
+from ....codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
+from ....codecs.vocabulary import OrderStatus, Side
+from ....crypto.hexadecimal import to_hex
+from ...store.orders import order_id
+from ...store.rows import DeltaOrder
+from .agent_rest import AgentReport
+from .life import OPEN
+from .record import iso_ms
+
+if TYPE_CHECKING:
+    from .live_orders import LiveOrder
+
+_S = OrderStatus
+_STATES = {
+    _S.AWAITING_SIGNATURE: ("awaitingSignature", "the owner, a contract, has yet to sign it on chain"),
+    _S.SUSPENDED: ("suspended", "the owner's balance or allowance is below what the next settlement takes"),
+    _S.CANCELLING: ("cancelling", "its owner cancelled it; a settlement that is under way may still win"),
+    _S.BRIDGING: ("bridging", "its origin is settled, the destination is not yet"),
+    _S.REFUNDING: ("refunding", "its destination failed, and it is refunded"),
+    _S.CANCELLED: ("cancelled", "it was cancelled by its owner"),
+    _S.EXPIRED: ("expired", "its deadline passed before it was filled"),
+    _S.FAILED: ("failed", "its settlement failed too often, or can never succeed"),
+    _S.REFUNDED: ("refunded", "its destination failed, and it was refunded"),
+}
+_REFUSALS = {
+    Notice.REVERTED: "{count} would be reverted if settled; {agent}: {detail}",
+    Notice.SIMULATION_MISMATCH: "{count} promised more than the simulation gave; {agent}: {detail}",
+    Notice.MALFORMED: "{count} made no sense; {agent}: {detail}",
+    Notice.LATE: "{count} came too late or not at all; {agent}: {detail}",
+}
+
+
+class OrderFacts(Struct, frozen=True):
+    """What is known of an order.
+
+    Attributes:
+        live: as this process has it, if it does.
+        rounds: that are closed, the latest first.
+        last_round_ms: when the last round with it closed, Unix milliseconds; 0 where that is not known. One
+            in which nobody bid is not among `rounds`.
+        agents: of its chain, by name.
+    """
+
+    row: DeltaOrder
+    live: "LiveOrder | None"
+    rounds: Sequence[OrderRound]
+    last_round_ms: int
+    agents: Mapping[str, AgentReport]
+    now_ms: int
+
+
+def explained(facts: OrderFacts) -> Explanation:
+    """The answer of GET /v2/delta/orders/{orderId}/explain."""
+    row = facts.row
+    return Explanation(
+        str(order_id(row.order_hash)),
+        to_hex(row.order_hash),
+        row.status,
+        tuple([ExplainedReason(code, text) for code, text in _reasons(facts)]),
+        tuple(facts.rounds),
+    )
+
+
+def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
+    status = facts.row.status
+    if status not in OPEN:
+        return [_STATES[status]] if status in _STATES else []
+    if facts.live is not None and facts.live.settling is not None:
+        return [("settling", "a bid has won, and its settlement is under way")]
+    reasons = [*_schedule(facts), *_agents(facts)]
+    if facts.row.failures:
+        times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
+        reasons.append(("settlementsFailed", f"{times} of it came to nothing; it is auctioned again"))
+    closed_at = iso_ms(facts.last_round_ms)
+    if facts.last_round_ms and not any(kept.closed_at >= closed_at for kept in facts.rounds):
+        reasons.append(_nobody_bid(closed_at))
+    elif facts.rounds:
+        reasons += _last_round(facts.rounds[0])
+    elif not reasons:
+        reasons.append(("notAuctioned", "no round with it is closed yet"))
+    return reasons
+
+
+def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
+    live = facts.live
+    if live is None or not live.last_fill_s or not isinstance(live.order, TwapOrder | TwapBuyOrder):
+        return []
+    due_ms = (live.last_fill_s + live.order.interval) * 1_000
+    if due_ms <= facts.now_ms:
+        return []
+    done = f"{live.filled} of {live.order.num_slices} slices are settled"
+    return [("sliceNotDue", f"{done}, the next one is due at {iso_ms(due_ms)}")]
+
+
+def _agents(facts: OrderFacts) -> list[tuple[str, str]]:
+    admitted = {
+        name: report
+        for name, report in facts.agents.items()
+        if facts.live is None or facts.live.document.admits(name)
+    }
+    if not admitted:
+        excluded = " that the order admits" if facts.agents else ""
+        return [("noAgents", f"the chain has no agent{excluded}")]
+    until_ms = [report.rests_until_ms for report in admitted.values()]
+    if all(until_ms):
+        return [("agentsRest", f"all agents rest, the first until {iso_ms(min(until_ms))}")]
+    return []
+
+
+def _nobody_bid(closed_at: str) -> tuple[str, str]:
+    return ("noBids", f"in the last round, closed at {closed_at}, no agent bid for it")
+
+
+def _last_round(kept: OrderRound) -> list[tuple[str, str]]:
+    order = kept.order
+    if order.winner is not None:
+        return []
+    if not order.bids:
+        return [_nobody_bid(kept.closed_at)]
+    by_notice: dict[Notice, list[AuctionBid]] = {}
+    for bid in order.bids:
+        by_notice.setdefault(bid.notice, []).append(bid)
+    reasons = []
+    if Notice.BELOW_LIMIT in by_notice:
+        reasons.append(("belowLimit", _below_limit(order, by_notice[Notice.BELOW_LIMIT])))
+    for notice, text in _REFUSALS.items():
+        found = by_notice.get(notice, [])
+        if found:
+            count = "1 answer" if len(found) == 1 else f"{len(found)} answers"
+            told = text.format(count=count, agent=found[0].agent, detail=found[0].detail or "no detail")
+            reasons.append((notice.value, told))
+    return reasons
+
+
+def _below_limit(order: AuctionedOrder, bids: Sequence[AuctionBid]) -> str:
+    amounts = [int(bid.promised_amount) for bid in bids if bid.promised_amount is not None]
+    sells = order.side is Side.SELL
+    limit = f"at least {order.dest_amount}" if sells else f"at most {order.src_amount}"
+    if not amounts:
+        return f"no bid meets the limit, {limit}"
+    best = max(amounts) if sells else min(amounts)
+    return f"no bid meets the limit, {limit}; the best promised {best}"

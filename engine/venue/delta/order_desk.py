@@ -1,0 +1,202 @@
+"""Takes in Delta orders and their cancellations: the chain is asked, then the store decides.
+
+    body -> struct, hash --kept already--> its record
+                         --new--> rules -> chain, all at one block -> LiveOrders.submit -> its record
+
+Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+
+Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; design, "How data travels" 4,
+    "Abuse"; choices.md 27 to 29.
+Choice: an order that is submitted again is answered with what is kept of it, whatever else is in the body and
+    whatever has become of it; the chain is not asked again.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ....codecs.abi import WORD_BYTES, decode_address
+from ....codecs.delta_messages import (
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    OrderRecord,
+    SubmitBody,
+)
+from ....config.errors import (
+    InvalidCancelSignature,
+    InvalidInput,
+    ServiceUnavailable,
+    StoreError,
+)
+from ....config.partners import Partner
+from ....crypto.addresses import ZERO_ADDRESS
+from ...chain.port import Call, Header
+from ...store.orders import order_id
+from ...store.rows import DeltaOrder as OrderRow
+from ..place import Place, Places, delta_place_at
+from .asking import in_time, latest_block
+from .build import DeltaDomain, delta_domain_of
+from .cancellation import (
+    cancellation_digest,
+    cancellation_to_sign,
+    cancelling,
+    check_ids,
+    check_open,
+    one_signer,
+)
+from .live_orders import LiveOrders
+from .permit_proof import PERMIT2_OF_DELTA, needs_permit2
+from .record import new_record
+from .signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
+from .stored_orders import StoredOrders
+from .submission import Identified, Rules, Submission, accepted, checked, identify, submission_calls
+
+
+class OrderDesk:
+    """See the module.
+
+    Args:
+        places: by chain id.
+        partners: that are registered.
+        strict_partner: an order names one (choices.md 5).
+    """
+
+    def __init__(
+        self,
+        places: Places,
+        orders: LiveOrders,
+        stored: StoredOrders,
+        partners: Mapping[str, Partner],
+        *,
+        strict_partner: bool,
+    ) -> None:
+        self._places = places
+        self._orders = orders
+        self._stored = stored
+        self._partners = partners
+        self._strict_partner = strict_partner
+        self._domains = {
+            chain_id: delta_domain_of(chain_id, place.delta, place.settings)
+            for chain_id, place in places.items()
+            if place.settings.delta
+        }
+        self._permit2: dict[int, bytes] = {}
+
+    async def submit(self, body: SubmitBody, now_ms: int) -> OrderRecord:
+        """Take in an order.
+
+        Raises:
+            RequestError: its row of document 1; see `submission`.
+            StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
+        """
+        place = delta_place_at(self._places, body.chain_id, "chainId")
+        domain = self._domains[place.chain_id]
+        found = identify(body, domain)
+        if await self._stored.is_kept(found.order_hash):
+            return await self._kept(found.order_hash)
+        return await self._take_in(body, found, place, domain, now_ms)
+
+    async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
+        """What the owner of some orders signs to cancel them.
+
+        Raises:
+            RequestError: what is wrong with the orders; see `cancellation`.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        check_open(rows)
+        return cancellation_to_sign(body.order_ids, self._domain_of(rows))
+
+    async def cancel(self, body: CancelBody, now_ms: int) -> CancelResponse:
+        """Cancel orders, all of them or none; returns once that is durable.
+
+        Raises:
+            RequestError: what is wrong with the orders, or the signature.
+            StoreUnavailable: nothing was changed, or nobody can say: cancelling again is safe.
+        """
+        rows = await self._of_one_signer(body.order_ids)
+        domain, first = self._domain_of(rows), rows[0]
+        digest = cancellation_digest(body.order_ids, domain)
+        signature = read_signature(body.signature, digest, first.owner, InvalidCancelSignature)
+        await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
+        hashes = [row.order_hash for row in rows]
+        await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
+        return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
+
+    async def _take_in(
+        self, body: SubmitBody, found: Identified, place: Place, domain: DeltaDomain, now_ms: int
+    ) -> OrderRecord:
+        rules = Rules(
+            chain_id=place.chain_id,
+            domain=domain,
+            tokens=place.tokens,
+            partners=self._partners,
+            strict_partner=self._strict_partner,
+            now_ms=now_ms,
+        )
+        submission = checked(body, found, rules)
+        row = await in_time(self._judged(place, submission, now_ms))
+        document, order, terms = submission.document, submission.order, submission.terms
+        if await self._orders.submit(row, document, order, terms) is row:
+            return new_record(row, document, order, terms)
+        return await self._kept(found.order_hash)
+
+    async def _kept(self, order_hash: bytes) -> OrderRecord:
+        """The record of an order that there is."""
+        kept = await self._stored.record(order_hash)
+        if kept is None:
+            raise StoreError("an order that was kept is not there")
+        return kept
+
+    async def _judged(self, place: Place, submission: Submission, now_ms: int) -> OrderRow:
+        """The row of an order against which the chain has nothing."""
+        permit2 = b""
+        if needs_permit2(submission.terms.permit):
+            permit2 = await self._permit2_of(place)
+        header = await latest_block(place.chain)
+        calls = submission_calls(submission, place.delta, permit2)
+        answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+        has_code = await _has_code(place, submission.signature, header)
+        status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
+        return submission.row(status, now_ms)
+
+    async def _permit2_of(self, place: Place) -> bytes:
+        """The contract that Delta shows permits to, which never changes."""
+        found = self._permit2.get(place.chain_id)
+        if found is None:
+            answer = await place.chain.call(Call(place.delta, PERMIT2_OF_DELTA))
+            if len(answer) < WORD_BYTES:
+                raise ServiceUnavailable("the Delta contract does not answer")
+            found = decode_address(answer)
+            if found == ZERO_ADDRESS:
+                raise InvalidInput("there is no Permit2 on this chain", field="order.permit")
+            self._permit2[place.chain_id] = found
+        return found
+
+    async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[OrderRow, ...]:
+        check_ids(order_ids)
+        return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
+
+    def _domain_of(self, rows: Sequence[OrderRow]) -> DeltaDomain:
+        place = delta_place_at(self._places, rows[0].chain_id, "orderIds")
+        return self._domains[place.chain_id]
+
+
+async def _check_cancel(place: Place, signature: OwnerSignature, delta: bytes) -> None:
+    """Pass if the owner has signed.
+
+    Raises:
+        InvalidCancelSignature: it has not.
+    """
+    asked = signature_call(signature, delta)
+    if asked is None:
+        return
+    header = await latest_block(place.chain)
+    (answer,) = await place.chain.call_many([asked], header.hash)
+    has_code = await _has_code(place, signature, header)
+    if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
+        raise InvalidCancelSignature("it is empty, and the owner has not signed this by a call")
+
+
+async def _has_code(place: Place, signature: OwnerSignature, header: Header) -> bool:
+    """Whether the owner is a contract; not asked where its key has signed."""
+    return not signature.is_by_key and bool(await place.chain.code(signature.owner, header.hash))

@@ -1,0 +1,249 @@
+"""Whether the Delta contract may take an order's source tokens: by approval, or by the order's permit. Pure.
+
+    permit            questions to the chain                        what may be taken
+    none              allowance                                     the allowance
+    224, 256          the permit shown by Delta, nonces, allowance  what it grants; refused: the allowance
+    1, of Permit2     Permit2's allowance, the token's for it       the smaller one
+    192, of Permit2   the same, and the permit shown by Delta       what it grants; refused: the allowance
+    96, of Permit2    the transfer itself, the allowance for it     all of it, or nothing
+
+A permit that was shown already is refused by the token, though its allowance is there: so a refusal counts
+only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
+
+Source: interop.md 2 (`permit` by byte length); document 1, "Spender rules", "InsufficientAllowance".
+Choice: a token that does not know `nonces(owner)` takes no permits of its own: some answer any call without
+    doing anything, as wrapped native tokens do.
+Choice: a permit names owner and Delta contract, and no amount or time above what Permit2 can hold; else it is
+    400 before the chain is asked.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....codecs.abi import WORD_BYTES, address_word, bytes_tail, encode, selector, uint_word
+from ....codecs.calldata import allowance
+from ....codecs.permit import PermitForm, permit_form
+from ....config.errors import InsufficientAllowance, InvalidInput, Reverted, ServiceUnavailable
+from ....config.limits import UINT256_MAX, VENUE_PERMIT_GAS_MAX
+from ....crypto.addresses import ADDRESS_BYTES, to_checksum
+from ...chain.port import Call
+
+Answers = Mapping[str, bytes | Exception]
+
+PERMIT2_OF_DELTA = selector("permit2()")
+_EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
+_DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
+_NONCES = selector("nonces(address)")
+_PERMIT2_ALLOWANCE = selector("allowance(address,address,address)")
+_PERMIT2_PERMIT = selector("permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)")
+_PERMIT2_TRANSFER = selector(
+    "permitTransferFrom(((address,uint256),uint256,uint256),(address,uint256),address,bytes)"
+)
+_UINT160_MAX, _UINT48_MAX = (1 << 160) - 1, (1 << 48) - 1
+_PERMIT2_FORMS = frozenset(
+    {PermitForm.PERMIT2_EXISTING, PermitForm.PERMIT2_TRANSFER, PermitForm.PERMIT2_ALLOWANCE}
+)
+
+
+class Taking(Struct, frozen=True):
+    """What is to be taken of whom.
+
+    Attributes:
+        token: of the source; not the native one.
+        delta, permit2: contracts; `permit2` is empty where the permit does not go there.
+        whole: raw units that the order takes in all.
+        part: that its first settlement takes.
+        deadline: of the order, which a Permit2 transfer is signed with.
+    """
+
+    permit: bytes
+    token: bytes
+    owner: bytes
+    delta: bytes
+    permit2: bytes
+    whole: int
+    part: int
+    deadline: int
+
+
+class _Granted(Struct, frozen=True):
+    """What Permit2, or a token, lets be taken, and why not more."""
+
+    amount: int
+    reason: str
+
+
+def needs_permit2(permit: bytes) -> bool:
+    """Whether a permit goes to Permit2."""
+    return permit_form(permit) in _PERMIT2_FORMS
+
+
+def check_words(permit: bytes, owner: bytes, delta: bytes, field: str = "order.permit") -> None:
+    """Pass if a permit names the owner and the Delta contract, and says only what fits.
+
+    Raises:
+        InvalidInput: which word does not.
+    """
+    form = permit_form(permit, field)
+    if form in (PermitForm.EIP2612, PermitForm.DAI):
+        for at, role, wanted in ((0, "owner", owner), (1, "spender", delta)):
+            word = _word(permit, at)
+            if word != int.from_bytes(wanted, "big"):
+                got = word.to_bytes(WORD_BYTES, "big")[WORD_BYTES - ADDRESS_BYTES :]
+                raise InvalidInput(
+                    field=field, expected=f"the {role} {to_checksum(wanted)}", got=to_checksum(got)
+                )
+    elif form is PermitForm.PERMIT2_ALLOWANCE:
+        bounds = ("amount", _UINT160_MAX), ("expiration", _UINT48_MAX), ("nonce", _UINT48_MAX)
+        for at, (name, most) in enumerate(bounds):
+            if _word(permit, at) > most:
+                raise InvalidInput(field=field, expected=f"{name} of at most {most}", got=_word(permit, at))
+
+
+def taking_calls(taking: Taking) -> dict[str, Call]:
+    """What the chain is asked, each by its name."""
+    token, owner, delta = taking.token, taking.owner, taking.delta
+    form = permit_form(taking.permit)
+    if form not in _PERMIT2_FORMS:
+        calls = {"allowance": Call(token, allowance(owner, delta))}
+        if form is not PermitForm.NONE:
+            shown = (_EIP2612 if form is PermitForm.EIP2612 else _DAI) + taking.permit
+            calls["permit"] = Call(token, shown, delta, gas_max=VENUE_PERMIT_GAS_MAX)
+            calls["nonces"] = Call(token, _NONCES + address_word(owner))
+        return calls
+    calls = {"allowance for Permit2": Call(token, allowance(owner, taking.permit2))}
+    if form is PermitForm.PERMIT2_TRANSFER:
+        data = _transfer(taking)
+        calls["permit"] = Call(taking.permit2, data, delta, gas_max=VENUE_PERMIT_GAS_MAX)
+        return calls
+    at_permit2 = b"".join(map(address_word, (owner, token, delta)))
+    calls["allowance at Permit2"] = Call(taking.permit2, _PERMIT2_ALLOWANCE + at_permit2)
+    if form is PermitForm.PERMIT2_ALLOWANCE:
+        data = _single(taking)
+        calls["permit"] = Call(taking.permit2, data, delta, gas_max=VENUE_PERMIT_GAS_MAX)
+    return calls
+
+
+def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool) -> None:
+    """Pass if the order's tokens may be taken.
+
+    Args:
+        answers: to `taking_calls`.
+        now_s: time of the block that they are of.
+        has_part: the owner has what the first settlement takes. A transfer that fails without is not held
+            against the permit.
+
+    Raises:
+        InsufficientAllowance: they may not; where a permit came along, why it does not count.
+        ServiceUnavailable: the token or Permit2 does not answer.
+    """
+    form = permit_form(taking.permit)
+    if form in _PERMIT2_FORMS:
+        _check_at_least(
+            _number(answers, "allowance for Permit2"),
+            taking.whole,
+            f"for Permit2 {to_checksum(taking.permit2)}",
+        )
+        if form is PermitForm.PERMIT2_TRANSFER:
+            refused = _refusal(answers)
+            if refused and has_part:
+                raise InsufficientAllowance(f"the permit is refused: {refused}", field="order.permit")
+            return
+        granted = _at_permit2(taking, answers, now_s)
+        spender = "by the permit" if form is PermitForm.PERMIT2_ALLOWANCE else "at Permit2"
+    else:
+        granted = _by_token(taking, form, answers)
+        spender = "" if form is PermitForm.NONE else "by the permit"
+    if granted.amount < taking.whole:
+        for_delta = f"for the Delta contract {to_checksum(taking.delta)} {spender}".strip()
+        _check_at_least(granted.amount, taking.whole, for_delta, granted.reason)
+
+
+def _check_at_least(amount: int, whole: int, spender: str, reason: str = "") -> None:
+    if amount < whole:
+        raise InsufficientAllowance(
+            reason, field="order.owner", expected=f"at least {whole} of srcToken {spender}", got=amount
+        )
+
+
+def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
+    """By the token's own allowance, once it was shown its permit."""
+    allowed = _number(answers, "allowance")
+    if form is PermitForm.NONE:
+        return _Granted(allowed, "")
+    nonces = answers["nonces"]
+    if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
+        return _Granted(allowed, "the permit is refused: the token takes none")
+    refused = _refusal(answers)
+    if refused:
+        return _Granted(allowed, f"the permit is refused: {refused}")
+    if form is PermitForm.EIP2612:
+        return _Granted(_word(taking.permit, 2), "")
+    return _Granted(UINT256_MAX if _word(taking.permit, 4) else 0, "")
+
+
+def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
+    """By an allowance at Permit2, once it was shown its permit."""
+    refused = ""
+    if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
+        refused = _refusal(answers)
+        if not refused:
+            amount, expiration = _word(taking.permit, 0), _word(taking.permit, 1) or now_s
+            return _within(amount, expiration, now_s, "")
+        refused = f"the permit is refused: {refused}"
+    answer = answers["allowance at Permit2"]
+    if isinstance(answer, Exception) or len(answer) < 2 * WORD_BYTES:
+        raise ServiceUnavailable("Permit2 does not say what it may take")
+    return _within(_word(answer, 0), _word(answer, 1), now_s, refused)
+
+
+def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
+    if expiration < now_s:
+        return _Granted(0, reason or f"the allowance at Permit2 has expired at {expiration}")
+    return _Granted(amount, reason)
+
+
+def _refusal(answers: Answers) -> str:
+    """Why a permit is refused; empty where it is taken."""
+    answer = answers["permit"]
+    if isinstance(answer, Reverted):
+        return answer.reason or "without a reason"
+    return str(answer) if isinstance(answer, Exception) else ""
+
+
+def _transfer(taking: Taking) -> bytes:
+    """Calldata of Permit2's transfer as Delta makes it."""
+    words = (
+        address_word(taking.token),
+        uint_word(taking.whole),
+        taking.permit[:WORD_BYTES],
+        uint_word(taking.deadline),
+        address_word(taking.delta),
+        uint_word(taking.part),
+        address_word(taking.owner),
+    )
+    return _PERMIT2_TRANSFER + encode(*words, bytes_tail(taking.permit[WORD_BYTES:]))
+
+
+def _single(taking: Taking) -> bytes:
+    """Calldata with which Delta shows Permit2 a permit of 192 bytes."""
+    amount, expiration, nonce, deadline = (
+        taking.permit[at : at + WORD_BYTES] for at in range(0, 4 * WORD_BYTES, WORD_BYTES)
+    )
+    details = address_word(taking.token) + amount + expiration + nonce
+    single = details + address_word(taking.delta) + deadline
+    return _PERMIT2_PERMIT + encode(
+        address_word(taking.owner), single, bytes_tail(taking.permit[4 * WORD_BYTES :])
+    )
+
+
+def _number(answers: Answers, name: str) -> int:
+    answer = answers[name]
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        raise ServiceUnavailable("the source token does not say what it lets be taken")
+    return int.from_bytes(answer[:WORD_BYTES], "big")
+
+
+def _word(raw: bytes, at: int) -> int:
+    return int.from_bytes(raw[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")

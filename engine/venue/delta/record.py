@@ -1,0 +1,178 @@
+"""The record of a Delta order, as submit and every read answer it. Pure.
+
+    row + document + fills + refunds -> OrderRecord; of a new order, row + document
+
+             SELL                                      BUY
+    input    amount                                    expectedAmount, executedAmount, maxAmount
+    output   expectedAmount, executedAmount, minAmount amount
+
+Source: document 1, "Delta order record"; interop.md 2 (`Record`).
+Choice: `expectedAmount` is the order's; a TWAP has none: null. `executedAmount` is null before the first
+    fill, then the sum of all.
+Choice: `filledPercent` is the share of that transaction alone, with at most 6 decimals; those of a filled
+    order add up to exactly 100.
+Choice: on one chain `destinationTx` is `originTx`, and an order has no refunds.
+Choice: times are UTC with milliseconds and `Z`. Years above 9999 have a sign and six digits, as ECMAScript
+    writes them; a later time than it knows is written as its last.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+
+from ....codecs.delta_messages import OrderInput, OrderOutput, OrderRecord, OrderTransaction
+from ....codecs.delta_messages import Refund as RefundEntry
+from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
+from ....codecs.vocabulary import Side
+from ....crypto.addresses import to_checksum
+from ....crypto.hexadecimal import to_hex
+from ...store.orders import order_id
+from ...store.rows import DeltaFill, DeltaRefund, amount_of
+from ...store.rows import DeltaOrder as OrderRow
+from .document import DeltaDocument, order_of, shown_order
+from .terms import OrderTerms, SettledOrder, terms_of
+
+_token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
+_PERCENT = 100
+_PERCENT_DECIMALS = 6
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout, and its text has no zone
+_LAST_MS = 8_640_000_000_000_000  # ECMAScript's time range
+_YEARS = 400  # the calendar repeats after so many
+_YEARS_MS = 146_097 * 86_400_000
+_YEAR_MAX_MS = 253_402_300_800_000  # the first millisecond of the year 10000
+
+
+def order_record(
+    row: OrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
+) -> OrderRecord:
+    """What everybody may know of an order.
+
+    Args:
+        fills: oldest first.
+    """
+    order = order_of(document)
+    if not isinstance(order, SettledOrder):
+        raise TypeError(f"{document.order_type} is not kept")
+    return _record(row, document, order, terms_of(order), fills, refunds)
+
+
+def new_record(
+    row: OrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+) -> OrderRecord:
+    """What everybody may know of an order that was just taken in.
+
+    Args:
+        order, terms: of the document.
+    """
+    return _record(row, document, order, terms, (), ())
+
+
+def iso_ms(time_ms: int) -> str:
+    """A time since 1970, in Unix milliseconds, as ISO 8601."""
+    time_ms = min(time_ms, _LAST_MS)
+    cycles = max(0, (time_ms - _YEAR_MAX_MS) // _YEARS_MS + 1)
+    rest_ms = time_ms - cycles * _YEARS_MS
+    text = (_EPOCH + timedelta(milliseconds=rest_ms)).isoformat(timespec="milliseconds")
+    if cycles:
+        text = f"+{int(text[:4]) + cycles * _YEARS:06d}{text[4:]}"
+    return f"{text}Z"
+
+
+def _record(
+    row: OrderRow,
+    document: DeltaDocument,
+    order: SettledOrder,
+    terms: OrderTerms,
+    fills: Sequence[DeltaFill],
+    refunds: Sequence[DeltaRefund],
+) -> OrderRecord:
+    given, got = _ends(row, order, terms, fills)
+    owner = to_checksum(row.owner)
+    return OrderRecord(
+        id=str(order_id(row.order_hash)),
+        status=row.status,
+        side=row.side,
+        type=row.type,
+        on_chain_order_type=row.kind,
+        input=given,
+        output=got,
+        owner=owner,
+        beneficiary=owner if terms.beneficiary == row.owner else to_checksum(terms.beneficiary),
+        order_hash=to_hex(row.order_hash),
+        partner=row.partner,
+        order=shown_order(document),
+        transactions=_transactions(order, fills),
+        refunds=tuple(_refund(refund) for refund in refunds),
+        created_at=iso_ms(row.created_ms),
+        updated_at=iso_ms(row.updated_ms),
+        expires_at=iso_ms(row.expires_s * 1_000),
+    )
+
+
+def _ends(
+    row: OrderRow, order: SettledOrder, terms: OrderTerms, fills: Sequence[DeltaFill]
+) -> tuple[OrderInput, OrderOutput]:
+    src, dest = _token_text(terms.src_token), _token_text(terms.dest_token)
+    expected = str(order.expected_amount) if isinstance(order, DeltaOrder) else None
+    if row.side is Side.SELL:
+        received = str(sum(amount_of(fill.received) for fill in fills)) if fills else None
+        return (
+            OrderInput(chain_id=row.chain_id, token=src, amount=str(terms.src_total)),
+            OrderOutput(
+                chain_id=row.chain_id,
+                token=dest,
+                expected_amount=expected,
+                executed_amount=received,
+                min_amount=str(terms.dest_total),
+            ),
+        )
+    spent = str(sum(amount_of(fill.spent) for fill in fills)) if fills else None
+    return (
+        OrderInput(
+            chain_id=row.chain_id,
+            token=src,
+            expected_amount=expected,
+            executed_amount=spent,
+            max_amount=str(terms.src_total),
+        ),
+        OrderOutput(chain_id=row.chain_id, token=dest, amount=str(terms.dest_total)),
+    )
+
+
+def _transactions(order: SettledOrder, fills: Sequence[DeltaFill]) -> tuple[OrderTransaction, ...]:
+    whole = _whole(order)
+    shown, before = [], Decimal(0)
+    for fill in fills:
+        so_far = _percent(amount_of(fill.filled), whole)
+        tx = to_hex(fill.tx_hash)
+        shown.append(
+            OrderTransaction(
+                tx,
+                tx if fill.destination_tx is None else to_hex(fill.destination_tx),
+                so_far - before,
+                str(amount_of(fill.spent)),
+                str(amount_of(fill.received)),
+            )
+        )
+        before = so_far
+    return tuple(shown)
+
+
+def _whole(order: SettledOrder) -> int:
+    """What `filled` reaches when the order is closed."""
+    if isinstance(order, DeltaOrder):
+        return order.dest_amount if order.kind == KIND_BUY else order.src_amount
+    return order.num_slices
+
+
+def _percent(filled: int, whole: int) -> Decimal:
+    scaled = filled * _PERCENT * 10**_PERCENT_DECIMALS // whole
+    percent, rest = divmod(scaled, 10**_PERCENT_DECIMALS)
+    return Decimal(f"{percent}.{rest:0{_PERCENT_DECIMALS}d}".rstrip("0").rstrip("."))
+
+
+def _refund(refund: DeltaRefund) -> RefundEntry:
+    return RefundEntry(
+        to_hex(refund.tx_hash), refund.chain_id, to_checksum(refund.token), str(amount_of(refund.amount))
+    )

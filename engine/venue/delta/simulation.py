@@ -1,0 +1,135 @@
+"""What a bid is worth: the call of its real settlement, and what the call returned. Pure.
+
+    Candidate -> Call from the relayer's account -> words that the contract returned -> Proven
+                                                 -> Reverted, or worse than promised -> Rejection
+
+Every call of a round is made at one block, the same for all.
+
+Source: contracts/Delta.sol, `settle`; design, "Auction".
+Choice: the gas of a bid is what the settlement uses and what its calldata costs a transaction (21,000, and 4
+    or 16 a byte): longer calldata is no advantage. Refunds and what rollups ask for data are not in it.
+Choice: of orders that are crossed each bears an equal share of the gas, rounded up.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....codecs.abi import selector
+from ....codecs.agent_messages import Notice
+from ....codecs.delta_results import decode_crossed, decode_settled
+from ....codecs.rounding import div_up
+from ....codecs.vocabulary import Side
+from ....config.errors import InvalidInput, Reverted
+from ...chain.port import Call
+from .bids import Candidate, Rejection
+
+_GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
+_SELECTOR_BYTES = 4
+_LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaximum(uint256,uint256)"))
+
+
+class Outcome(Struct, frozen=True):
+    """What the settlement of one order comes to.
+
+    Attributes:
+        spent, received: raw units, as OrderSettled tells them.
+        gas: units that it bears.
+    """
+
+    spent: int
+    received: int
+    gas: int
+
+
+class Proven(Struct, frozen=True):
+    """A bid that does what it promises. `outcomes` are those of its parts, in their order."""
+
+    candidate: Candidate
+    outcomes: tuple[Outcome, ...]
+
+    def amount(self, at: int) -> int:
+        """What the user of a part gets (SELL) or spends (BUY)."""
+        sells = self.candidate.parts[at].asked.terms.side is Side.SELL
+        return self.outcomes[at].received if sells else self.outcomes[at].spent
+
+
+def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> Call:
+    """The call that says what a bid is worth.
+
+    Args:
+        delta: the contract.
+        relayer: who would settle.
+        gas_max: units that a settlement may use.
+    """
+    return Call(delta, candidate.calldata, relayer, gas_max=gas_max)
+
+
+def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:
+    """What the call came to.
+
+    Args:
+        answer: as `Chain.call_many` gives it.
+
+    Raises:
+        Exception: `answer`, where it is no refusal of the contract's: nothing is known of the bid.
+    """
+    if isinstance(answer, Reverted):
+        is_limit = answer.data[:_SELECTOR_BYTES] in _LIMIT_ERRORS
+        notice = Notice.BELOW_LIMIT if is_limit else Notice.REVERTED
+        return _rejection(candidate, notice, f"simulated: {answer.reason or 'reverted without a reason'}")
+    if isinstance(answer, Exception):
+        raise answer
+    try:
+        outcomes = _outcomes(candidate, answer)
+    except InvalidInput as error:
+        return _rejection(candidate, Notice.REVERTED, f"simulated: {error.detail}")
+    found = Proven(candidate, outcomes)
+    for at, part in enumerate(candidate.parts):
+        if part.asked.is_worse(found.amount(at), part.promised):
+            detail = f"parts[{at}]: promised {part.promised}, simulated {found.amount(at)}"
+            amounts = {one.asked.order_hash: found.amount(at) for at, one in enumerate(candidate.parts)}
+            return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, amounts)
+    return found
+
+
+def not_proven(candidate: Candidate, why: str) -> Rejection:
+    """Nobody could say what a bid is worth."""
+    return _rejection(candidate, Notice.REVERTED, f"not simulated: {why}")
+
+
+def transaction_gas(calldata: bytes) -> int:
+    """What a transaction costs before anything of it is executed, in units of gas."""
+    zeros = calldata.count(0)
+    return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
+
+
+def _outcomes(candidate: Candidate, returned: bytes) -> tuple[Outcome, ...]:
+    base = transaction_gas(candidate.calldata)
+    if not candidate.is_crossing:
+        settled = decode_settled(returned)
+        return (Outcome(settled.spent, settled.received, base + settled.gas_used),)
+    crossed = decode_crossed(returned)
+    parts = len(candidate.parts)
+    if len(crossed.spent) != parts:
+        raise InvalidInput(field="return data", expected=f"{parts} orders", got=len(crossed.spent))
+    share = div_up(base + crossed.gas_used, parts)
+    return tuple(
+        [
+            Outcome(spent, received, share)
+            for spent, received in zip(crossed.spent, crossed.received, strict=True)
+        ]
+    )
+
+
+def _rejection(
+    candidate: Candidate, notice: Notice, detail: str, simulated: Mapping[bytes, int] | None = None
+) -> Rejection:
+    return Rejection(
+        candidate.agent,
+        candidate.arrived_ms,
+        notice,
+        f"bids[{candidate.place}]: {detail}",
+        {part.asked.order_hash: part.promised for part in candidate.parts},
+        simulated or {},
+    )

@@ -1,0 +1,492 @@
+"""A submitted Delta order: read, held against the rules, and against what the chain says. Pure.
+
+    identify          chain's domain + body -> struct type, struct, order hash
+    checked           -> Submission: everything that needs no chain
+    submission_calls  -> what the chain is asked, all at one block
+    accepted          answers -> the status that it begins with
+
+What is at fault first in this order is what is said:
+
+     1  members and their types; chain and Delta there; members of the struct
+     2  a kind that is settled here, on one chain
+     3  an order that is kept already is answered with what is kept (by the caller, between the two steps)
+     4  tokens: listed, two different ones
+     5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, what contradicts itself
+     6  permit: whether there may be one, must be one, and whom it names
+     7  partner
+     8  deadline: `Order expired`, then room for the slices of a TWAP
+     9  signature: its form, the owner's key; then, by the chain, the owner's contract or pre-signature
+    10  nonce, by the chain; fills, by the chain
+    11  allowance, or what the permit grants
+    12  balance, or deposit
+    13  nonce, by the orders that are kept
+
+Source: document 1, POST /v2/delta/orders, "Errors"; choices.md 5, 27, 28, 30 to 33 and 35.
+Choice: any correctly signed order of this venue's contract is taken, built here or not; tiers of partners
+    bound what is built, not what an owner signs: up to 200 basis points.
+Choice: tokens inside the signed struct are addresses of any case, the native placeholder too: the struct
+    comes as it was built.
+Choice: a sale may ask for a minimum of 0 (slippage of 100 %); every other amount is above 0. Amounts whose
+    products do not fit the contract's words are refused: they could never be settled.
+Choice: a deadline is at most 2^53 - 1, and one that is now has passed.
+Choice: 400 for `partiallyFillable` with a TWAP, or with a Permit2 transfer, which is used up by one
+    settlement; for `type` LIMIT with a permit; for an `onChainOrderType` that says another kind; for an agent
+    both included and excluded; for more than 100 agents.
+Choice: `type` LIMIT changes nothing of a TWAP but what its record says.
+Choice: an order of which the chain says that it is settled, in whole or in part, though it is not kept here,
+    is `Order already settled`: what was settled of it before is not known.
+Choice: native tokens are given by a deposit for the order's hash, which has to be there before; the next
+    part's amount has to be covered.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from ....codecs.abi import WORD_BYTES
+from ....codecs.calldata import balance_of
+from ....codecs.delta_calldata import deposits, filled, is_nonce_used, order_of_nonce, slices
+from ....codecs.delta_messages import SubmitBody
+from ....codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    SAME_CHAIN,
+    AnyDeltaOrder,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+    order_type_of,
+)
+from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.permit import PermitForm, permit_form
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
+from ....codecs.wire import decoder
+from ....config import limits
+from ....config.errors import (
+    InsufficientBalance,
+    InvalidInput,
+    InvalidTWAPBuyParams,
+    InvalidTWAPParams,
+    NonceUsed,
+    OrderAlreadySettled,
+    OrderExpired,
+    PermitRequired,
+    ServiceUnavailable,
+    TokenNotSupported,
+    TwapDeadlineTooShort,
+    TwapTotalTooSmall,
+)
+from ....config.partners import ANON, Partner
+from ....crypto.addresses import parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
+from ...chain.port import Call, Header
+from ...routing.tokens import ListedToken, TokenTable
+from ...store.rows import DeltaOrder as OrderRow
+from ...store.rows import amount32
+from .build import DeltaDomain
+from .document import DeltaDocument, order_json
+from .permit_proof import Answers, Taking, check_taking, check_words, taking_calls
+from .signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
+from .terms import OrderTerms, Part, SettledOrder, is_settled_here, next_part, terms_of
+
+_decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
+_TWAPS = (TwapOrder, TwapBuyOrder)
+
+
+class Identified(Struct, frozen=True):
+    """What a body holds.
+
+    Attributes:
+        order_hash: 32 bytes, what the owner signs.
+    """
+
+    order_type: TypedStruct[Any]
+    order: SettledOrder
+    order_hash: bytes
+
+
+class Rules(Struct, frozen=True):
+    """What a submission is held against, beside the chain.
+
+    Attributes:
+        strict_partner: `partner` has to be there.
+        now_ms: Unix milliseconds.
+    """
+
+    chain_id: int
+    domain: DeltaDomain
+    tokens: TokenTable
+    partners: Mapping[str, Partner]
+    strict_partner: bool
+    now_ms: int
+
+
+class Submission(Struct, frozen=True):
+    """An order against which nothing can be said without the chain.
+
+    Attributes:
+        first: what its first settlement takes and gives.
+        kind: as its record names it.
+        partner: the registered one, or `anon`.
+    """
+
+    chain_id: int
+    order: SettledOrder
+    order_hash: bytes
+    terms: OrderTerms
+    first: Part
+    signature: OwnerSignature
+    type: OrderType
+    kind: OnChainOrderType
+    partner: str
+    document: DeltaDocument
+
+    @property
+    def is_native(self) -> bool:
+        """Whether native tokens are given."""
+        return self.terms.src_token == NATIVE_TOKEN
+
+    def row(self, status: OrderStatus, now_ms: int) -> OrderRow:
+        """The row that it is kept as."""
+        terms = self.terms
+        return OrderRow(
+            order_hash=self.order_hash,
+            shard=self.order_hash[0],
+            chain_id=self.chain_id,
+            owner=terms.owner,
+            nonce=amount32(terms.nonce),
+            kind=self.kind,
+            type=self.type,
+            side=terms.side,
+            partner=self.partner,
+            created_ms=now_ms,
+            expires_s=terms.deadline,
+            version=1,
+            status=status,
+            updated_ms=now_ms,
+            spent=amount32(0),
+            received=amount32(0),
+            is_final=False,
+        )
+
+
+# --- Without the chain --------------------------------------------------------------------------------
+
+
+def identify(body: SubmitBody, domain: DeltaDomain) -> Identified:
+    """The signed struct of a body.
+
+    Raises:
+        InvalidInput: it is none, or of a kind that is not settled.
+    """
+    try:
+        wire = _decode_object(bytes(body.order))
+    except InvalidInput as error:
+        raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
+    order_type = order_type_of(wire)
+    order: AnyDeltaOrder = order_type.from_wire(wire)
+    if not isinstance(order, SettledOrder) or not is_settled_here(order):
+        raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
+    if order.bridge != SAME_CHAIN:
+        raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
+    order_hash = signing_digest(domain.separator, order_type.compiled.hash_struct(order))
+    return Identified(order_type, order, order_hash)
+
+
+def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
+    """Hold an order against all rules that need no chain.
+
+    Raises:
+        RequestError: its row of document 1.
+    """
+    order = found.order
+    src = _check_tokens(order, rules.tokens)
+    first = _check_amounts(order)
+    terms = _terms(order)
+    _check_metadata(order.metadata)
+    kind = _kind(body, found)
+    document = _document(body, found)
+    _check_permit(body, order, src, rules.domain.contract)
+    partner = _partner(body, rules)
+    _check_deadline(order, rules.now_ms // 1_000)
+    signature = read_signature(body.signature, found.order_hash, order.owner)
+    return Submission(
+        chain_id=rules.chain_id,
+        order=order,
+        order_hash=found.order_hash,
+        terms=terms,
+        first=first,
+        signature=signature,
+        type=body.type,
+        kind=kind,
+        partner=partner,
+        document=_signed(document, signature),
+    )
+
+
+def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
+    """The source token, if both are listed and differ."""
+    ends = []
+    for name, address in (("srcToken", order.src_token), ("destToken", order.dest_token)):
+        token = tokens.by_address.get(address)
+        if token is None:
+            raise TokenNotSupported(
+                field=f"order.{name}", expected="a token of GET /tokens", got=to_checksum(address)
+            )
+        ends.append(token)
+    src, dest = ends
+    if src.routed == dest.routed:
+        raise InvalidInput(field="order.destToken", expected="another token than srcToken", got=dest.text)
+    return src
+
+
+def _check_amounts(order: SettledOrder) -> Part:
+    """The first part, if amounts and sizes are such that all parts can be settled."""
+    if isinstance(order, DeltaOrder):
+        if order.kind not in (KIND_SELL, KIND_BUY):
+            raise InvalidInput(field="order.kind", expected="0 (SELL) or 1 (BUY)", got=order.kind)
+        _check_positive("order.srcAmount", order.src_amount)
+        if order.kind == KIND_BUY:
+            _check_positive("order.destAmount", order.dest_amount)
+        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        bound = order.src_amount if order.kind == KIND_BUY else order.dest_amount
+        _check_product("order.expectedAmount", max(bound, order.expected_amount), whole)
+    else:
+        _check_slices(order)
+    first = next_part(order, 0)
+    if first is None:
+        raise InvalidInput(field="order", expected="something to settle")
+    return first
+
+
+def _check_slices(order: TwapOrder | TwapBuyOrder) -> None:
+    faulty = InvalidTWAPParams if isinstance(order, TwapOrder) else InvalidTWAPBuyParams
+    for name, value, least in (
+        ("interval", order.interval, limits.TWAP_INTERVAL_MIN_S),
+        ("numSlices", order.num_slices, limits.TWAP_SLICES_MIN),
+    ):
+        if value < least:
+            raise faulty(field=f"order.{name}", expected=f"at least {least}", got=value)
+    if isinstance(order, TwapOrder):
+        totals = {"totalSrcAmount": order.total_src_amount}
+        last = order.total_src_amount - order.total_src_amount // order.num_slices * (order.num_slices - 1)
+        _check_product("order.destAmountPerSlice", order.dest_amount_per_slice, last)
+    else:
+        totals = {"totalDestAmount": order.total_dest_amount, "maxSrcAmount": order.max_src_amount}
+        _check_product("order.maxSrcAmount", order.max_src_amount, order.total_dest_amount)
+    for name, total in totals.items():
+        if total < order.num_slices:
+            raise TwapTotalTooSmall(field=f"order.{name}", got=total, message=f"{name} must be >= numSlices")
+
+
+def _check_positive(field: str, amount: int) -> None:
+    if not amount:
+        raise InvalidInput(field=field, expected="an amount above 0", got=amount)
+
+
+def _check_product(field: str, amount: int, other: int) -> None:
+    if amount * other > limits.UINT256_MAX:
+        raise InvalidInput(field=field, expected="a product with the other amount below 2^256", got=amount)
+
+
+def _terms(order: SettledOrder) -> OrderTerms:
+    try:
+        return terms_of(order)
+    except InvalidInput as error:
+        raise InvalidInput(
+            field="order.partnerAndFee", expected=error.expected, got=order.partner_and_fee
+        ) from None
+
+
+def _check_metadata(metadata: bytes) -> None:
+    if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
+        raise InvalidInput(
+            field="order.metadata",
+            expected=f"at most {limits.VENUE_METADATA_BYTES_MAX} bytes",
+            got=f"{len(metadata)} bytes",
+        )
+
+
+def _kind(body: SubmitBody, found: Identified) -> OnChainOrderType:
+    """As the record names it: inferred, and not contradicted."""
+    kind = OnChainOrderType(found.order_type.name)
+    if body.partially_fillable:
+        if kind is not OnChainOrderType.ORDER:
+            raise InvalidInput(field="partiallyFillable", expected=f"false with {kind.value}", got=True)
+        kind = OnChainOrderType.FILLABLE_ORDER
+    said = body.on_chain_order_type
+    if said not in (None, kind, OnChainOrderType(found.order_type.name)):
+        raise InvalidInput(field="onChainOrderType", expected=f"{kind.value}, as the order says", got=said)
+    return kind
+
+
+def _document(body: SubmitBody, found: Identified) -> DeltaDocument:
+    """What is kept, without the signature."""
+    include, exclude = body.include_agents or (), body.exclude_agents or ()
+    for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):
+        if len(agents) > limits.VENUE_ORDER_AGENTS_MAX:
+            raise InvalidInput(
+                field=name, expected=f"at most {limits.VENUE_ORDER_AGENTS_MAX} names", got=len(agents)
+            )
+    for agent in include:
+        if agent in exclude:
+            raise InvalidInput(field="excludeAgents", expected="none of includeAgents", got=agent)
+    referrer = b""
+    if body.referrer_address is not None:
+        referrer = parse_address(body.referrer_address, "referrerAddress")
+    return DeltaDocument(
+        found.order_type.name,
+        order_json(found.order_type.name, found.order),
+        b"",
+        body.partially_fillable,
+        include,
+        exclude,
+        referrer,
+    )
+
+
+def _signed(document: DeltaDocument, signature: OwnerSignature) -> DeltaDocument:
+    return DeltaDocument(
+        document.order_type,
+        document.order,
+        signature.kept,
+        document.partially_fillable,
+        document.include_agents,
+        document.exclude_agents,
+        document.referrer,
+    )
+
+
+def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta: bytes) -> None:
+    """Pass if the order has a permit where it needs one, and none where it may not have one."""
+    form = permit_form(order.permit, "order.permit")
+    needs_approval = body.type is OrderType.LIMIT or isinstance(order, _TWAPS)
+    if src.listed is not None and src.listed.permit_only and (needs_approval or form is PermitForm.NONE):
+        only = "; its limit orders and TWAP are not served" if needs_approval else ""
+        raise PermitRequired(f"{src.symbol} takes permits only{only}", field="order.permit")
+    if form is PermitForm.NONE:
+        return
+    fault = ""
+    if needs_approval:
+        fault = "limit orders and TWAP need an on-chain approval"
+    elif src.listed is None:
+        fault = "the native token is deposited"
+    elif form is PermitForm.PERMIT2_TRANSFER and body.partially_fillable:
+        fault = "a Permit2 transfer is used up by the first part"
+    if fault:
+        raise InvalidInput(field="order.permit", expected=f"0x: {fault}", got=f"{len(order.permit)} bytes")
+    check_words(order.permit, order.owner, delta)
+
+
+def _partner(body: SubmitBody, rules: Rules) -> str:
+    if rules.strict_partner and not body.partner:
+        raise InvalidInput("missing", field="partner")
+    return body.partner if body.partner and body.partner in rules.partners else ANON
+
+
+def _check_deadline(order: SettledOrder, now_s: int) -> None:
+    if order.deadline > limits.JSON_INT_MAX:
+        raise InvalidInput(
+            field="order.deadline",
+            expected=f"Unix seconds, at most {limits.JSON_INT_MAX}",
+            got=order.deadline,
+        )
+    if order.deadline <= now_s:
+        raise OrderExpired(field="order.deadline", expected=f"a time after {now_s}", got=order.deadline)
+    if isinstance(order, _TWAPS):
+        earliest = now_s + order.interval * order.num_slices
+        if order.deadline < earliest:
+            raise TwapDeadlineTooShort(
+                field="order.deadline", expected=f"at least {earliest}", got=order.deadline
+            )
+
+
+# --- With the chain -----------------------------------------------------------------------------------
+
+
+def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, Call]:
+    """What the chain is asked, each by its name.
+
+    Args:
+        permit2: the contract that Delta takes permits to; empty where the order has none for it.
+    """
+    terms, order_hash = found.terms, found.order_hash
+    calls = {
+        "nonce used": Call(delta, is_nonce_used(terms.owner, terms.nonce)),
+        "order of nonce": Call(delta, order_of_nonce(terms.owner, terms.nonce)),
+    }
+    settled = filled(order_hash) if isinstance(found.order, DeltaOrder) else slices(order_hash)
+    calls["settled"] = Call(delta, settled)
+    signing = signature_call(found.signature, delta)
+    if signing is not None:
+        calls["signature"] = signing
+    if found.is_native:
+        calls["balance"] = Call(delta, deposits(order_hash, terms.owner))
+    else:
+        calls["balance"] = Call(terms.src_token, balance_of(terms.owner))
+        calls |= taking_calls(_taking(found, delta, permit2))
+    return calls
+
+
+def accepted(
+    found: Submission, answers: Answers, header: Header, delta: bytes, permit2: bytes, *, has_code: bool
+) -> OrderStatus:
+    """The status that an order begins with.
+
+    Args:
+        answers: to `submission_calls`, of the block of `header`.
+        has_code: there is a contract at the owner.
+
+    Raises:
+        InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: rows of
+            document 1.
+        ServiceUnavailable: a contract does not answer.
+    """
+    state = signature_state(found.signature, answers.get("signature"), has_code=has_code)
+    _check_nonce(found, answers)
+    part = found.first.src_amount
+    has = _number(answers, "balance", "Delta contract" if found.is_native else "source token")
+    if not found.is_native:
+        taking = _taking(found, delta, permit2)
+        check_taking(taking, answers, now_s=header.time_s, has_part=has >= part)
+    if has < part:
+        if found.is_native:
+            raise InsufficientBalance(
+                field="deposit", expected=f"at least {part} wei deposited for the order's hash", got=has
+            )
+        raise InsufficientBalance(field="order.owner", expected=f"at least {part} of srcToken", got=has)
+    return OrderStatus.PENDING if state is SignatureState.SIGNED else OrderStatus.AWAITING_SIGNATURE
+
+
+def _check_nonce(found: Submission, answers: Answers) -> None:
+    taker = _number(answers, "order of nonce", "Delta contract").to_bytes(WORD_BYTES, "big")
+    is_other = any(taker) and taker != found.order_hash
+    settled = _number(answers, "settled", "Delta contract")
+    is_used = _number(answers, "nonce used", "Delta contract")
+    if not is_other and settled:
+        raise OrderAlreadySettled("by the chain, in whole or in part", field="order")
+    if is_other or is_used:
+        raise NonceUsed(field="order.nonce", expected="a nonce of no order on chain", got=found.terms.nonce)
+
+
+def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
+    terms = found.terms
+    return Taking(
+        permit=terms.permit,
+        token=terms.src_token,
+        owner=terms.owner,
+        delta=delta,
+        permit2=permit2,
+        whole=terms.src_total,
+        part=found.first.src_amount,
+        deadline=terms.deadline,
+    )
+
+
+def _number(answers: Answers, name: str, who: str) -> int:
+    answer = answers[name]
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        raise ServiceUnavailable(f"the {who} does not answer")
+    return int.from_bytes(answer[:WORD_BYTES], "big")

@@ -1,0 +1,111 @@
+"""What Prometheus is told of Delta: orders, auctions, agents, settlements, relayers and indexers."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ..telemetry.metrics import METRICS_PREFIX
+from .delta.engine import DeltaChainStatistics, DeltaStatistics
+
+_Numbers = Iterable[tuple[tuple[str, ...], float]]
+_Of = list[tuple[tuple[str], DeltaChainStatistics]]
+
+
+class DeltaCollector(Collector):
+    """The engine of a venue.
+
+    Args:
+        read: how it stands.
+    """
+
+    def __init__(self, read: Callable[[], DeltaStatistics]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, of one moment."""
+        told = self._read()
+        chains = [((name,), chain) for name, chain in told.chains.items()]
+        yield _gauge(
+            "orders", "Orders that may still change", (
+                ((str(status),), count) for status, count in told.orders.orders.items()
+            ), "status",
+        )  # fmt: skip
+        yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), told.shards)])
+        yield from _auctions(chains)
+        yield from _relayers(chains)
+        yield _gauge(
+            "indexed_block", "Height that the chain is read to",
+            ((at, chain.indexer.block_number) for at, chain in chains), "chain",
+        )  # fmt: skip
+        yield _counter(
+            "reorganisations", "Times that blocks were taken back",
+            ((at, chain.indexer.reorganisations) for at, chain in chains), "chain",
+        )  # fmt: skip
+
+
+def _auctions(chains: _Of) -> Iterator[Metric]:
+    yield _counter(
+        "rounds", "Rounds of auctions", ((at, chain.auctions.rounds) for at, chain in chains), "chain"
+    )
+    yield _counter(
+        "rounds_void", "Rounds that came to nothing",
+        ((at, chain.auctions.void) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "orders_waiting", "Orders that wait for their next round",
+        ((at, chain.auctions.waiting + chain.auctions.ready) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _counter(
+        "agent_questions", "Rounds that an agent was asked in",
+        (((*at, agent), count) for at, chain in chains for agent, count in chain.auctions.agents.items()),
+        "chain", "agent",
+    )  # fmt: skip
+    yield _counter(
+        "settlements", "Settlements that have ended",
+        (
+            ((*at, outcome), count)
+            for at, chain in chains
+            for outcome, count in (("settled", chain.settling.settled), ("failed", chain.settling.failed))
+        ),
+        "chain", "outcome",
+    )  # fmt: skip
+    yield _gauge(
+        "settlements_under_way", "Settlements that have not ended",
+        ((at, chain.settling.under_way) for at, chain in chains), "chain",
+    )  # fmt: skip
+
+
+def _relayers(chains: _Of) -> Iterator[Metric]:
+    yield _counter(
+        "relayer_transactions", "What became of a relayer's transactions",
+        (((*at, what), count) for at, chain in chains for what, count in chain.relayer.counts.items()),
+        "chain", "what",
+    )  # fmt: skip
+    for name, help_text in (
+        ("holds", "1 while this engine relays for the chain"),
+        ("waiting", "Intents without a transaction"),
+        ("pending", "Nonces that wait to be mined"),
+        ("stuck", "Of them, those that are to be replaced"),
+        ("at_cap", "What would have to cost more than the cap"),
+        ("starved", "1 while the account has too little"),
+        ("balance_wei", "Of the account"),
+    ):
+        yield _gauge(
+            f"relayer_{name}", help_text,
+            ((at, float(getattr(chain.relayer, name))) for at, chain in chains), "chain",
+        )  # fmt: skip
+
+
+def _gauge(name: str, help_text: str, numbers: _Numbers, *labels: str) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"{METRICS_PREFIX}delta_{name}", help_text, labels=labels)
+    for values, number in numbers:
+        family.add_metric(values, number)
+    return family
+
+
+def _counter(name: str, help_text: str, numbers: _Numbers, *labels: str) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"{METRICS_PREFIX}delta_{name}", help_text, labels=labels)
+    for values, number in numbers:
+        family.add_metric(values, number)
+    return family

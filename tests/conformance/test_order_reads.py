@@ -1,0 +1,319 @@
+"""GET /v2/delta/orders, by id, by hash, and fillable balances."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cambist.codecs.delta_calldata import deposit
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.config.errors import NodeUnavailable
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.store.orders import DELTA
+from cambist.engine.store.queries import by
+from cambist.engine.store.rows import DeltaFill, DeltaOrder, DeltaRefund, amount32
+from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND
+from cambist.engine.store.units import put
+from support.oracles import Oracle, openapi_oracle
+from support.order_front import BUILD_CANCEL, CANCEL, CHAIN_ID, ORDERS, OrderFront, an_order_front, told
+from support.settling import Market
+from support.stores import moved
+from support.world import NATIVE, ONE, USDC
+
+FILLABLE = f"{ORDERS}/fillablebalance"
+NOBODYS_ID = "00000000-0000-4000-8000-000000000000"
+HASH = "0x" + "5a" * 32
+
+
+@pytest.fixture
+async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
+    async with an_order_front(tmp_path) as front:
+        yield front
+
+
+async def row_of(front: OrderFront, record: dict[str, Any]) -> DeltaOrder:
+    (rows,) = await front.store.read(by(DELTA_ORDER, parse_hex(record["orderHash"], "hash")))
+    return DELTA.found(rows[0])
+
+
+async def settled(
+    front: OrderFront, record: dict[str, Any], *, filled: int, spent: int, received: int, number: int = 1
+) -> None:
+    """As the indexer writes it."""
+    row = await row_of(front, record)
+    fill = DeltaFill(
+        CHAIN_ID, bytes([number]) * 32, bytes([number]) * 32, 0, number, row.order_hash, None,
+        amount32(spent), amount32(received), 1, amount32(filled), False,
+    )  # fmt: skip
+    await moved(front.store, row, status=OrderStatus.ACTIVE, more=(put(DELTA_FILL, fill),))
+
+
+# --- One order ------------------------------------------------------------------------------------------
+
+
+async def test_by_id_and_by_hash(front: OrderFront) -> None:
+    records = [await front.submitted(await front.a_sale()) for _ in range(3)]
+    for record in records:
+        for path in (record["id"], record["id"].upper(), f"hash/{record['orderHash']}"):
+            assert await front.get(f"{ORDERS}/{path}") == record
+        assert await front.get(f"{ORDERS}/hash/{record['orderHash'].upper().replace('X', 'x')}") == record
+
+
+@pytest.mark.parametrize("path", [NOBODYS_ID, "mine", "hash", f"hash/{HASH}", "build", "cancel"])
+async def test_orders_that_are_not_there(front: OrderFront, path: str) -> None:
+    await front.submitted(await front.a_sale())
+    status, error_type, details = told(await front.answer(f"{ORDERS}/{path}"))
+    if path in ("build", "cancel"):
+        assert (status, error_type) in ((405, "MethodNotAllowed"), (404, "OrderNotFound"))
+    else:
+        assert (status, error_type) == (404, "OrderNotFound")
+        assert details.startswith("Order not found: ")
+
+
+@pytest.mark.parametrize("text", ["0x1234", "5a" * 32, "0x" + "zz" * 32, "mine"])
+async def test_what_is_no_hash(front: OrderFront, text: str) -> None:
+    refusal = told(await front.answer(f"{ORDERS}/hash/{text}"))
+    assert refusal[:2] == (400, "InvalidInput")
+    assert "hash: expected 0x and 64 hexadecimal digits" in refusal[2]
+
+
+async def test_a_record_follows_its_settlements(front: OrderFront) -> None:
+    record = await front.submitted(await front.a_sale(), partiallyFillable=True)
+    await settled(front, record, filled=ONE // 4, spent=ONE // 4, received=625 * USDC)
+    after = await front.get(f"{ORDERS}/{record['id']}")
+    assert after["output"]["executedAmount"] == str(625 * USDC)
+    (transaction,) = after["transactions"]
+    tx = "0x" + "01" * 32
+    assert transaction == {
+        "originTx": tx, "destinationTx": tx, "filledPercent": 25,
+        "spentAmount": str(ONE // 4), "receivedAmount": str(625 * USDC),
+    }  # fmt: skip
+    await settled(front, after, filled=ONE, spent=3 * ONE // 4, received=1_900 * USDC, number=2)
+    last = await front.get(f"{ORDERS}/{record['id']}")
+    assert [one["filledPercent"] for one in last["transactions"]] == [25, 75]
+    assert last["output"]["executedAmount"] == str(2_525 * USDC)
+    assert last["status"] == "ACTIVE"
+    same = {"id", "order", "owner", "createdAt", "expiresAt", "input", "orderHash"}
+    assert {name: last[name] for name in same} == {name: record[name] for name in same}
+    refund = DeltaRefund(
+        10, b"\7" * 32, (row := await row_of(front, last)).order_hash, bytes(20), amount32(5), 1
+    )
+    await moved(front.store, row, more=(put(DELTA_REFUND, refund),))
+    assert len((await front.get(f"{ORDERS}/{record['id']}"))["refunds"]) == 1
+
+
+async def test_records_of_purchases_and_twaps(front: OrderFront) -> None:
+    market = Market(front.world, b"")
+    bought = await front.submitted(await front.a_purchase())
+    assert bought["input"]["maxAmount"] == str(11 * ONE // 10)
+    assert (bought["input"]["expectedAmount"], bought["input"]["executedAmount"]) == (str(ONE), None)
+    assert bought["output"] == {
+        "chainId": CHAIN_ID, "token": to_checksum(front.world.usdc), "amount": str(2_500 * USDC),
+    }  # fmt: skip
+    await settled(front, bought, filled=2_500 * USDC, spent=ONE, received=2_500 * USDC)
+    after = await front.get(f"{ORDERS}/{bought['id']}")
+    assert after["input"]["executedAmount"] == str(ONE)
+    twap = await front.submitted(await market.a_twap())
+    assert twap["output"]["expectedAmount"] is None
+    await settled(front, twap, filled=1, spent=ONE // 3, received=800 * USDC, number=2)
+    assert (await front.get(f"{ORDERS}/{twap['id']}"))["transactions"][0]["filledPercent"] == 33.333333
+
+
+@pytest.fixture(scope="module")
+def openapi() -> Iterator[Oracle]:
+    with openapi_oracle() as oracle:
+        yield oracle
+
+
+@pytest.mark.oracle
+async def test_answers_are_as_openapi_describes_them(front: OrderFront, openapi: Oracle) -> None:
+    sale = await front.submitted(await front.a_sale(), partiallyFillable=True)
+    await front.submitted(await front.a_purchase())
+    await front.submitted(await Market(front.world, b"").a_twap())
+    await settled(front, sale, filled=ONE // 3, spent=ONE // 3, received=1)
+    _, built = await front.post(BUILD_CANCEL, {"orderIds": [sale["id"]]})
+    _, cancelled = await front.post(CANCEL, front.cancellation([sale["id"]]))
+    user = to_hex(front.world.user.address)
+    page = await front.get(ORDERS)
+    for method, path, told_of in (
+        ("post", ORDERS, sale),
+        ("get", f"{ORDERS}/{{orderId}}", await front.get(f"{ORDERS}/{sale['id']}")),
+        ("get", ORDERS, page),
+        ("get", f"{FILLABLE}/{{chainId}}/{{user}}", await front.get(f"{FILLABLE}/{CHAIN_ID}/{user}")),
+        ("post", BUILD_CANCEL, built),
+        ("post", CANCEL, cancelled),
+    ):
+        described = front.document["paths"][path][method]["responses"]["200"]["content"]
+        schema = described["application/json"]["schema"]
+        asked = {"ask": "instance", "document": front.document, "schema": schema}
+        assert openapi.ask(**asked, instance=told_of) == {"errors": []}, path
+        assert openapi.ask(**asked, instance=[])["errors"], path
+    assert len(page["data"]) == 3
+
+
+# --- Listings -------------------------------------------------------------------------------------------
+
+
+async def ids_of(front: OrderFront, **query: Any) -> list[str]:
+    page = await front.get(ORDERS, **query)
+    assert len(page["data"]) == page["total"]
+    return [record["id"] for record in page["data"]]
+
+
+async def test_filters(front: OrderFront) -> None:
+    world, market = front.world, Market(front.world, b"")
+    await world.give(world.stranger, world.weth, ONE, world.at.delta)
+    sale = (await front.submitted(await front.a_sale()))["id"]
+    limit = (await front.submitted(await front.a_sale(), type="LIMIT"))["id"]
+    parts = (await front.submitted(await front.a_sale(), partiallyFillable=True))["id"]
+    twap = (await front.submitted(await market.a_twap()))["id"]
+    theirs = await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
+    assert (await front.post(CANCEL, front.cancellation([sale])))[0] == 200
+    everything = [theirs["id"], twap, parts, limit, sale]
+    for query, expected in (
+        ({}, everything),
+        ({"userAddress": to_checksum(world.user.address)}, [twap, parts, limit, sale]),
+        ({"userAddress": to_hex(world.stranger.address)}, [theirs["id"]]),
+        ({"userAddress": to_hex(world.taker.address)}, []),
+        ({"userAddress": ""}, everything),
+        ({"chainId": CHAIN_ID}, everything),
+        ({"chainId": f"1,{CHAIN_ID}"}, everything),
+        ({"chainId": "1,10"}, []),
+        ({"type": "LIMIT"}, [limit]),
+        ({"type": "MARKET"}, [theirs["id"], twap, parts, sale]),
+        ({"onChainOrderType": "FillableOrder"}, [parts]),
+        ({"onChainOrderType": "TWAPOrder"}, [twap]),
+        ({"onChainOrderType": "Order"}, [theirs["id"], limit, sale]),
+        ({"status": "CANCELLING"}, [sale]),
+        ({"status": "CANCELLING,PENDING"}, everything),
+        ({"status": "COMPLETED,FAILED"}, []),
+        ({"status": "PENDING", "type": "MARKET", "onChainOrderType": "Order"}, [theirs["id"]]),
+        ({"ids": f"{sale},{twap}"}, [twap, sale]),
+        ({"ids": f"{sale.upper()},{NOBODYS_ID},mine,{sale}"}, [sale]),
+        ({"ids": f"{sale},{twap}", "status": "PENDING"}, [twap]),
+        ({"ids": theirs["id"], "userAddress": to_hex(world.user.address)}, []),
+        ({"ids": f"{sale},{limit}", "type": "LIMIT"}, [limit]),
+        ({"ids": f"{sale},{parts}", "onChainOrderType": "FillableOrder"}, [parts]),
+        ({"ids": sale, "chainId": 1}, []),
+    ):
+        assert await ids_of(front, **query) == expected, query
+
+
+@pytest.mark.parametrize("by_ids", [False, True])
+async def test_pages(front: OrderFront, *, by_ids: bool) -> None:
+    ids = [(await front.submitted(await front.a_sale()))["id"] for _ in range(5)][::-1]
+    more = {"ids": ",".join(ids)} if by_ids else {}
+    first = await front.get(ORDERS, limit=2, **more)
+    shape = {name: first[name] for name in ("total", "page", "limit", "hasMore")}
+    assert shape == {"total": 5, "page": 1, "limit": 2, "hasMore": True}
+    pages = [await front.get(ORDERS, limit=2, page=page, **more) for page in (1, 2, 3, 4)]
+    assert [one["id"] for page in pages for one in page["data"]] == ids
+    assert [page["hasMore"] for page in pages] == [True, True, False, False]
+    assert [page["page"] for page in pages] == [1, 2, 3, 4]
+    everything = await front.get(ORDERS, **more)
+    assert (everything["limit"], everything["hasMore"]) == (100, False)
+    assert [await front.get(f"{ORDERS}/{one['id']}") for one in everything["data"]] == everything["data"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"page": 0}, "page"), ({"page": "-1"}, "page"), ({"limit": 0}, "limit"), ({"limit": 1001}, "limit"),
+        ({"userAddress": "me"}, "userAddress"), ({"chainId": "one"}, "chainId"), ({"type": "TWAP"}, "type"),
+        ({"status": "OPEN"}, "status"), ({"onChainOrderType": "order"}, "onChainOrderType"),
+        ({"ids": ",".join(["x"] * 101)}, "ids: expected at most 100 ids, got 101"),
+    ],
+)  # fmt: skip
+async def test_parameters_that_are_refused(front: OrderFront, query: dict[str, Any], field: str) -> None:
+    refusal = told(await front.answer(ORDERS, **query))
+    assert refusal[:2] == (400, "InvalidInput")
+    assert refusal[2].startswith(f"Invalid input: {field}")
+
+
+async def test_the_bounds_themselves(front: OrderFront) -> None:
+    assert (await front.get(ORDERS, limit=1_000, page=2**53 - 1))["data"] == []
+    assert (await front.get(ORDERS, ids=",".join(["x"] * 100)))["total"] == 0
+
+
+# --- Fillable balances ----------------------------------------------------------------------------------
+
+
+async def test_what_an_account_can_still_give(front: OrderFront) -> None:
+    world, market = front.world, Market(front.world, b"")
+    user, weth = to_checksum(world.user.address), to_hex(world.weth)
+    path = f"{FILLABLE}/{CHAIN_ID}/{user}/{to_checksum(world.weth)}"
+    assert await front.get(path) == {weth: str(10 * ONE)}
+    sale = await front.submitted(await front.a_sale(), partiallyFillable=True)
+    await front.submitted(await front.a_purchase())
+    await front.submitted(await market.a_twap())
+    left = 10 * ONE - ONE - 11 * ONE // 10 - ONE
+    assert await front.get(path) == {weth: str(left)}
+    await settled(front, sale, filled=ONE // 4, spent=ONE // 4, received=1)
+    assert await front.get(path) == {weth: str(left + ONE // 4)}  # the balance here has not moved
+    row = await row_of(front, sale)
+    await moved(front.store, row, status=OrderStatus.FAILED)
+    assert await front.get(path) == {weth: str(left + ONE)}
+    await world.approve(world.user, world.weth, world.at.delta, 3 * ONE)
+    assert await front.get(path) == {weth: str(left + ONE - 7 * ONE)}
+    await world.approve(world.user, world.weth, world.at.delta, ONE)
+    assert await front.get(f"{path}/") == {weth: "0"}
+
+
+async def test_all_listed_tokens(front: OrderFront) -> None:
+    world = front.world
+    await world.give(world.stranger, world.usdc, 5, world.at.delta)
+    await world.mint(world.dai, world.stranger, 7)
+    told_of = await front.get(f"{FILLABLE}/{CHAIN_ID}/{to_hex(world.stranger.address)}")
+    native = told_of.pop(to_hex(NATIVE))
+    assert int(native) == await world.chain.balance(world.stranger.address)
+    assert told_of == {
+        to_hex(world.weth): "0", to_hex(world.usdc): "5", to_hex(world.dai): "0", to_hex(front.odd): "0",
+    }  # fmt: skip
+
+
+async def test_native_tokens_of_orders_are_deposited_already(front: OrderFront) -> None:
+    world = front.world
+    path = f"{FILLABLE}/{CHAIN_ID}/{to_checksum(world.user.address)}/{to_hex(NATIVE)}"
+    order = await front.a_sale(src_token=NATIVE)
+    await world.send(world.user, world.at.delta, deposit(world.delta_hash(order)), value_wei=ONE)
+    before = await front.get(path)
+    await front.submitted(order)
+    assert await front.get(path) == before
+
+
+async def test_tokens_that_are_not_listed(front: OrderFront) -> None:
+    path = f"{FILLABLE}/{CHAIN_ID}/{to_hex(front.world.user.address)}"
+    other = "0x" + "Ab" * 20
+    assert await front.get(f"{path}/{other}") == {other.lower(): "0"}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "error_type"),
+    [
+        ("1/0x" + "11" * 20, 422, "UnsupportedChain"),
+        ("100/0x" + "11" * 20, 422, "UnsupportedChain"),
+        ("one/0x" + "11" * 20, 400, "InvalidInput"),
+        (f"{CHAIN_ID}/me", 400, "InvalidInput"),
+        (f"{CHAIN_ID}/0x{'11' * 20}/WETH", 400, "InvalidInput"),
+    ],
+)
+async def test_balances_that_are_refused(front: OrderFront, path: str, status: int, error_type: str) -> None:
+    assert told(await front.answer(f"{FILLABLE}/{path}"))[:2] == (status, error_type)
+
+
+async def test_without_the_chain_nothing_is_told(tmp_path: Path) -> None:
+    class Away:
+        def __init__(self, chain: Any) -> None:
+            self._chain = chain
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._chain, name)
+
+        async def block(self, *_: Any) -> Any:
+            raise NodeUnavailable("gone")
+
+    async with an_order_front(tmp_path, chain=Away) as front:
+        refusal = told(await front.answer(f"{FILLABLE}/{CHAIN_ID}/{to_hex(front.world.user.address)}"))
+        assert refusal[:2] == (503, "ServiceUnavailable")

@@ -1,0 +1,352 @@
+"""What POST /v2/delta/orders refuses without asking the chain, and what it takes."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from cambist.codecs.eip712_orders.delta import EXTERNAL_ORDER, PRODUCTIVE_ORDER, SAME_CHAIN
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, VENUE_ORDER_AGENTS_MAX
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from support.order_front import API_KEY, CHAIN_ID, ORDERS, OrderFront, an_order_front, told, wire_of
+from support.settling import Market
+from support.world import HOUR_S, NATIVE, ONE, USDC
+
+INVALID = 400, "InvalidInput"
+
+
+@pytest.fixture
+async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
+    async with an_order_front(tmp_path) as front:
+        yield front
+
+
+def market_of(front: OrderFront) -> Market:
+    return Market(front.world, b"")
+
+
+# --- Kinds ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "kind", "side"),
+    [
+        ({}, "Order", "SELL"),
+        ({"partiallyFillable": True}, "FillableOrder", "SELL"),
+        ({"partiallyFillable": True, "onChainOrderType": "FillableOrder"}, "FillableOrder", "SELL"),
+        ({"partiallyFillable": True, "onChainOrderType": "Order"}, "FillableOrder", "SELL"),
+        ({"onChainOrderType": "Order", "type": "LIMIT"}, "Order", "SELL"),
+    ],
+)
+async def test_orders_of_each_kind(front: OrderFront, more: dict[str, Any], kind: str, side: str) -> None:
+    record = await front.submitted(await front.a_sale(), **more)
+    assert (record["onChainOrderType"], record["side"], record["status"]) == (kind, side, "PENDING")
+    assert record["type"] == more.get("type", "MARKET")
+
+
+@pytest.mark.parametrize("kind", ["TWAPOrder", "TWAPBuyOrder"])
+async def test_twap_orders(front: OrderFront, kind: str) -> None:
+    market = market_of(front)
+    order = await (market.a_twap(interval=61) if kind == "TWAPOrder" else market.a_twap_purchase())
+    record = await front.submitted(order, onChainOrderType=kind, type="LIMIT")
+    assert (record["onChainOrderType"], record["type"]) == (kind, "LIMIT")
+    assert record["side"] == ("SELL" if kind == "TWAPOrder" else "BUY")
+
+
+@pytest.mark.parametrize("order_type", [EXTERNAL_ORDER, PRODUCTIVE_ORDER], ids=lambda kind: kind.name)
+async def test_kinds_that_are_not_settled_yet(front: OrderFront, order_type: Any) -> None:
+    ours = await front.a_sale()
+    values = {name: getattr(ours, name, 0) for name in order_type.cls.__struct_fields__}
+    values |= {
+        name: value
+        for name, value in {
+            "handler": ours.owner,
+            "strategy": ours.owner,
+            "use_shares": True,
+            "data": b"",
+            "bridge": SAME_CHAIN,
+        }.items()
+        if name in values
+    }
+    wire = order_type.to_wire(order_type.cls(**values))
+    refusal = told(await front.post(ORDERS, front.body(ours) | {"order": wire}))
+    expected = f"Invalid input: order: settlement of {order_type.name} is not enabled"
+    assert refusal == (*INVALID, expected)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"onChainOrderType": "TWAPBuyOrder"}, "onChainOrderType"),
+        ({"onChainOrderType": "Order"}, "onChainOrderType"),
+        ({"partiallyFillable": True}, "partiallyFillable"),
+    ],
+)
+async def test_what_contradicts_a_twap(front: OrderFront, more: dict[str, Any], field: str) -> None:
+    refusal = await front.fault(await market_of(front).a_twap(), **more)
+    assert refusal[:2] == INVALID
+    assert refusal[2].startswith(f"Invalid input: {field}: ")
+
+
+async def test_fillable_is_said_by_the_flag(front: OrderFront) -> None:
+    refusal = await front.fault(await front.a_sale(), onChainOrderType="FillableOrder")
+    assert refusal[2].startswith("Invalid input: onChainOrderType: expected Order")
+
+
+# --- Members --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "field"),
+    [
+        ("chainId", "31337", "chainId"),
+        ("chainId", None, "chainId: missing"),
+        ("order", None, "order: missing"),
+        ("order", [], "order: expected an object"),
+        ("order", "{}", "order: expected an object"),
+        ("order", {}, "order: expected the members of Order"),
+        ("signature", None, "signature: missing"),
+        ("signature", 5, "signature: expected a string"),
+        ("partner", "x" * 129, "partner"),
+        ("type", "limit", "type"),
+        ("partiallyFillable", "true", "partiallyFillable: expected a boolean"),
+        ("includeAgents", "one", "includeAgents: expected an array"),
+        ("includeAgents", ["x"] * (VENUE_ORDER_AGENTS_MAX + 1), "includeAgents: expected at most 100 names"),
+        ("excludeAgents", ["x"] * (VENUE_ORDER_AGENTS_MAX + 1), "excludeAgents: expected at most 100 names"),
+        ("referrerAddress", "0x1234", "referrerAddress: expected an address"),
+        ("note", "of another client's", ""),
+    ],
+)
+async def test_members_of_the_body(front: OrderFront, member: str, value: Any, field: str) -> None:
+    body = front.body(await front.a_sale()) | {member: value}
+    body = {name: kept for name, kept in body.items() if kept is not None}
+    answer = await front.post(ORDERS, body)
+    if not field:
+        assert answer[0] == 200
+    else:
+        refusal = told(answer)
+        assert refusal[:2] == INVALID
+        assert refusal[2].startswith(f"Invalid input: {field}"), refusal
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("srcAmount", 1.5),
+        ("srcAmount", "-1"),
+        ("srcAmount", str(UINT256_MAX + 1)),
+        ("deadline", "soon"),
+        ("kind", 256),
+        ("permit", "0x0"),
+        ("permit", "0x" + "00" * 100),
+        ("owner", "0x1234"),
+        ("bridge", None),
+        ("metadata", 7),
+    ],
+)
+async def test_members_of_the_struct(front: OrderFront, member: str, value: Any) -> None:
+    order = await front.a_sale()
+    body = front.body(order) | {"order": wire_of(order) | {member: value}}
+    refusal = told(await front.post(ORDERS, body))
+    assert refusal[:2] == INVALID
+    assert refusal[2].startswith(f"Invalid input: order.{member}"), refusal
+
+
+async def test_the_struct_may_be_written_as_other_libraries_write_it(front: OrderFront) -> None:
+    """Members in another order, addresses with checksums, numbers as texts: it is the same order."""
+    order = await front.a_sale()
+    wire = wire_of(order)
+    other = dict(reversed(wire.items())) | {
+        name: to_checksum(getattr(order, name)) for name in ("owner", "beneficiary")
+    }
+    other |= {"srcToken": to_checksum(order.src_token), "deadline": str(order.deadline), "kind": "0"}
+    status, record = await front.post(ORDERS, front.body(order) | {"order": other})
+    assert status == 200
+    assert record["order"] == wire
+    assert record["orderHash"] == to_hex(front.world.delta_hash(order))
+
+
+# --- Amounts, tokens, fee -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"src_amount": 0}, "order.srcAmount: expected an amount above 0"),
+        ({"kind": 1, "dest_amount": 0}, "order.destAmount: expected an amount above 0"),
+        ({"kind": 2}, "order.kind: expected 0 (SELL) or 1 (BUY)"),
+        ({"dest_amount": UINT256_MAX}, "order.expectedAmount: expected a product"),
+        ({"expected_amount": UINT256_MAX}, "order.expectedAmount: expected a product"),
+        ({"partner_and_fee": 201}, "order.partnerAndFee: expected partner << 96"),
+        ({"partner_and_fee": 1 << 90}, "order.partnerAndFee: expected partner << 96"),
+        ({"metadata": bytes(4_097)}, "order.metadata: expected at most 4096 bytes, got '4097 bytes'"),
+        ({"deadline": JSON_INT_MAX + 1}, "order.deadline: expected Unix seconds, at most"),
+    ],
+)
+async def test_amounts_fee_and_metadata(front: OrderFront, changed: dict[str, Any], field: str) -> None:
+    refusal = await front.fault(await front.a_sale(**changed))
+    assert refusal[:2] == INVALID
+    assert refusal[2].startswith(f"Invalid input: {field}"), refusal
+
+
+async def test_extremes_that_are_taken(front: OrderFront) -> None:
+    """No minimum, no expectation, the largest fee, all of the metadata, a deadline far away."""
+    world = front.world
+    fee = pack_partner_and_fee(PartnerAndFee(world.partner.address, 200, True, False))
+    order = await front.a_sale(
+        dest_amount=0, expected_amount=0, partner_and_fee=fee, metadata=bytes(4_096), deadline=JSON_INT_MAX
+    )
+    record = await front.submitted(order)
+    assert record["output"]["minAmount"] == record["output"]["expectedAmount"] == "0"
+    assert record["expiresAt"] == "+275760-09-13T00:00:00.000Z"
+
+
+async def test_tokens_that_are_not_listed(front: OrderFront) -> None:
+    for end in ("src_token", "dest_token"):
+        for token in (bytes(20), front.world.at.rfq):
+            refusal = await front.fault(await front.a_sale(**{end: token}))
+            assert refusal[:2] == (400, "TokenNotSupported")
+            assert refusal[2].startswith(f"Token not supported: order.{end[:-6]}Token: ")
+
+
+async def test_source_and_destination_are_two_tokens(front: OrderFront) -> None:
+    weth = front.world.weth
+    for src, dest in ((weth, weth), (NATIVE, weth), (weth, NATIVE)):
+        refusal = await front.fault(await front.a_sale(src_token=src, dest_token=dest))
+        assert refusal[2].startswith("Invalid input: order.destToken: expected another token than srcToken")
+
+
+async def test_native_tokens_may_be_wanted(front: OrderFront) -> None:
+    await front.world.give(front.world.user, front.world.usdc, 5_000 * USDC, front.world.at.delta)
+    order = await front.a_sale(
+        src_token=front.world.usdc, dest_token=NATIVE, src_amount=2_500 * USDC, dest_amount=ONE
+    )
+    record = await front.submitted(order)
+    assert record["output"]["token"] == "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+
+
+# --- TWAP -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["TWAPOrder", "TWAPBuyOrder"])
+@pytest.mark.parametrize(
+    ("changed", "row", "message"),
+    [
+        ({"interval": 59}, "params", "order.interval: expected at least 60, got 59"),
+        ({"num_slices": 1}, "params", "order.numSlices: expected at least 2, got 1"),
+        ({"num_slices": 0}, "params", "order.numSlices: expected at least 2, got 0"),
+        ({"interval": 1_200, "num_slices": 4}, "TwapDeadlineTooShort", "order.deadline: expected at least"),
+        ({"deadline": 5}, "OrderExpired", "order.deadline: expected a time after"),
+    ],
+)
+async def test_sizes_of_a_twap(
+    front: OrderFront, kind: str, changed: dict[str, Any], row: str, message: str
+) -> None:
+    market = market_of(front)
+    sells = kind == "TWAPOrder"
+    order = await (market.a_twap(**changed) if sells else market.a_twap_purchase(**changed))
+    status, error_type, details = await front.fault(order)
+    expected = row if row != "params" else "InvalidTWAPParams" if sells else "InvalidTWAPBuyParams"
+    assert (status, error_type) == (400, expected)
+    assert message in details
+    if expected == "TwapDeadlineTooShort":
+        assert details.startswith("deadline must allow enough time for all slices to execute")
+
+
+async def test_totals_of_a_twap(front: OrderFront) -> None:
+    market = market_of(front)
+    for order, member in (
+        (await market.a_twap(total_src_amount=2), "totalSrcAmount"),
+        (await market.a_twap_purchase(total_dest_amount=2), "totalDestAmount"),
+        (await market.a_twap_purchase(max_src_amount=2), "maxSrcAmount"),
+    ):
+        refusal = await front.fault(order)
+        assert refusal[:2] == (400, "TwapTotalTooSmall")
+        assert refusal[2].startswith(f"{member} must be >= numSlices")
+
+
+async def test_products_of_a_twap_fit_the_contract(front: OrderFront) -> None:
+    market = market_of(front)
+    for order in (
+        await market.a_twap(dest_amount_per_slice=UINT256_MAX // 1_000),
+        await market.a_twap_purchase(max_src_amount=UINT256_MAX // 1_000),
+    ):
+        assert (await front.fault(order))[:2] == INVALID
+
+
+async def test_a_twap_whose_slices_just_fit(front: OrderFront) -> None:
+    market = market_of(front)
+    now_s = await front.world.now_s()
+    order = await market.a_twap(interval=600, num_slices=6, deadline=now_s + HOUR_S + 60)
+    assert (await front.submitted(order))["status"] == "PENDING"
+
+
+# --- Partner --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("partner", "headers", "name"),
+    [
+        ("acme", {}, "acme"),
+        ("nobody", {}, "anon"),
+        ("", {}, "anon"),
+        (None, {}, "anon"),
+        (None, {"x-api-key": API_KEY}, "acme"),
+        ("anon", {"x-api-key": API_KEY}, "anon"),
+    ],
+)
+async def test_partners(front: OrderFront, partner: str | None, headers: dict[str, str], name: str) -> None:
+    body = front.body(await front.a_sale(), partner=partner)
+    status, record = await front.post(ORDERS, body, headers)
+    assert (status, record["partner"]) == (200, name)
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 400), ({"x-api-key": API_KEY}, 200)])
+async def test_a_partner_may_have_to_be_there(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    async with an_order_front(tmp_path, strict_partner=True) as front:
+        for partner in ("", None):
+            body = front.body(await front.a_sale(), partner=partner)
+            if partner is None or not headers:
+                assert (await front.post(ORDERS, body, headers))[0] == status
+        assert (await front.submitted(await front.a_sale(), partner="nobody"))["partner"] == "anon"
+
+
+# --- Where ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chain_id", [1, 100])
+async def test_chains_without_delta(front: OrderFront, chain_id: int) -> None:
+    refusal = await front.fault(await front.a_sale(), chainId=chain_id)
+    assert refusal[:2] == (422, "UnsupportedChain")
+    assert refusal[2].startswith("Unsupported chain: chainId: expected a chain")
+
+
+async def test_a_slash_at_the_end(front: OrderFront) -> None:
+    order = await front.a_sale()
+    status, record = await front.post(f"{ORDERS}/", front.body(order))
+    assert status == 200
+    for path in (f"{ORDERS}/{record['id']}/", f"{ORDERS}/hash/{record['orderHash']}/"):
+        assert await front.get(path) == record
+    assert (await front.get(f"{ORDERS}/", chainId=CHAIN_ID))["total"] == 1
+
+
+async def test_what_came_with_an_order_is_kept(front: OrderFront) -> None:
+    order = await front.a_sale()
+    referrer = b"\x77" * 20
+    more: dict[str, Any] = {
+        "referrerAddress": to_hex(referrer),
+        "includeAgents": ["one", "two"],
+        "excludeAgents": ["three"],
+    }
+    await front.submitted(order, **more, partiallyFillable=True)
+    live = front.live.get(front.world.delta_hash(order))
+    assert live is not None
+    document = live.document
+    assert document.signature == front.world.delta_signed(order)
+    assert (document.referrer, document.partially_fillable) == (referrer, True)
+    assert [name for name in ("one", "two", "three", "four") if document.admits(name)] == ["one", "two"]
+    assert msgspec.json.decode(document.order) == wire_of(order)

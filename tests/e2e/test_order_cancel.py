@@ -1,0 +1,101 @@
+"""Cancelling before, during and after a settlement: what the chain takes decides, and nothing is lost."""
+
+from pathlib import Path
+
+import msgspec
+
+from support.delta_stories import a_delta_story
+from support.world import ONE, USDC, World
+
+
+async def test_an_order_that_nobody_fills_is_cancelled_and_its_nonce_is_free(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        order = await world.a_delta_order()
+        before = await story.balances()
+        record = await story.submitted(order)
+        status, told = await story.cancel(record)
+        assert (status, told) == (200, {"success": True, "cancelled": [record["id"]]})
+        await story.becomes(record, "CANCELLED")
+        ann.gives = lambda _: 2_500 * USDC
+        status, refused = await story.cancel(record)
+        assert (status, refused["errorType"]) == (400, "OrderAlreadySettled")
+        assert await story.balances() == before
+        again = msgspec.structs.replace(order, dest_amount=order.dest_amount - 1)
+        await story.becomes(await story.submitted(again), "COMPLETED")
+        assert (await story.record(record["id"]))["status"] == "CANCELLED"
+
+
+async def test_an_order_that_is_cancelled_during_a_round_is_let_go(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        ann.gives = lambda _: 2_500 * USDC
+        ann.habit = "bids"
+        ann.waits()
+        before = await story.balances()
+        record = await story.submitted(await world.a_delta_order())
+        await ann.asked.wait()
+        assert (await story.cancel(record))[0] == 200
+        await story.becomes(record, "CANCELLED")
+        ann.may_answer.set()
+        await story.heard("ann", record, "won")
+        assert ann.told("settling") == []
+        assert await story.balances() == before
+
+
+async def test_a_settlement_under_way_wins_over_a_cancellation(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        story.agents["ann"].gives = lambda _: 2_500 * USDC
+        await story.hold()
+        record = await story.submitted(await world.a_delta_order())
+        await story.under_way(record)
+        assert (await story.cancel(record))[0] == 200
+        assert (await story.record(record["id"]))["status"] == "CANCELLING"
+        assert (await story.cancel(record))[0] == 200
+        await story.mine()
+        record = await story.becomes(record, "COMPLETED")
+        assert record["output"]["executedAmount"] == str(2_500 * USDC)
+
+
+async def test_a_cancellation_wins_when_the_settlement_under_way_fails(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann", "bob") as story:
+        story.agents["ann"].gives = lambda _: 2_500 * USDC
+        story.agents["bob"].gives = lambda _: 2_450 * USDC
+        await story.hold()
+        order = await world.a_delta_order()
+        record = await story.submitted(order)
+        await story.under_way(record)
+        assert (await story.cancel(record))[0] == 200
+        await story.disallow(world.user, "WETH")
+        await story.mine()
+        await story.confirm()
+        await story.becomes(record, "CANCELLED")
+        await story.heard("ann", record, "reverted")
+        assert story.agents["bob"].told("settling") == [], "a cancelled order gets no runner-up"
+        assert (await world.balance(world.weth, world.user)) == 10 * ONE
+
+
+async def test_several_are_cancelled_together_or_not_at_all(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        order = await world.a_delta_order()
+        records = [
+            await story.submitted(msgspec.structs.replace(order, nonce=number)) for number in (1, 2, 3)
+        ]
+        status, refused = await story.cancel(*records, key=world.stranger)
+        assert (status, refused["errorType"]) == (400, "InvalidSignature")
+        assert {(await story.record(record["id"]))["status"] for record in records} == {"PENDING"}
+        assert (await story.cancel(*records))[0] == 200
+        for record in records:
+            await story.becomes(record, "CANCELLED")
+
+
+async def test_a_nonce_that_the_owner_gives_up_on_chain_cancels(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        order = await world.a_delta_order()
+        record = await story.submitted(order)
+        await story.give_up(world.user, order.nonce)
+        await story.becomes(record, "CANCELLED")
+        status, refused = await story.submit(msgspec.structs.replace(order, dest_amount=1))
+        assert (status, refused["errorType"]) == (400, "NonceUsed")

@@ -1,0 +1,60 @@
+"""Orders that wait: a limit order for its price, a TWAP for its next slice."""
+
+from pathlib import Path
+
+from support.delta_stories import a_delta_story
+from support.maker_server import until
+from support.world import ONE, USDC, World
+
+
+async def test_a_limit_order_rests_active_until_its_price_is_met(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        order = await world.a_delta_order(dest_amount=3_000 * USDC, expected_amount=3_000 * USDC)
+        before = await story.balances()
+        record = await story.submitted(order, type="LIMIT")
+        await story.becomes(record, "ACTIVE")
+        await until(lambda: len(ann.requests) > 2, 20)
+        assert await story.balances() == before
+        ann.gives = lambda _: 3_000 * USDC
+        record = await story.becomes(record, "COMPLETED")
+        assert (record["type"], record["output"]["executedAmount"]) == ("LIMIT", str(3_000 * USDC))
+
+
+async def test_a_twap_settles_slice_by_slice_and_is_completed_by_the_last(
+    world: World, tmp_path: Path
+) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        ann = story.agents["ann"]
+        ann.gives = lambda order: int(order.dest_amount)
+        order = await story.market.a_twap(
+            num_slices=2, total_src_amount=ONE + 1, dest_amount_per_slice=1_200 * USDC
+        )
+        before = await story.balances()
+        record = await story.submitted(order)
+        first = await story.with_fills(record, 1)
+        assert first["status"] == "ACTIVE"
+        assert (await story.moved_since(before))["user", "WETH"] == -(ONE // 2)
+        assert "sliceNotDue" in {reason["code"] for reason in (await story.explain(record))["reasons"]}
+        asked = len(ann.requests)
+        await story.pass_time(59)
+        assert len(ann.requests) == asked
+        await story.pass_time(2)
+        record = await story.becomes(record, "COMPLETED")
+        assert [fill["spentAmount"] for fill in record["transactions"]] == [str(ONE // 2), str(ONE // 2 + 1)]
+        moved = await story.moved_since(before)
+        assert moved["user", "WETH"] == -(ONE + 1)
+
+
+async def test_a_scheduled_purchase_buys_its_slices(world: World, tmp_path: Path) -> None:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        story.agents["ann"].takes = lambda order: int(order.src_amount) * 9 // 10
+        order = await story.market.a_twap_purchase(num_slices=2)
+        before = await story.balances()
+        record = await story.submitted(order)
+        await story.with_fills(record, 1)
+        await story.pass_time(61)
+        record = await story.becomes(record, "COMPLETED")
+        moved = await story.moved_since(before)
+        assert moved["user", "USDC"] == 2_500 * USDC
+        assert -moved["user", "WETH"] == 2 * (11 * ONE // 20 * 9 // 10)

@@ -1,0 +1,108 @@
+"""Rounds, bids and what simulations say of them, without a chain.
+
+asked = a_round_order(1)                                   Alice sells 1 WETH for 2,400 USDC at least
+one = a_proven("alpha", (asked, 2_500 * USDC_ONE))         what it promises, it does
+decide([asked], [one], 0, {})
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from cambist.codecs.delta_calldata import Step
+from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder, TwapOrder
+from cambist.codecs.vocabulary import Side
+from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder
+from cambist.engine.venue.delta.document import DeltaDocument, order_json
+from cambist.engine.venue.delta.simulation import Outcome, Proven
+from cambist.engine.venue.delta.terms import next_part, terms_of
+
+ALICE, WETH, USDC = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20
+ONE, USDC_ONE = 10**18, 10**6
+DEADLINE_S = 1_800_000_000
+SIGNATURE = b"\x51" * 64
+
+
+def hash_of(number: int) -> bytes:
+    """32 bytes that no other number has."""
+    return hashlib.sha256(b"asked %d" % number).digest()
+
+
+def a_delta_order(*, buys: bool = False, **changed: Any) -> DeltaOrder:
+    """Sells 1 WETH for 2,400 USDC at least; or buys 2,500 USDC for 1.1 WETH at most."""
+    order = DeltaOrder(
+        owner=ALICE,
+        beneficiary=ALICE,
+        src_token=WETH,
+        dest_token=USDC,
+        src_amount=11 * ONE // 10 if buys else ONE,
+        dest_amount=(2_500 if buys else 2_400) * USDC_ONE,
+        expected_amount=ONE if buys else 2_500 * USDC_ONE,
+        deadline=DEADLINE_S,
+        kind=KIND_BUY if buys else KIND_SELL,
+        nonce=1,
+        partner_and_fee=0,
+        permit=b"",
+        metadata=b"",
+        bridge=SAME_CHAIN,
+    )
+    return msgspec.structs.replace(order, **changed)
+
+
+def a_twap() -> TwapOrder:
+    """Sells 3 WETH in three slices, for 2,400 USDC each."""
+    return TwapOrder(
+        ALICE, ALICE, WETH, USDC, 2, 0, DEADLINE_S, 60, 3, 2_400 * USDC_ONE, 3 * ONE, b"", b"", SAME_CHAIN
+    )
+
+
+def a_round_order(
+    number: int = 1, order: DeltaOrder | TwapOrder | None = None, *, buys: bool = False, **document: Any
+) -> RoundOrder:
+    """An order of a round; the number makes its hash."""
+    found = a_delta_order(buys=buys, nonce=number) if order is None else order
+    kind = "TWAPOrder" if isinstance(found, TwapOrder) else "Order"
+    part = next_part(found, 0)
+    assert part is not None
+    kept = DeltaDocument(kind, order_json(kind, found), SIGNATURE, **document)
+    return RoundOrder(hash_of(number), found, kept, terms_of(found), part)
+
+
+def a_candidate(
+    agent: str,
+    *parts: tuple[RoundOrder, int],
+    arrival: int = 0,
+    place: int = 0,
+    calldata: bytes | None = None,
+) -> Candidate:
+    """A bid with what it promises for each order."""
+    return Candidate(
+        agent,
+        arrival,
+        10 * arrival,
+        place,
+        tuple(CandidatePart(asked, promised, 0, 0, (Step(USDC, 1, b""),), ()) for asked, promised in parts),
+        f"{agent}:{arrival}:{place}".encode() if calldata is None else calldata,
+    )
+
+
+def a_proven(
+    agent: str,
+    *parts: tuple[RoundOrder, int],
+    gas: int = 200_000,
+    better: Iterable[int] = (),
+    **candidate: Any,
+) -> Proven:
+    """A bid that keeps what it promises, and does `better` for the user by so much, part by part."""
+    extra = [*better, *[0] * len(parts)]
+    outcomes = []
+    for (asked, promised), more in zip(parts, extra, strict=False):
+        sells = asked.terms.side is Side.SELL
+        outcomes.append(
+            Outcome(asked.part.src_amount, promised + more, gas)
+            if sells
+            else Outcome(promised - more, asked.part.dest_amount, gas)
+        )
+    return Proven(a_candidate(agent, *parts, **candidate), tuple(outcomes))

@@ -1,0 +1,127 @@
+"""What a trader expects to sign is what the venue builds, to the unit, for every kind of wish."""
+
+import itertools
+
+import pytest
+from msgspec import Raw, convert
+
+from cambist.codecs.delta_messages import BuildResponse, DeltaBlock, decode_build_body
+from cambist.codecs.vocabulary import OrderType, Side
+from cambist.codecs.wire import encode
+from cambist.config.chains import Chain
+from cambist.config.errors import UnsafeTransaction
+from cambist.config.partners import Partner
+from cambist.config.tokens import Token
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.routing.tokens import ListedToken
+from cambist.engine.trader.order_safety import DeltaContract, check_build, check_price
+from cambist.engine.trader.order_terms import OrderTerms, OrderWish, Signing, build_body, terms_of
+from cambist.engine.trader.terms import TradedToken
+from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
+from cambist.engine.venue.market.prices import Fees
+
+DELTA, OWNER, OTHER = b"\xde" * 20, b"\x0a" * 20, b"\x0b" * 20
+SRC, DEST = TradedToken(b"\x51" * 20, "SRC", 18), TradedToken(b"\xd5" * 20, "DEST", 6)
+CHAIN_ID, NOW_S = 31_337, 1_700_000_000
+DOMAIN = delta_domain_of(CHAIN_ID, DELTA, Chain(name="test"))
+NO_PARTNERS = Fees({}, {})
+CONTRACT = DeltaContract(CHAIN_ID, DELTA, DOMAIN.separator)
+
+
+def a_wish(side: Side, **changed: object) -> OrderWish:
+    told = {
+        "chain_id": CHAIN_ID,
+        "src": SRC,
+        "dest": DEST,
+        "side": side,
+        "amount": 1_000_003 if side is Side.SELL else 777_777_777,
+        "slippage_bps": 37,
+        "limit_amount": None,
+        "type": OrderType.MARKET,
+        "owner": OWNER,
+        "beneficiary": OWNER,
+        "partner": "",
+        "life_s": 600,
+    }
+    return OrderWish(**(told | changed))  # type: ignore[arg-type]
+
+
+def a_block(wish: OrderWish, fee_percent: float = 0.01) -> DeltaBlock:
+    src, dest = (wish.amount, 2_345_678_901) if wish.side is Side.SELL else (987_654_321, wish.amount)
+    source = {"chainId": CHAIN_ID, "address": wish.src.text}
+    destination = {"chainId": CHAIN_ID, "address": wish.dest.text}
+    leg = {
+        "input": {"token": source, "amount": str(src), "amountUSD": "1"},
+        "output": {"token": destination, "amount": str(dest), "amountUSD": "1"},
+    }
+    gas = {"token": destination, "amount": "1", "amountUSD": "0"}
+    told = {
+        "id": "1",
+        "side": wish.side.value,
+        "inputToken": source,
+        "outputToken": destination,
+        "route": {"origin": leg, "destination": leg, "bridge": None, "fees": {"gas": gas, "bridge": []}},
+        "partner": {"name": "anon", "feePercent": str(fee_percent)},
+        "spender": to_checksum(DELTA),
+    }
+    return convert(told, DeltaBlock, strict=False)
+
+
+def the_venues_word(wish: OrderWish, signing: Signing, fees: Fees) -> tuple[OrderTerms, BuildResponse]:
+    """Terms at a price, and what our own venue builds for them."""
+    block = a_block(wish)
+    terms = terms_of(wish, block, DELTA, check_price(block, wish, DELTA))
+    body = decode_build_body(encode(build_body(terms, signing, Raw(encode(block.route)))))
+    src, dest = [
+        ListedToken(
+            token.address,
+            token.address,
+            token.symbol,
+            token.decimals,
+            token.text,
+            Token(chain_id=CHAIN_ID, address=token.text, symbol=token.symbol, decimals=token.decimals),
+        )
+        for token in (wish.src, wish.dest)
+    ]
+    return terms, built(body, block.route, BuildTerms(DOMAIN, src, dest, fees, NOW_S, 1))
+
+
+BENEFICIARIES, LIMITS = (OWNER, OTHER), (None, 123_456_789)
+
+
+@pytest.mark.parametrize(
+    ("side", "beneficiary", "limit_amount"), list(itertools.product(Side, BENEFICIARIES, LIMITS))
+)
+def test_our_own_venue_builds_what_is_expected(
+    side: Side, beneficiary: bytes, limit_amount: int | None
+) -> None:
+    wish = a_wish(side, beneficiary=beneficiary, limit_amount=limit_amount)
+    signing = Signing(NOW_S + 600, 2**256 - 5)
+    terms, response = the_venues_word(wish, signing, NO_PARTNERS)
+    checked = check_build(response, terms, signing, CONTRACT)
+    assert checked.order.nonce == 2**256 - 5
+    assert checked.order.beneficiary == beneficiary
+    fixed, bound = checked.order.src_amount, checked.order.dest_amount
+    if side is Side.BUY:
+        fixed, bound = bound, fixed
+    assert fixed == wish.amount
+    quoted = 2_345_678_901 * 9_963 // 10_000 if side is Side.SELL else 987_654_321 * 10_037 // 10_000
+    assert bound == (limit_amount or quoted)
+
+
+def test_a_partner_whose_fee_is_above_the_one_that_was_quoted_is_refused() -> None:
+    wish = a_wish(Side.SELL, partner="wallet")
+    fees = Fees({"wallet": Partner(address=to_checksum(OTHER), fee_bps=50)}, {})
+    signing = Signing(NOW_S + 600, 1)
+    terms, response = the_venues_word(wish, signing, fees)
+    with pytest.raises(UnsafeTransaction, match="partner fee in basis points: expected at most 1, got 50"):
+        check_build(response, terms, signing, CONTRACT)
+
+
+def test_a_sale_gives_its_amount_at_most_and_a_purchase_its_bound() -> None:
+    sale, purchase = a_wish(Side.SELL), a_wish(Side.BUY)
+    selling = terms_of(sale, a_block(sale), DELTA, 1)
+    buying = terms_of(purchase, a_block(purchase), DELTA, 1)
+    assert (selling.src_amount_max, selling.dest_amount_min) == (sale.amount, selling.limit)
+    assert (buying.src_amount_max, buying.dest_amount_min) == (buying.limit, purchase.amount)
+    assert (selling.expected, buying.expected) == (2_345_678_901, 987_654_321)

@@ -1,0 +1,81 @@
+"""Which agents rest, for how long, and how they are trusted again."""
+
+import pytest
+
+from cambist.engine.venue.delta.agent_rest import AgentFault, AgentRest
+
+NOW = 1_700_000_000_000
+STRIKES = (AgentFault.REVERTED, AgentFault.NOT_SETTLED, AgentFault.SIMULATION_MISMATCH)
+SOFT = (AgentFault.MALFORMED, AgentFault.LATE, AgentFault.REFUSED, AgentFault.UNAVAILABLE)
+
+
+def an_agent() -> AgentRest:
+    return AgentRest(1_000, 10_000, 3)
+
+
+@pytest.mark.parametrize("fault", STRIKES)
+def test_whoever_does_not_deliver_or_lies_rests_at_once(fault: AgentFault) -> None:
+    agent = an_agent()
+    assert agent.failed(fault, NOW) == NOW + 1_000
+    assert agent.is_resting(NOW + 999)
+    assert not agent.is_resting(NOW + 1_000)
+    report = agent.report(NOW)
+    assert (report.faults, report.strikes, report.rests_until_ms) == ({fault.value: 1}, 1, NOW + 1_000)
+    assert agent.report(NOW + 1_000).rests_until_ms == 0
+
+
+def test_rests_double_up_to_the_longest() -> None:
+    agent, now, lengths = an_agent(), NOW, []
+    for _ in range(6):
+        until = agent.failed(AgentFault.REVERTED, now)
+        lengths.append(until - now)
+        now = until
+    assert lengths == [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
+
+
+def test_no_count_of_strikes_breaks_the_reckoning() -> None:
+    agent, now = an_agent(), NOW
+    for _ in range(200):
+        now = agent.failed(AgentFault.REVERTED, now)
+    assert agent.report(now).strikes == 32
+
+
+@pytest.mark.parametrize("fault", SOFT)
+def test_a_few_bad_answers_in_a_row_are_tolerated(fault: AgentFault) -> None:
+    agent = an_agent()
+    assert [agent.failed(fault, NOW) for _ in range(3)] == [0, 0, NOW + 1_000]
+    agent = an_agent()
+    for _ in range(10):
+        assert agent.failed(fault, NOW) == agent.failed(fault, NOW) == 0
+        agent.answered()
+    assert agent.report(NOW).answers == 10
+
+
+def test_a_fault_while_it_rests_lengthens_nothing() -> None:
+    agent = an_agent()
+    until = agent.failed(AgentFault.REVERTED, NOW)
+    assert agent.failed(AgentFault.REVERTED, NOW + 500) == 0
+    assert agent.report(NOW + 500).rests_until_ms == until
+    assert agent.report(NOW + 500).faults == {"reverted": 2}
+    assert agent.failed(AgentFault.REVERTED, until) == until + 2_000
+
+
+def test_a_delivery_takes_a_strike_back() -> None:
+    agent = an_agent()
+    now = agent.failed(AgentFault.REVERTED, agent.failed(AgentFault.REVERTED, NOW))
+    agent.delivered(now)
+    assert agent.report(now).strikes == 1
+    assert agent.failed(AgentFault.REVERTED, now) == now + 2_000
+    for _ in range(3):
+        agent.delivered(now + 2_000)
+    assert agent.report(now + 2_000).strikes == 0
+    assert agent.report(now + 2_000).delivered == 4
+
+
+def test_time_takes_strikes_back() -> None:
+    agent = an_agent()
+    now = agent.failed(AgentFault.REVERTED, agent.failed(AgentFault.REVERTED, NOW))
+    assert agent.report(now + 9_999).strikes == 2
+    assert agent.report(now + 10_000).strikes == 1
+    assert agent.report(now + 20_000).strikes == 0
+    assert agent.failed(AgentFault.REVERTED, now + 20_000) == now + 21_000

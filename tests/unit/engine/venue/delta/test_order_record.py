@@ -1,0 +1,161 @@
+"""The record of an order: times, percentages, and what of it is told before and after settlements."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cambist.codecs.delta_messages import OrderRecord
+from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, Side
+from cambist.codecs.wire import encode
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.store.rows import DeltaFill, DeltaRefund, amount32
+from cambist.engine.venue.delta.document import DeltaDocument, order_json
+from cambist.engine.venue.delta.record import iso_ms, order_record
+from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, a_delta_order
+
+PARTIES = (ALICE, BOB, WETH, USDC)
+SALE = DeltaOrder(*PARTIES, ONE, 2_400, 2_500, 2**40, 0, 1, 0, b"", b"", SAME_CHAIN)
+PURCHASE = msgspec.structs.replace(SALE, kind=KIND_BUY)
+TWAP = TwapOrder(*PARTIES, 1, 0, 2**40, 60, 3, 800, ONE, b"", b"", SAME_CHAIN)
+TWAP_PURCHASE = TwapBuyOrder(*PARTIES, 1, 0, 2**40, 60, 3, 2_500, ONE, b"", b"", SAME_CHAIN)
+NAMES = {DeltaOrder: "Order", TwapOrder: "TWAPOrder", TwapBuyOrder: "TWAPBuyOrder"}
+
+
+def a_record(order: Any, *fills: DeltaFill, refunds: tuple[DeltaRefund, ...] = ()) -> dict[str, Any]:
+    name = NAMES[type(order)]
+    buys = isinstance(order, TwapBuyOrder) or getattr(order, "kind", 0) == KIND_BUY
+    row = a_delta_order(
+        owner=ALICE, kind=OnChainOrderType(name), side=Side.BUY if buys else Side.SELL, expires_s=2**40
+    )
+    record = order_record(row, DeltaDocument(name, order_json(name, order), b""), fills, refunds)
+    told: dict[str, Any] = msgspec.json.decode(encode(record))
+    return told
+
+
+def a_fill(filled: int, spent: int, received: int, number: int = 1) -> DeltaFill:
+    return DeltaFill(
+        1, bytes(32), bytes([number]) * 32, 0, number, bytes(32), None, amount32(spent), amount32(received),
+        NOW_MS, amount32(filled), False,
+    )  # fmt: skip
+
+
+# --- Shapes ---------------------------------------------------------------------------------------------
+
+
+def test_a_sale() -> None:
+    src, dest = to_checksum(WETH), to_checksum(USDC)
+    before = a_record(SALE)
+    assert before["input"] == {"chainId": 1, "token": src, "amount": str(ONE)}
+    assert before["output"] == {
+        "chainId": 1, "token": dest, "expectedAmount": "2500", "executedAmount": None, "minAmount": "2400",
+    }  # fmt: skip
+    after = a_record(SALE, a_fill(ONE // 4, ONE // 4, 700), a_fill(ONE, ONE * 3 // 4, 1_900, 2))
+    assert after["input"] == before["input"]
+    assert after["output"] == before["output"] | {"executedAmount": "2600"}
+    assert after["transactions"] == [
+        {
+            "originTx": "0x" + "01" * 32, "destinationTx": "0x" + "01" * 32, "filledPercent": 25,
+            "spentAmount": str(ONE // 4), "receivedAmount": "700",
+        },
+        {
+            "originTx": "0x" + "02" * 32, "destinationTx": "0x" + "02" * 32, "filledPercent": 75,
+            "spentAmount": str(ONE * 3 // 4), "receivedAmount": "1900",
+        },
+    ]  # fmt: skip
+
+
+def test_a_purchase() -> None:
+    before = a_record(PURCHASE)
+    assert before["input"] == {
+        "chainId": 1, "token": to_checksum(WETH), "expectedAmount": "2500", "executedAmount": None,
+        "maxAmount": str(ONE),
+    }  # fmt: skip
+    assert before["output"] == {"chainId": 1, "token": to_checksum(USDC), "amount": "2400"}
+    after = a_record(PURCHASE, a_fill(2_400, ONE // 2, 2_400))
+    assert after["input"] == before["input"] | {"executedAmount": str(ONE // 2)}
+    assert after["output"] == before["output"]
+    assert after["transactions"][0]["filledPercent"] == 100
+
+
+def test_a_twap() -> None:
+    """Nothing is expected of it; what it brings at least has its last slice's remainder in it."""
+    record = a_record(TWAP, a_fill(1, ONE // 3, 900))
+    assert record["input"]["amount"] == str(ONE)
+    assert (record["output"]["expectedAmount"], record["output"]["executedAmount"]) == (None, "900")
+    assert record["output"]["minAmount"] == "2401"
+    assert record["transactions"][0]["filledPercent"] == 33.333333
+
+
+def test_a_twap_purchase() -> None:
+    record = a_record(TWAP_PURCHASE, a_fill(1, 5, 833), a_fill(2, 7, 833, 2))
+    assert record["output"] == {"chainId": 1, "token": to_checksum(USDC), "amount": "2500"}
+    assert (record["input"]["expectedAmount"], record["input"]["executedAmount"]) == (None, "12")
+    assert record["input"]["maxAmount"] == str(ONE)
+
+
+def test_what_all_have() -> None:
+    record = a_record(msgspec.structs.replace(SALE, beneficiary=bytes(20)))
+    assert record["owner"] == record["beneficiary"] == to_checksum(ALICE)
+    assert record["order"]["owner"] == to_hex(ALICE)
+    assert a_record(SALE)["beneficiary"] == to_checksum(BOB)
+    assert record["createdAt"] == record["updatedAt"] == "2023-11-14T22:13:20.001Z"
+    assert record["expiresAt"] == "+036812-02-20T00:36:16.000Z"
+    assert (record["refunds"], record["transactions"], record["partner"]) == ([], [], "anon")
+    assert record["status"] == OrderStatus.PENDING
+    msgspec.convert(record | {"order": msgspec.Raw(b"{}")}, OrderRecord)
+
+
+def test_a_refund() -> None:
+    refund = DeltaRefund(10, b"\7" * 32, bytes(32), USDC, amount32(5), NOW_MS)
+    (shown,) = a_record(SALE, refunds=(refund,))["refunds"]
+    assert shown == {"tx": "0x" + "07" * 32, "chainId": 10, "token": to_checksum(USDC), "amount": "5"}
+
+
+# --- Percentages ----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 10**20), min_size=1, max_size=12))
+def test_percentages_of_a_filled_order_add_up(parts: list[int]) -> None:
+    order = msgspec.structs.replace(SALE, src_amount=sum(parts))
+    so_far, fills = 0, []
+    for number, part in enumerate(parts):
+        so_far += part
+        fills.append(a_fill(so_far, part, 1, number % 255 + 1))
+    row = a_delta_order(kind=OnChainOrderType.ORDER)
+    document = DeltaDocument("Order", order_json("Order", order), b"")
+    percents = [one.filled_percent for one in order_record(row, document, fills, ()).transactions]
+    assert sum(percents) == Decimal(100)
+    for percent, part in zip(percents, parts, strict=True):
+        assert abs(percent - Decimal(100 * part) / order.src_amount) <= Decimal("0.000001")
+
+
+# --- Times ----------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 253_402_300_799_999))
+def test_times_as_python_writes_them(time_ms: int) -> None:
+    expected = datetime.fromtimestamp(time_ms // 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    assert iso_ms(time_ms) == f"{expected}.{time_ms % 1_000:03d}Z"
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "text"),
+    [  # as ECMAScript's toISOString writes them
+        (0, "1970-01-01T00:00:00.000Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (253_402_300_800_000, "+010000-01-01T00:00:00.000Z"),
+        (1_099_511_627_776_000, "+036812-02-20T00:36:16.000Z"),
+        (8_640_000_000_000_000, "+275760-09-13T00:00:00.000Z"),
+        (8_640_000_000_000_001, "+275760-09-13T00:00:00.000Z"),
+        ((2**53 - 1) * 1_000, "+275760-09-13T00:00:00.000Z"),
+    ],
+)
+def test_times_beyond_the_year_9999(time_ms: int, text: str) -> None:
+    assert iso_ms(time_ms) == text
