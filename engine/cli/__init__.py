@@ -11,6 +11,7 @@ import click
 
 from ...config.errors import CambistError
 from ...config.version import __version__
+from .agent import agent
 from .config_check import config
 from .contracts import contracts
 from .db import db
@@ -19,6 +20,7 @@ from .devnet import devnet
 from .hmac_headers import hmac
 from .keys import keys
 from .maker import maker
+from .order import order
 from .serve import serve
 from .swap import swap
 from .typed_data import typed_data
@@ -52,7 +54,9 @@ def cli() -> None:
     A venue?     cambist serve --config F          quotes and routes over makers' books
     Quoting?     cambist maker serve --config F    firm quotes from your own prices
                  cambist maker check URL ...       does a maker keep the interface's rules?
+    Solving?     cambist agent serve --config F    bids for the orders that a venue auctions
     Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
+                 cambist order swap ...            a Delta order: no gas; watch, cancel, withdraw
     Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
@@ -63,7 +67,21 @@ def cli() -> None:
     """
 
 
-for command in (demo, devnet, serve, swap, maker, contracts, db, typed_data, hmac, keys, config):
+for command in (
+    demo,
+    devnet,
+    serve,
+    swap,
+    order,
+    maker,
+    agent,
+    contracts,
+    db,
+    typed_data,
+    hmac,
+    keys,
+    config,
+):
     cli.add_command(command)
 
 

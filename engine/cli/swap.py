@@ -9,59 +9,43 @@ import sys
 import time
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 
 import click
 import trio
 from msgspec import Struct
 from rich.console import Console
 
-from ...codecs.amounts import parse_decimal, parse_units
 from ...codecs.vocabulary import Side
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import ConfigError, InvalidInput, VenueError
-from ...config.nodes import NodeSettings, revealed
+from ...config.errors import ConfigError, VenueError
+from ...config.nodes import NodeSettings
 from ...config.secret import Secret, read_secret
-from ...crypto.addresses import checked_address
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
-from ..trader.client import VenueClient, check_url
-from ..trader.swap import Allowing, Offer, Outcome, Status, Swapper
+from ..trader.allowing import Allowing
+from ..trader.client import VenueClient
+from ..trader.swap import Offer, Outcome, Status, Swapper
 from ..trader.terms import TradedToken, Wish
 from ..trader.tokens import find_token
 from ..trader.view import offer_table, outcome_json, outcome_lines
+from .parameters import (
+    API_KEY_HELP,
+    RPC_HELP,
+    VENUE_HELP,
+    Address,
+    Percent,
+    check_partner,
+    check_venue,
+    checked_node,
+    raw_units,
+)
 from .sources import KEY_HELP, PASSWORD_HELP, read_key
 
 REVERTED, UNKNOWN = 3, 4
 _EXIT = {Status.SWAPPED: 0, Status.REHEARSED: 0, Status.REVERTED: REVERTED, Status.UNKNOWN: UNKNOWN}
 _ARGUMENTS = frozenset(("SELL_TOKEN", "BUY_TOKEN", "AMOUNT"))
-
-
-class _Address(click.ParamType[bytes]):
-    name = "address"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        if isinstance(value, bytes):
-            return value
-        try:
-            return checked_address(value, param.opts[0] if param else "address")
-        except InvalidInput as error:
-            self.fail(error.detail, param, ctx)
-
-
-class _Percent(click.ParamType[Decimal]):
-    name = "percent"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        if isinstance(value, Decimal):
-            return value
-        try:
-            mantissa, scale = parse_decimal(value, param.opts[0] if param else "percent")
-        except InvalidInput as error:
-            self.fail(error.detail, param, ctx)
-        return Decimal(mantissa).scaleb(-scale)
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -91,12 +75,12 @@ class _Asked(Struct, frozen=True, kw_only=True):
 @click.argument("sell", metavar="SELL_TOKEN")
 @click.argument("buy", metavar="BUY_TOKEN")
 @click.argument("amount")
-@click.option("--venue", required=True, help="The venue's URL.")
+@click.option("--venue", required=True, help=VENUE_HELP)
 @click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
-@click.option("--rpc", required=True, help="A JSON-RPC node: URL, env:NAME or file:PATH.")
+@click.option("--rpc", required=True, help=RPC_HELP)
 @click.option("--key", required=True, help=KEY_HELP)
 @click.option("--password", help=PASSWORD_HELP)
-@click.option("--api-key", help="The venue's key for you: env:NAME or file:PATH.")
+@click.option("--api-key", help=API_KEY_HELP)
 @click.option("--buy", "is_purchase", is_flag=True, help="AMOUNT is what is bought, not what is sold.")
 @click.option(
     "--slippage",
@@ -107,11 +91,11 @@ class _Asked(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="How much worse than quoted it may become, in basis points.",
 )
-@click.option("--receiver", type=_Address(), help="Who gets what is bought; the key's account if absent.")
+@click.option("--receiver", type=Address(), help="Who gets what is bought; the key's account if absent.")
 @click.option("--partner", default="", help="The partner's key.")
-@click.option("--max-impact", type=_Percent(), help="Price impact that is taken, in percent.")
+@click.option("--max-impact", type=Percent(), help="Price impact that is taken, in percent.")
 @click.option(
-    "--router", type=_Address(), help="The one router to use, whatever its code; else this release's."
+    "--router", type=Address(), help="The one router to use, whatever its code; else this release's."
 )
 @click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
 @click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one.")
@@ -150,16 +134,9 @@ def swap(
     """
     if permit and approve_max:
         raise click.UsageError("--permit and --approve-max exclude each other")
-    if len(partner) > limits.NAME_CHARS_MAX:
-        raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
-    try:
-        check_url(venue)
-        parse_decimal(amount, "AMOUNT")
-        node = revealed(NodeSettings(urls=(rpc,)), "--rpc", os.environ, Path())
-    except (ConfigError, InvalidInput) as error:
-        raise click.UsageError(error.detail) from None
-    except ValueError as error:
-        raise click.UsageError(f"--rpc: {error}") from None
+    check_partner(partner)
+    check_venue(venue)
+    node = checked_node(rpc, AMOUNT=amount)
     asked = _Asked(
         sell=sell,
         buy=buy,
@@ -228,15 +205,7 @@ def _wish(asked: _Asked, src: TradedToken, dest: TradedToken) -> Wish:
     if src.address == dest.address:
         raise ConfigError("BUY_TOKEN", "is the token that is sold")
     token = src if asked.side is Side.SELL else dest
-    mantissa, scale = parse_decimal(asked.amount, "AMOUNT")
-    if scale > token.decimals and mantissa % 10 ** (scale - token.decimals):
-        raise ConfigError("AMOUNT", f"{token.symbol} has {token.decimals} decimals, got {asked.amount}")
-    try:
-        amount = parse_units(asked.amount, token.decimals, "AMOUNT")
-    except InvalidInput as error:
-        raise ConfigError("AMOUNT", error.detail) from None
-    if amount == 0:
-        raise ConfigError("AMOUNT", "is zero")
+    amount = raw_units(asked.amount, token, "AMOUNT")
     return Wish(
         chain_id=asked.chain_id,
         src=src,

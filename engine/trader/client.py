@@ -1,24 +1,36 @@
 """A venue's HTTP interface for traders: typed requests, typed answers, one kind of error.
 
-What may be asked twice is: a GET whatever went wrong, POST /transactions only where it cannot have been
-received, or was refused with 429 or 503 before anything was done (a firm quote that is asked for and not
-used is held against the user). `Retry-After` is honoured up to TRADER_RETRY_AFTER_S_MAX; a venue that asks
-for more is an error at once.
+What may be asked twice is: a GET whatever went wrong, a POST only where it cannot have been received, or was
+refused with 429 or 503 before anything was done (a firm quote that is asked for and not used is held against
+the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
+TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
 
 Source: document 1, "Endpoints", "Errors"; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After).
 Choice: a Retry-After that is a date is answered as if there were none: the venue's clock need not be ours.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Any, Self, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
 import trio
 from msgspec import Raw, Struct
 
+from ...codecs.auction_messages import Auction, Explanation
+from ...codecs.delta_messages import (
+    BuildBody,
+    BuildResponse,
+    CancelBody,
+    CancellationBuildBody,
+    CancellationBuildResponse,
+    CancelResponse,
+    DeltaBlock,
+    OrderRecord,
+    SubmitBody,
+)
 from ...codecs.http1 import Http1Limits
 from ...codecs.market_messages import (
     PriceRoute,
@@ -27,7 +39,7 @@ from ...codecs.market_messages import (
     decode_price_route,
 )
 from ...codecs.resource_messages import ContractsDocument, TokenList
-from ...codecs.vocabulary import MarketVersion, Side
+from ...codecs.vocabulary import MarketVersion, Mode, Side
 from ...codecs.wire import decoder, encode
 from ...config import limits
 from ...config.errors import ConfigError, InvalidInput, VenueError
@@ -35,10 +47,12 @@ from ...config.secret import Secret
 from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
+from .order_terms import QuotedDelta
 
 T = TypeVar("T")
 
 API_KEY_HEADER = "X-API-KEY"
+_ORDERS = "/v2/delta/orders"
 _TRIES = 3
 _CONNECTIONS_MAX = 4
 _OVER_RATE = frozenset((429, 503))
@@ -50,6 +64,18 @@ class _Priced(Struct, frozen=True, rename="camel"):
     """GET /prices. The route as it came: it is sealed and goes back byte for byte."""
 
     price_route: Raw
+
+
+class _Quoted(Struct, frozen=True):
+    """GET /v2/quote, as far as it is of Delta, as it came; empty where there is none."""
+
+    delta: Raw = Raw()
+
+
+class _RouteOf(Struct, frozen=True):
+    """A Delta block's route as it came: it goes back byte for byte."""
+
+    route: Raw
 
 
 class _ErrorBody(Struct, frozen=True, rename="camel"):
@@ -72,6 +98,15 @@ _decode_priced = decoder(_Priced, bytes_max=limits.JSON_BYTES_MAX)
 _decode_envelope = decoder(TransactionEnvelope, bytes_max=limits.JSON_BYTES_MAX)
 _decode_tokens = decoder(TokenList, bytes_max=limits.JSON_BYTES_MAX)
 _decode_contracts = decoder(ContractsDocument, bytes_max=limits.JSON_BYTES_MAX)
+_decode_quoted = decoder(_Quoted, bytes_max=limits.JSON_BYTES_MAX)
+_decode_block = decoder(DeltaBlock, bytes_max=limits.JSON_BYTES_MAX)
+_decode_route_of = decoder(_RouteOf, bytes_max=limits.JSON_BYTES_MAX)
+_decode_build = decoder(BuildResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_record = decoder(OrderRecord, bytes_max=limits.JSON_BYTES_MAX)
+_decode_explanation = decoder(Explanation, bytes_max=limits.JSON_BYTES_MAX)
+_decode_auction = decoder(Auction, bytes_max=limits.JSON_BYTES_MAX)
+_decode_cancellation = decoder(CancellationBuildResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_cancelled = decoder(CancelResponse, bytes_max=limits.JSON_BYTES_MAX)
 _decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
 
 
@@ -161,6 +196,81 @@ class VenueClient:
         path = f"/transactions/{chain_id}?{urlencode({'ignoreGasEstimate': 'true'})}"
         return await self._ask("POST", path, encode(body), _decode_envelope)
 
+    async def delta_quote(
+        self,
+        *,
+        chain_id: int,
+        src_token: str,
+        dest_token: str,
+        src_decimals: int,
+        dest_decimals: int,
+        amount: int,
+        side: Side,
+        user: str,
+        beneficiary: str = "",
+        partner: str = "",
+    ) -> QuotedDelta:
+        """GET /v2/quote, mode DELTA. Arguments as for `prices`.
+
+        Raises:
+            VenueError: no price, or none of Delta.
+        """
+        query: dict[str, Any] = {
+            "chainId": chain_id,
+            "srcToken": src_token,
+            "destToken": dest_token,
+            "amount": amount,
+            "srcDecimals": src_decimals,
+            "destDecimals": dest_decimals,
+            "mode": Mode.DELTA.value,
+            "side": side.value,
+            "userAddress": user,
+            "beneficiary": beneficiary,
+            "partner": partner,
+        }
+        given = {name: value for name, value in query.items() if value != ""}
+        quoted = await self._get("/v2/quote", given, _delta_quoted)
+        if quoted is None:
+            raise VenueError(
+                "GET /v2/quote: no Delta price in the answer; `cambist swap` trades on the Market route"
+            )
+        return quoted
+
+    async def build_order(self, body: BuildBody) -> BuildResponse:
+        """POST /v2/delta/orders/build: what is to be signed."""
+        return await self._ask("POST", f"{_ORDERS}/build", encode(body), _decode_build)
+
+    async def submit_order(self, body: SubmitBody) -> OrderRecord:
+        """POST /v2/delta/orders."""
+        return await self._ask("POST", _ORDERS, encode(body), _decode_record)
+
+    async def order(self, name: str) -> OrderRecord:
+        """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
+
+        Args:
+            name: 0x and 64 digits are a hash.
+        """
+        path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
+        return await self._get(f"{_ORDERS}/{path}", {}, _decode_record)
+
+    async def explanation(self, order_id: str) -> Explanation:
+        """GET /v2/delta/orders/{id}/explain: why an order is not filled."""
+        return await self._get(f"{_ORDERS}/{quote(order_id, safe='')}/explain", {}, _decode_explanation)
+
+    async def auction(self, auction_id: int) -> Auction:
+        """GET /v2/delta/auctions/{id}: a closed round."""
+        return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _decode_auction)
+
+    async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
+        """POST /v2/delta/orders/build/cancellation: what is to be signed."""
+        body = encode(CancellationBuildBody(tuple(ids)))
+        return await self._ask("POST", f"{_ORDERS}/build/cancellation", body, _decode_cancellation)
+
+    async def cancel_orders(self, ids: Sequence[str], signature: str) -> CancelResponse:
+        """POST /v2/delta/orders/cancel: all of them or none."""
+        body = encode(CancelBody(tuple(ids), signature))
+        return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
+
     async def _get(self, path: str, query: dict[str, Any], read: Callable[[bytes], T]) -> T:
         return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
 
@@ -213,6 +323,14 @@ def check_url(url: str, field: str = "--venue") -> None:
 def _priced(raw: bytes) -> Priced:
     route = _decode_priced(raw).price_route
     return Priced(decode_price_route(bytes(route)), route)
+
+
+def _delta_quoted(raw: bytes) -> QuotedDelta | None:
+    quoted = _decode_quoted(raw)
+    block = bytes(quoted.delta)
+    if block in (b"", b"null"):
+        return None
+    return QuotedDelta(_decode_block(block), _decode_route_of(block).route)
 
 
 def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes], T]) -> T:

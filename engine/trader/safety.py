@@ -32,7 +32,7 @@ from .terms import Terms, Wish, quoted_of
 _FEE_MASK = 0xFF  # of partnerAndFee
 _TAKES_SURPLUS = 1 << 8
 
-_Check = tuple[str, object, object]  # member, expected, got
+Check = tuple[str, object, object]  # member, expected, got
 
 
 def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
@@ -48,9 +48,9 @@ def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None)
     entry = contracts.chains.get(str(chain_id))
     if entry is None or entry.router is None:
         raise VenueError(f"the venue has no Market router on chain {chain_id}")
-    router = _address(entry.router, "contracts.json augustusV6_2")
+    router = told_address(entry.router, "contracts.json augustusV6_2")
     if pinned is not None:
-        _hold([("contracts.json augustusV6_2", to_checksum(pinned), to_checksum(router))])
+        hold([("contracts.json augustusV6_2", to_checksum(pinned), to_checksum(router))])
     return router
 
 
@@ -61,17 +61,17 @@ def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:
         UnsafeTransaction: names the member.
     """
     fixed = route.src_amount if wish.side is Side.SELL else route.dest_amount
-    _hold(
+    hold(
         [
             ("priceRoute.network", wish.chain_id, route.network),
             ("priceRoute.side", wish.side.value, route.side.value),
-            ("priceRoute.srcToken", wish.src.text, _token(route.src_token, "srcToken")),
-            ("priceRoute.destToken", wish.dest.text, _token(route.dest_token, "destToken")),
+            ("priceRoute.srcToken", wish.src.text, token_spelling(route.src_token, "srcToken")),
+            ("priceRoute.destToken", wish.dest.text, token_spelling(route.dest_token, "destToken")),
             ("priceRoute.srcDecimals", wish.src.decimals, route.src_decimals),
             ("priceRoute.destDecimals", wish.dest.decimals, route.dest_decimals),
             (f"priceRoute, the {wish.side.value} amount", str(wish.amount), fixed),
-            ("priceRoute.contractAddress", to_checksum(router), _text(route.contract_address)),
-            ("priceRoute.tokenTransferProxy", to_checksum(router), _text(route.token_transfer_proxy)),
+            ("priceRoute.contractAddress", to_checksum(router), one_spelling(route.contract_address)),
+            ("priceRoute.tokenTransferProxy", to_checksum(router), one_spelling(route.token_transfer_proxy)),
         ]
     )
     for member, amount in (("srcAmount", route.src_amount), ("destAmount", route.dest_amount)):
@@ -90,10 +90,15 @@ def fee_bps_of(route: PriceRoute) -> int:
     Raises:
         UnsafeTransaction: it is no whole number of basis points, or above the most that there may be.
     """
-    bps = route.partner_fee * 100
+    return bps_of_percent(route.partner_fee, "priceRoute.partnerFee")
+
+
+def bps_of_percent(percent: Decimal, member: str) -> int:
+    """A fee in percent as basis points; as `fee_bps_of`."""
+    bps = percent * 100
     if bps != bps.to_integral_value() or not 0 <= bps <= limits.PARTNER_FEE_BPS_MAX:
         most = Decimal(limits.PARTNER_FEE_BPS_MAX) / 100
-        raise UnsafeTransaction("priceRoute.partnerFee", f"0 to {most} percent", route.partner_fee)
+        raise UnsafeTransaction(member, f"0 to {most} percent", percent)
     return int(bps)
 
 
@@ -110,11 +115,11 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
         receiver gets `dest_amount_min` at least, or nothing happens.
     """
     wish = terms.wish
-    _hold(
+    hold(
         [
-            ("to", to_checksum(terms.router), _text(envelope.to)),
+            ("to", to_checksum(terms.router), one_spelling(envelope.to)),
             ("chainId", wish.chain_id, envelope.chain_id),
-            ("from", to_checksum(wish.user), _text(envelope.from_address)),
+            ("from", to_checksum(wish.user), one_spelling(envelope.from_address)),
         ]
     )
     try:
@@ -123,12 +128,12 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
         value_wei = parse_amount(envelope.value, "value")
     except InvalidInput as fault:
         raise UnsafeTransaction(fault.field or "data", fault.expected or "calldata", fault.got) from None
-    _hold(_swap_checks(side, swap, terms))
-    _hold([("value", swap.src_amount if wish.src.is_native else 0, value_wei)])
+    hold(_swap_checks(side, swap, terms))
+    hold([("value", swap.src_amount if wish.src.is_native else 0, value_wei)])
     return data, value_wei
 
 
-def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[_Check]:
+def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[Check]:
     wish = terms.wish
     yield "function", _FUNCTIONS[wish.side], _FUNCTIONS[side]
     yield "srcToken", to_checksum(wish.src.address), to_checksum(swap.src_token)
@@ -152,20 +157,30 @@ def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[_Check]:
 _FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
 
 
-def _hold(checks: Iterable[_Check]) -> None:
+def hold(checks: Iterable[Check]) -> None:
+    """Pass if everything is as expected.
+
+    Raises:
+        UnsafeTransaction: names the first member that is not.
+    """
     for member, expected, got in checks:
         if expected != got:
             raise UnsafeTransaction(member, expected, got)
 
 
-def _address(text: str, member: str) -> bytes:
+def told_address(text: str, member: str) -> bytes:
+    """An address that a venue tells: 20 bytes.
+
+    Raises:
+        UnsafeTransaction: it is none.
+    """
     try:
         return parse_address(text, member)
     except InvalidInput as fault:
         raise UnsafeTransaction(member, fault.expected, text) from None
 
 
-def _text(address: str) -> str:
+def one_spelling(address: str) -> str:
     """In one spelling, to be compared; what is no address stays as it is."""
     try:
         return to_checksum(parse_address(address, "address"))
@@ -173,7 +188,8 @@ def _text(address: str) -> str:
         return address
 
 
-def _token(text: str, field: str) -> str:
+def token_spelling(text: str, field: str) -> str:
+    """A token of a trading endpoint in one spelling, to be compared; what is none stays as it is."""
     try:
         address = parse_trading_token(text, "srcToken" if field == "srcToken" else "destToken")
     except RequestError:

@@ -7,6 +7,7 @@ Source: EIP-1559 (fee rules).
 """
 
 import math
+from collections.abc import Callable
 
 import trio
 
@@ -18,6 +19,25 @@ from ..chain.port import Call, Chain, Receipt
 
 GAS_MARGIN = 5
 """One part in so many is added to an estimate: state may change until it is mined."""
+
+
+class StepFailedError(Exception):
+    """A transaction that has to come before the trade came to nothing; whoever trades makes an outcome of it.
+
+    Attributes:
+        step: which one: `approval`, `deposit`, `withdrawal`.
+        tx_hash: 32 bytes.
+        receipt: of a transaction that reverted; None where it is not known what became of it.
+        reason: of the revert.
+    """
+
+    def __init__(self, step: str, tx_hash: bytes, receipt: Receipt | None = None, reason: str = "") -> None:
+        ended = f"reverted: {reason}" if receipt else "was not mined in time, and may still be"
+        super().__init__(f"the {step} 0x{tx_hash.hex()} {ended}")
+        self.step = step
+        self.tx_hash = tx_hash
+        self.receipt = receipt
+        self.reason = reason
 
 
 async def gas_needed(chain: Chain, call: Call) -> int:
@@ -81,6 +101,28 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Recei
             with trio.move_on_after(TRADER_LOOK_S):
                 await chain.wait_head(head)
     return None
+
+
+async def first_step(
+    chain: Chain, key: PolicedRelayKey, step: str, call: Call, tell: Callable[[str], None]
+) -> Receipt:
+    """A transaction that has to be mined before the trade can go on.
+
+    Args:
+        tell: is told the hash before anything is waited for.
+
+    Raises:
+        StepFailedError: it reverted, or it is not known what became of it.
+    """
+    transaction = await signed(chain, key, call, await gas_needed(chain, call))
+    tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
+    receipt = await send_and_follow(chain, transaction)
+    if receipt is None:
+        raise StepFailedError(step, transaction.tx_hash)
+    if not receipt.succeeded:
+        reason = await why_reverted(chain, call, receipt)
+        raise StepFailedError(step, transaction.tx_hash, receipt, reason)
+    return receipt
 
 
 async def why_reverted(chain: Chain, call: Call, receipt: Receipt) -> str:

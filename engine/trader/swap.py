@@ -10,7 +10,6 @@ The Router is trusted for its code: what stands at the address that the venue na
 Router, unless the trader pins the address. Approvals are of the exact amount unless asked otherwise.
 
 Source: document 1, "Market flow", "Spender rules"; choices.md 11 (a route lives for 30 s).
-Choice: an allowance that is there and does not suffice is set to zero first where the token insists on that.
 """
 
 from collections.abc import Callable
@@ -20,35 +19,24 @@ import trio
 from msgspec import Struct, structs
 
 from ...codecs.abi import decode_uint
-from ...codecs.calldata import approve
 from ...codecs.contract_events import Swapped, decode_event
 from ...codecs.market_messages import PriceRoute
 from ...codecs.vocabulary import Side
 from ...config import limits
-from ...config.errors import ChainError, InvalidInput, Reverted, UnsafeTransaction, VenueError
+from ...config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueError
 from ...config.timeouts import TRADER_DEADLINE_S
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
-from ..chain.holdings import Question, holdings
 from ..chain.port import Call, Chain, Receipt
 from ..chain.verification import is_code_of
+from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import Priced, VenueClient
-from .permits import permit_basis, permit_questions, sign_permit
 from .safety import check_envelope, check_route, fee_bps_of, router_of
-from .sending import gas_needed, send_and_follow, signed, why_reverted
+from .sending import StepFailedError, gas_needed, send_and_follow, signed, why_reverted
 from .terms import Terms, Wish, limit_of, quoted_of, transaction_body
 
 ROUTE_AGED_S = limits.ROUTE_FRESH_MS / 1_000 / 2
-_FALSE = bytes(32)
-
-
-class Allowing(Enum):
-    """How the Router is allowed to take the source."""
-
-    EXACT = "approve the exact amount"
-    MOST = "approve any amount"
-    PERMIT = "sign a permit"
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -119,14 +107,6 @@ class _Built(Struct, frozen=True):
     moved: int
 
 
-class _EndedError(Exception):
-    """There is an outcome before the swap."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.status.value)
-        self.outcome = outcome
-
-
 class Swapper:
     """Trades for one key on one chain through one venue.
 
@@ -175,7 +155,7 @@ class Swapper:
         limit = limit_of(priced.route, wish.side, wish.slippage_bps)
         if limit == 0:
             raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
-        balance, allowance = await self._held(wish, router)
+        balance, allowance = await held(self._chain, wish.src, wish.user, router)
         offer = Offer(
             wish=wish,
             route=priced.route,
@@ -216,8 +196,8 @@ class Swapper:
         try:
             if offer.must_allow and self._allowing is not Allowing.PERMIT:
                 await self._approve(offer, key)
-        except _EndedError as ended:
-            return ended.outcome
+        except StepFailedError as failed:
+            return _ended(failed)
         built = await self._built(offer)
         self._tell("signing the swap")
         transaction = await signed(self._chain, key, built.call, built.gas)
@@ -250,14 +230,6 @@ class Swapper:
         if wish.max_impact is not None and priced.route.max_impact_reached:
             raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
         return priced
-
-    async def _held(self, wish: Wish, router: bytes) -> tuple[int, int]:
-        if wish.src.is_native:
-            return await self._chain.balance(wish.user), 0
-        (holding,) = (await holdings(self._chain, [Question(wish.src.address, wish.user, router)])).found
-        if holding is None:
-            raise ChainError(f"{to_checksum(wish.src.address)} does not tell balances: it is no token")
-        return holding.balance, holding.allowance
 
     async def _fresh(self, offer: Offer) -> Priced:
         """The offer's route, or a new one at the same bound where that has aged."""
@@ -305,45 +277,20 @@ class Swapper:
 
     async def _permit(self, offer: Offer, deadline: int) -> bytes:
         self._tell("signing a permit")
-        token = offer.wish.src.address
-        answers = await self._chain.call_many(permit_questions(token, self._key.address))
-        basis = permit_basis(answers, offer.wish.chain_id, token)
-        return sign_permit(basis, self._key, offer.router, offer.src_amount_max, deadline)
+        token, amount = offer.wish.src.address, offer.src_amount_max
+        return await signed_permit(self._chain, self._key, token, offer.router, amount, deadline)
 
     async def _approve(self, offer: Offer, key: PolicedRelayKey) -> None:
-        """Let the Router take the source.
-
-        Raises:
-            _EndedError: the approval failed on chain, or it is not known what became of it.
-        """
-        amount = limits.UINT256_MAX if self._allowing is Allowing.MOST else offer.src_amount_max
-        call = self._approval(offer, amount)
-        try:
-            await self._accepted(call)
-        except Reverted:
-            if not offer.allowance:
-                raise
-            await self._send_approval(key, self._approval(offer, 0))
-            await self._accepted(call)
-        await self._send_approval(key, call)
-
-    def _approval(self, offer: Offer, amount: int) -> Call:
-        return Call(offer.wish.src.address, approve(offer.router, amount), offer.wish.user)
-
-    async def _accepted(self, approval: Call) -> None:
-        if await self._chain.call(approval) == _FALSE:
-            raise ChainError("the token refuses the approval")
-
-    async def _send_approval(self, key: PolicedRelayKey, call: Call) -> None:
-        transaction = await signed(self._chain, key, call, await gas_needed(self._chain, call))
-        self._tell(f"sending the approval 0x{transaction.tx_hash.hex()}")
-        receipt = await send_and_follow(self._chain, transaction)
-        if receipt is None:
-            outcome = Outcome(status=Status.UNKNOWN, step="approval", tx_hash=transaction.tx_hash)
-            raise _EndedError(outcome)
-        if not receipt.succeeded:
-            reason = await why_reverted(self._chain, call, receipt)
-            raise _EndedError(_mined(receipt, Status.REVERTED, step="approval", reason=reason))
+        await approve_spender(
+            self._chain,
+            key,
+            offer.wish.src.address,
+            offer.router,
+            amount=offer.src_amount_max,
+            allowance=offer.allowance,
+            any_amount=self._allowing is Allowing.MOST,
+            tell=self._tell,
+        )
 
     def _policed(self, offer: Offer) -> PolicedRelayKey:
         """The key, for what this swap needs and nothing else."""
@@ -374,6 +321,13 @@ def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> Outcome:
         if isinstance(event, Swapped) and event.sender == user:
             return _mined(receipt, Status.SWAPPED, spent=event.spent, received=event.received)
     return _mined(receipt, Status.UNKNOWN, reason="it was mined, without the Router's event of a swap")
+
+
+def _ended(failed: StepFailedError) -> Outcome:
+    """The swap ended before it began."""
+    if failed.receipt is None:
+        return Outcome(status=Status.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
+    return _mined(failed.receipt, Status.REVERTED, step=failed.step, reason=failed.reason)
 
 
 def _mined(

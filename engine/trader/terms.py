@@ -128,10 +128,14 @@ def transaction_body(terms: Terms, route: Raw) -> TransactionBody:
     )
 
 
-def impact_percent(route: PriceRoute) -> Decimal | None:
-    """How much of the value is lost, in percent; negative for a gain; None where a price is not known."""
-    src_usd, dest_usd = _usd(route.src_usd), _usd(route.dest_usd)
-    if not src_usd or dest_usd is None:
+def impact_percent(src_text: str, dest_text: str) -> Decimal | None:
+    """How much of the value is lost, in percent; negative for a gain; None where a price is not known.
+
+    Args:
+        src_text, dest_text: US dollars of either side, as a venue tells them; "0" where it has no price.
+    """
+    src_usd, dest_usd = _usd(src_text), _usd(dest_text)
+    if not src_usd or not dest_usd:
         return None
     return (100 * (src_usd - dest_usd) / src_usd).quantize(Decimal("0.01"))
 

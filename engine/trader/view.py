@@ -10,8 +10,9 @@ from ...codecs.market_messages import PriceRoute, Swap
 from ...codecs.vocabulary import Side
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
-from .swap import Allowing, Offer, Outcome
-from .terms import TradedToken, Wish, impact_percent, quoted_of
+from .allowing import Allowing
+from .swap import Offer, Outcome
+from .terms import TradedToken, impact_percent, quoted_of
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> Table:
@@ -25,17 +26,17 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row("sell", f"{_amount(int(route.src_amount), wish.src)}  {wish.src.text}")
-    table.add_row("buy", f"{_amount(int(route.dest_amount), wish.dest)}  {wish.dest.text}")
-    table.add_row("price", _price(wish, int(route.src_amount), int(route.dest_amount)))
+    table.add_row("sell", f"{amount_text(int(route.src_amount), wish.src)}  {wish.src.text}")
+    table.add_row("buy", f"{amount_text(int(route.dest_amount), wish.dest)}  {wish.dest.text}")
+    table.add_row("price", price_text(wish.src, wish.dest, int(route.src_amount), int(route.dest_amount)))
     for name, line in _route_lines(route, symbols):
         table.add_row(name, line)
-    impact = impact_percent(route)
+    impact = impact_percent(route.src_usd, route.dest_usd)
     reached = ", more than the venue's ceiling" if route.max_impact_reached else ""
     table.add_row("impact", "not known" + reached if impact is None else f"{impact} %{reached}")
     table.add_row("partner fee", f"{route.partner_fee} % ({route.partner})")
     table.add_row("gas", f"about {route.gas_cost} units, {route.gas_cost_usd} USD")
-    bound = _amount(offer.limit, wish.dest if is_sale else wish.src)
+    bound = amount_text(offer.limit, wish.dest if is_sale else wish.src)
     table.add_row("at least received" if is_sale else "at most spent", f"{bound}  ({wish.slippage_bps} bps)")
     if wish.receiver != wish.user:
         table.add_row("receiver", to_checksum(wish.receiver))
@@ -55,8 +56,8 @@ def outcome_lines(outcome: Outcome, offer: Offer) -> Iterator[str]:
     if outcome.reason:
         yield f"reason       {outcome.reason}"
     if outcome.spent or outcome.received:
-        yield f"spent        {_amount(outcome.spent, wish.src)}"
-        yield f"received     {_amount(outcome.received, wish.dest)}"
+        yield f"spent        {amount_text(outcome.spent, wish.src)}"
+        yield f"received     {amount_text(outcome.received, wish.dest)}"
         yield f"against      {_against(outcome, offer)}"
     if outcome.gas_price_wei:
         fee = format_units(outcome.gas * outcome.gas_price_wei, 18)
@@ -87,15 +88,16 @@ def outcome_json(outcome: Outcome, offer: Offer) -> dict[str, Any]:
     }
 
 
-def _amount(amount: int, token: TradedToken) -> str:
+def amount_text(amount: int, token: TradedToken) -> str:
+    """In whole tokens, with the symbol."""
     return f"{format_units(amount, token.decimals)} {token.symbol}"
 
 
-def _price(wish: Wish, src_amount: int, dest_amount: int) -> str:
+def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
     """Of one source token, in destination tokens, to eight digits after the point."""
     digits = 8
-    scaled = dest_amount * 10 ** (wish.src.decimals + digits) // (src_amount * 10**wish.dest.decimals)
-    return f"1 {wish.src.symbol} = {format_units(scaled, digits)} {wish.dest.symbol}"
+    scaled = dest_amount * 10 ** (src.decimals + digits) // (src_amount * 10**dest.decimals)
+    return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 
 def _against(outcome: Outcome, offer: Offer) -> str:
@@ -111,7 +113,7 @@ def _against(outcome: Outcome, offer: Offer) -> str:
     sign = "-" if gained < 0 else "+"
     bps = abs(gained) * 10_000 // quoted
     change = f"{sign}{format_units(abs(gained), token.decimals)}"
-    return f"{_amount(quoted, token)} quoted: {change} ({sign}{bps} bps)"
+    return f"{amount_text(quoted, token)} quoted: {change} ({sign}{bps} bps)"
 
 
 def _route_lines(route: PriceRoute, symbols: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -13,8 +13,9 @@ from cambist.codecs.vocabulary import Side
 from cambist.config.errors import ChainError, Reverted, TransactionRefused, UnsafeTransaction, VenueError
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Call, Chain
+from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.swap import Allowing, Offer, Outcome, Status, Swapper, swapped_outcome
+from cambist.engine.trader.swap import Offer, Outcome, Status, Swapper, swapped_outcome
 from cambist.engine.trader.terms import TradedToken, Wish
 from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
 from support.world import MOST, NATIVE, ONE, USDC, World, person

@@ -72,34 +72,38 @@ class ScriptedVenue:
         while True:
             try:
                 request = await caller.request()
-            except EOFError:
+            except (EOFError, trio.BrokenResourceError):
                 return
             try:
-                await caller.stream.send_all(self._answer(request))
+                await caller.stream.send_all(await self._answer(request))
             except trio.BrokenResourceError:
                 return
 
-    def _answer(self, request: Request) -> bytes:
+    async def _answer(self, request: Request) -> bytes:
         self.requests.append(f"{request.method.decode()} {request.path.decode()}")
         self.headers.append(dict(request.fields))
         if self.refusals:
-            return _answered(*self.refusals.pop(0))
+            return answered(*self.refusals.pop(0))
+        return await self.served(request)
+
+    async def served(self, request: Request) -> bytes:
+        """The answer to a request that is not refused."""
         path = request.path.decode().strip("/").split("/")
         match path:
             case ["tokens", _]:
-                return _answered(200, {}, self._tokens())
+                return answered(200, {}, self._tokens())
             case ["resources", "contracts.json"]:
-                return _answered(200, {}, self.lies.contracts(self._contracts()))
+                return answered(200, {}, self.lies.contracts(self._contracts()))
             case ["prices"]:
                 query = {
                     name: values[0] for name, values in parse_qs((request.query or b"").decode()).items()
                 }
-                return _answered(200, {}, {"priceRoute": self.lies.route(self._route(query))})
+                return answered(200, {}, {"priceRoute": self.lies.route(self._route(query))})
             case ["transactions", _]:
                 body = decode_transaction_body(request.body)
                 self.bodies.append(body)
-                return _answered(200, {}, self.lies.envelope(self._envelope(body)))
-        return _answered(404, {}, {"errorType": "NotFound", "details": "there is no such endpoint"})
+                return answered(200, {}, self.lies.envelope(self._envelope(body)))
+        return answered(404, {}, {"errorType": "NotFound", "details": "there is no such endpoint"})
 
     def _tokens(self) -> dict[str, Any]:
         world = self.world
@@ -238,7 +242,8 @@ async def scripted_venue(world: World) -> AsyncGenerator[ScriptedVenue]:
         yield venue
 
 
-def _answered(status: int, headers: dict[str, str], body: Any) -> bytes:
+def answered(status: int, headers: dict[str, str], body: Any) -> bytes:
+    """An answer of JSON, as bytes."""
     raw = json.dumps(body).encode()
     headers = {"content-type": "application/json", "content-length": str(len(raw)), **headers}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -1,0 +1,222 @@
+"""The agent's role as one process: settings in, chains, makers' feeds and a listener out.
+
+    opened_agent    nodes · connections to makers · strategies    for as long as the context lasts
+    AgentApp.run    server · feeds · gas                          until it is drained or cancelled
+
+Choice: an agent is one process: what makers promised it is its own to remember.
+"""
+
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+import msgspec
+import structlog
+import trio
+
+from ...config.agent import AgentSettings
+from ...config.errors import ConfigError
+from ...config.nodes import revealed
+from ...config.secret import Secret, read_secret
+from ...config.settings import Settings
+from ...feeds.net.streams import client_tls
+from ..chain.address_book import FILE_NAME, read_book
+from ..chain.artifacts import known_errors
+from ..chain.port import Chain
+from ..chain.rpc import RpcChain
+from ..credentials import check_addresses, request_verifier
+from ..routing.makers import MakersOpening, open_makers
+from ..routing.served import ServedChain, served_chains
+from ..server import AccessLog, Router, Server
+from ..server.gate import Gate, encode_maker_error
+from ..telemetry.clock import WallClock
+from .market import Place
+from .solver import Solver
+from .strategy import Strategy, StrategyContext, load_strategy
+from .surface import AgentSurface
+
+_log = structlog.get_logger("cambist.agent")
+
+
+class AgentApp:
+    """One agent. Made by `opened_agent`.
+
+    Args:
+        settings: with `[agent]`.
+        places: by chain id, open while this runs.
+        strategies: by name.
+        clock: the wall clock.
+        access_log: kept by the server.
+
+    Attributes:
+        name: of the settings.
+        places: by chain id.
+        solver: what bids.
+        scheme: http or https.
+        drained: `run` came to its end: every answer went out.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        places: Mapping[int, Place],
+        strategies: Mapping[str, Strategy],
+        *,
+        clock: WallClock,
+        access_log: AccessLog | None = None,
+    ) -> None:
+        agent = _agent_of(settings)
+        self.name = agent.name
+        self.places = places
+        self.scheme = "https" if settings.server.tls else "http"
+        self.drained = False
+        self.solver = Solver(places, strategies, agent, clock.now_ms)
+        gate = Gate(request_verifier(settings), agent.auth)
+        router = Router(encode_maker_error)
+        router.mount(AgentSurface(gate, self.solver, self.not_ready, self.status).surface)
+        self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
+
+    async def run(
+        self,
+        listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        *,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
+        async with trio.open_nursery() as nursery:
+            for place in self.places.values():
+                place.makers.start(nursery)
+            await self.server.serve(listener, task_status=task_status)
+            nursery.cancel_scope.cancel()
+        self.drained = True
+
+    def drain(self) -> None:
+        """Stop accepting, answer what is in flight, then let `run` return."""
+        self.server.drain()
+
+    def not_ready(self) -> list[str]:
+        """Where makers are set and none has a live book."""
+        return [
+            f"chain {chain_id}: no maker has a live book"
+            for chain_id, place in self.places.items()
+            if place.makers.feeds and not any(place.makers.index.books())
+        ]
+
+    def status(self) -> dict[str, Any]:
+        """Counters, for the operator."""
+        told: dict[str, Any] = msgspec.to_builtins(
+            {
+                "server": self.server.statistics(),
+                "solver": self.solver.statistics(),
+                "chains": {
+                    str(chain_id): {
+                        "firm": place.makers.desk.statistics(),
+                        "makers": {maker: feed.statistics() for maker, feed in place.makers.feeds.items()},
+                    }
+                    for chain_id, place in self.places.items()
+                },
+            }
+        )
+        return told
+
+
+@asynccontextmanager
+async def opened_agent(
+    settings: Settings,
+    *,
+    environ: Mapping[str, str],
+    folder: Path,
+    clock: WallClock,
+    access_log: AccessLog | None = None,
+    random: Random | None = None,
+    chains: Mapping[int, Chain] | None = None,
+) -> AsyncIterator[AgentApp]:
+    """An agent that can run, with everything that it depends on.
+
+    Args:
+        environ: where `env:` references lead.
+        folder: what relative paths of the settings start from.
+        random: for jitter.
+        chains: in place of nodes, by chain id.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+    agent = _agent_of(settings)
+    check_addresses(settings)
+    if agent.auth == "required" and not settings.auth.domains:
+        raise ConfigError("agent.auth", "requires signatures, but [auth.domains] names nobody")
+    served = _served(settings, agent, folder, chains or {})
+    strategies = _strategies(agent, environ, folder)
+    nodes = {
+        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
+        for chain_id, one in served.items()
+        if chain_id not in (chains or {})
+    }
+    opening = MakersOpening(
+        "agent.makers",
+        agent.makers,
+        agent.firm,
+        agent.blacklist_s,
+        clock.now_ms,
+        random or SystemRandom(),
+        client_tls(),
+    )
+    async with AsyncExitStack() as owned:
+        found: dict[int, Chain] = dict(chains or {})
+        for chain_id, node in nodes.items():
+            found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
+        places = {
+            chain_id: Place(one, found[chain_id], await open_makers(owned, opening, one, found[chain_id]))
+            for chain_id, one in served.items()
+        }
+        yield AgentApp(settings, places, strategies, clock=clock, access_log=access_log)
+
+
+def _agent_of(settings: Settings) -> AgentSettings:
+    if settings.agent is None:
+        raise ConfigError("agent", "is not set: there is nothing to serve")
+    if settings.server.processes != 1:
+        raise ConfigError("server.processes", f"an agent is one process, got {settings.server.processes}")
+    return settings.agent
+
+
+def _served(
+    settings: Settings, agent: AgentSettings, folder: Path, chains: Mapping[int, Chain]
+) -> dict[int, ServedChain]:
+    """The chains on which orders are settled."""
+    book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
+    served = served_chains(settings, agent.makers, book, chains.keys(), "agent.makers")
+    found = {chain_id: one for chain_id, one in served.items() if one.settings.delta}
+    for name, maker in agent.makers.items():
+        for chain_id in maker.chains:
+            if chain_id not in found:
+                raise ConfigError(
+                    f"agent.makers.{name}.chains.{chain_id}", f"chains.{chain_id} has no `delta`"
+                )
+    if not found:
+        raise ConfigError("chains", "none has `delta` and a node: there is nothing to bid for")
+    return found
+
+
+def _strategies(agent: AgentSettings, environ: Mapping[str, str], folder: Path) -> dict[str, Strategy]:
+    def secret(reference: str, field: str) -> Secret:
+        return read_secret(reference, environ, field, folder)
+
+    def report(name: str, text: str) -> None:
+        _log.warning("strategy", strategy=name, detail=text)
+
+    return {
+        name: load_strategy(
+            name,
+            agent.options.get(name, {}),
+            StrategyContext(
+                folder=folder, secret=secret, report=partial(report, name), field=f"agent.options.{name}"
+            ),
+        )
+        for name in agent.strategies
+    }

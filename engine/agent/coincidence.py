@@ -1,0 +1,67 @@
+"""Orders settled with each other: bids of the crossings that `crossing` finds.
+
+What is left of the long order is sold to makers, who sign for its owner; where they do not, the pair is not
+crossed.
+
+Source: contracts/Delta.sol, `settleCrossed`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import trio
+
+from ...codecs.agent_messages import SolverBid, SolveRequest
+from .bids import crossed_part
+from .crossing import Crossing, crossings
+from .market import Market
+from .orders import OpenOrder
+from .strategy import StrategyContext, without_options
+
+
+class Coincidence:
+    """The strategy `crossing`."""
+
+    def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
+        without_options(options, context)
+
+    async def solve(self, request: SolveRequest, market: Market) -> Sequence[SolverBid]:  # noqa: ARG002
+        """A bid for each crossing, of those whose rest is signed for in time."""
+        known: dict[str, int] = {}
+
+        def alone(order: OpenOrder) -> int:
+            if order.order_hash not in known:
+                known[order.order_hash] = market.alone(order)
+            return known[order.order_hash]
+
+        found = crossings(market.orders, alone)
+        bids: dict[int, SolverBid] = {}
+        turns = trio.CapacityLimiter(market.orders_at_once)
+
+        async def solve_one(at: int, crossing: Crossing) -> None:
+            async with turns:
+                bid = await _bid(crossing, market)
+            if bid:
+                bids[at] = bid
+
+        with trio.move_on_at(market.deadline):
+            async with trio.open_nursery() as nursery:
+                for at, crossing in enumerate(found):
+                    nursery.start_soon(solve_one, at, crossing)
+        return [bids[at] for at in sorted(bids)]
+
+
+async def _bid(crossing: Crossing, market: Market) -> SolverBid | None:
+    long, short = crossing.long, crossing.short
+    route, received = None, 0
+    if crossing.rest:
+        least = max(long.limit - short.src_amount, 1)
+        route = await market.signed(long, amount=crossing.rest, limit=least)
+        if route is None or route.src_amount != crossing.rest:
+            return None
+        received = route.dest_amount
+    parts = (
+        crossed_part(long, crossing.paid_to_long(received), market.rfq, route),
+        crossed_part(short, crossing.to_short, market.rfq),
+    )
+    return None if parts[0] is None or parts[1] is None else SolverBid((parts[0], parts[1]))

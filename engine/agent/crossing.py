@@ -1,0 +1,111 @@
+"""Which sales of a round are settled with each other: coincidence of wants. Pure.
+
+Two sales are opposite where one gives what the other wants. Both are settled whole:
+
+    whole for whole    each is paid all that the other gives
+    with a rest        the long one pays the short one `to_short` of its source, and gets all that the short
+                       one gives; what is left of the long one's source is sold to makers, for the long one
+
+`to_short` lies in the middle between the least with which the short one is served and the most with which the
+long one still is, so that both gain the same part of what crossing saves.
+
+Guarantees: each order is in one crossing at most; the same orders in any order give the same crossings.
+Not guaranteed: that the crossings are as many as there can be.
+
+Source: contracts/Delta.sol, `settleCrossed`.
+Choice: nobody is crossed for less than what the makers' books would give for its order alone.
+Choice: whole for whole goes first, then the pair that leaves the smallest part of the long order to makers.
+Choice: purchases and slices of TWAPs are left to the makers.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from ...codecs.rounding import div_down, mul_div_up
+from ...codecs.vocabulary import Side
+from .orders import CROSSABLE, OpenOrder
+
+_REST_PARTS = 1_000_000  # how finely rests are compared
+
+Alone = Callable[[OpenOrder], int]
+"""What the books would give for an order alone, before fees; 0 where they would not fill it."""
+
+
+class Crossing(Struct, frozen=True):
+    """Two opposite sales.
+
+    Attributes:
+        to_short: raw units of the long one's source, which the short one is paid.
+        rest: of the long one's source, for makers; 0 where they trade whole for whole.
+    """
+
+    long: OpenOrder
+    short: OpenOrder
+    to_short: int
+    rest: int
+
+    def paid_to_long(self, received: int = 0) -> int:
+        """Raw units of its destination, before its fee; `received` for the rest."""
+        return self.short.src_amount + received
+
+
+def crossings(orders: Sequence[OpenOrder], alone: Alone) -> tuple[Crossing, ...]:
+    """The sales that are crossed, best first."""
+    found = sorted(
+        [crossing for one, other in _opposites(orders) if (crossing := _crossing(one, other, alone))],
+        key=_rank,
+    )
+    taken: set[str] = set()
+    chosen = []
+    for crossing in found:
+        both = {crossing.long.order_hash, crossing.short.order_hash}
+        if not both & taken:
+            taken |= both
+            chosen.append(crossing)
+    return tuple(chosen)
+
+
+def _opposites(orders: Iterable[OpenOrder]) -> Iterable[tuple[OpenOrder, OpenOrder]]:
+    """Pairs of opposite sales, each once."""
+    sales: dict[tuple[bytes, bytes], dict[str, OpenOrder]] = {}
+    for order in orders:
+        if order.side is Side.SELL and order.order_type in CROSSABLE and order.src_amount:
+            sales.setdefault((order.src_token, order.dest_token), {})[order.order_hash] = order
+    for (src, dest), ours in sales.items():
+        if src < dest:
+            for one in ours.values():
+                for other in sales.get((dest, src), {}).values():
+                    yield one, other
+
+
+def _crossing(one: OpenOrder, other: OpenOrder, alone: Alone) -> Crossing | None:
+    """The way in which two are crossed, if there is one."""
+    least_of_one, least_of_other = max(one.limit, alone(one)), max(other.limit, alone(other))
+    if other.src_amount >= least_of_one and one.src_amount >= least_of_other:
+        return Crossing(one, other, one.src_amount, 0)
+    return _with_rest(one, other, (least_of_one, least_of_other), alone(one)) or _with_rest(
+        other, one, (least_of_other, least_of_one), alone(other)
+    )
+
+
+def _with_rest(long: OpenOrder, short: OpenOrder, least: tuple[int, int], alone: int) -> Crossing | None:
+    """Cross with a rest for makers, who would give `alone` for all of the long one.
+
+    Args:
+        least: raw units that the long one has to be paid, and the short one.
+    """
+    if not alone:
+        return None
+    lacking = max(least[0] - short.src_amount, 0)
+    most = min(long.src_amount - mul_div_up(lacking, long.src_amount, alone), long.src_amount - 1)
+    fewest = max(least[1], 1)
+    if fewest > most:
+        return None
+    to_short = div_down(fewest + most, 2)
+    return Crossing(long, short, to_short, long.src_amount - to_short)
+
+
+def _rank(crossing: Crossing) -> tuple[int, str, str]:
+    part = mul_div_up(crossing.rest, _REST_PARTS, crossing.long.src_amount)
+    return part, crossing.long.order_hash, crossing.short.order_hash

@@ -1,0 +1,124 @@
+"""The orders of a round as an agent reckons with them: addresses and amounts parsed, fees unpacked. Pure.
+
+What an order leaves its user is the contract's arithmetic (`chain.proceeds`); no bid promises more.
+
+Source: codecs.agent_messages; contracts/Delta.sol, `finish`.
+"""
+
+from msgspec import Struct
+
+from ...codecs.agent_messages import AuctionOrder, SolveRequest
+from ...codecs.amounts import parse_amount
+from ...codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...codecs.vocabulary import OnChainOrderType, Side
+from ...config import limits
+from ...config.errors import InvalidInput
+from ...crypto.addresses import parse_address
+from ..chain.proceeds import least_before_fee, most_before_fee, of_purchase, of_sale
+
+CROSSABLE = frozenset({OnChainOrderType.ORDER, OnChainOrderType.FILLABLE_ORDER})
+"""The kinds that `settleCrossed` takes."""
+SOLVABLE = CROSSABLE | {OnChainOrderType.TWAP_ORDER, OnChainOrderType.TWAP_BUY_ORDER}
+"""The kinds that the contract settles with steps."""
+
+
+class OpenOrder(Struct, frozen=True):
+    """One order of a round: all of it, or its next slice.
+
+    Attributes:
+        order_hash: as it came.
+        src_token, dest_token: 20 bytes, as they are traded: the wrapped form for native tokens.
+        src_amount: raw units: what is given (SELL), or the most (BUY).
+        dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
+        expected: of what is not fixed; 0 for none.
+    """
+
+    order_hash: str
+    order_type: OnChainOrderType
+    side: Side
+    owner: bytes
+    src_token: bytes
+    dest_token: bytes
+    src_amount: int
+    dest_amount: int
+    expected: int
+    fee: PartnerAndFee
+    deadline: int
+
+    @property
+    def fixed_amount(self) -> int:
+        """What is traded: of the source (SELL) or of the destination (BUY)."""
+        return self.src_amount if self.side is Side.SELL else self.dest_amount
+
+    @property
+    def limit(self) -> int:
+        """Before fees: the least that a sale has to bring, the most that a purchase may cost."""
+        if self.side is Side.SELL:
+            return least_before_fee(self.dest_amount, self.fee.fee_bps)
+        return most_before_fee(self.src_amount, self.fee.fee_bps)
+
+    def users_of_sale(self, received: int) -> int | None:
+        """What the user gets of what a sale brings; None where that is below the minimum."""
+        users = received - of_sale(received, self.expected, self.dest_amount, self.fee).total
+        return users if users >= self.dest_amount else None
+
+    def users_of_purchase(self, spent: int) -> int | None:
+        """What the user spends on what costs `spent`; None where that is above the maximum."""
+        cut = of_purchase(spent, self.expected, self.src_amount, self.fee)
+        return None if cut is None else spent + cut.total
+
+    def promised(self, src_amount: int, dest_amount: int, margin_bps: int) -> int | None:
+        """What may be promised of a trade, before fees; None where it does not keep the order's limit.
+
+        Args:
+            src_amount, dest_amount: what goes into the trade, and what comes out of it.
+            margin_bps: kept back, as far as the limit leaves room for it.
+        """
+        if self.side is Side.SELL:
+            users = self.users_of_sale(dest_amount)
+            if users is None:
+                return None
+            return max(mul_div_down(users, limits.BPS_ONE - margin_bps, limits.BPS_ONE), self.dest_amount)
+        users = self.users_of_purchase(src_amount)
+        if users is None or dest_amount < self.dest_amount:
+            return None
+        return min(mul_div_up(users, limits.BPS_ONE + margin_bps, limits.BPS_ONE), self.src_amount)
+
+
+def open_orders(request: SolveRequest) -> tuple[OpenOrder, ...]:
+    """The orders of a round, in its order.
+
+    Raises:
+        InvalidInput: names the member of the order that is not what it should be.
+    """
+    if len(request.orders) > limits.AGENT_ORDERS_MAX:
+        raise InvalidInput(
+            field="orders", expected=f"at most {limits.AGENT_ORDERS_MAX}", got=len(request.orders)
+        )
+    wrapped_native = parse_address(request.wrapped_native, "wrappedNative")
+    return tuple(
+        [_open_order(order, f"orders[{at}]", wrapped_native) for at, order in enumerate(request.orders)]
+    )
+
+
+def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenOrder:
+    packed = parse_amount(order.partner_and_fee, f"{field}.partnerAndFee")
+    return OpenOrder(
+        order.order_hash,
+        order.order_type,
+        order.side,
+        parse_address(order.owner, f"{field}.owner"),
+        _traded(parse_address(order.src_token, f"{field}.srcToken"), wrapped_native),
+        _traded(parse_address(order.dest_token, f"{field}.destToken"), wrapped_native),
+        parse_amount(order.src_amount, f"{field}.srcAmount"),
+        parse_amount(order.dest_amount, f"{field}.destAmount"),
+        parse_amount(order.expected_amount, f"{field}.expectedAmount"),
+        unpack_partner_and_fee(packed, f"{field}.partnerAndFee"),
+        order.deadline,
+    )
+
+
+def _traded(token: bytes, wrapped_native: bytes) -> bytes:
+    return wrapped_native if token == NATIVE_TOKEN else token

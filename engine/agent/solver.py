@@ -1,0 +1,189 @@
+"""One round: all strategies at the same time, and what they bid by the time the answer is due.
+
+closes_at_ms - reserve      bids are to be there: `Market.deadline`
+half of the reserve later   who is not there is cut off
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+import structlog
+import trio
+from msgspec import Struct
+
+from ...codecs.agent_messages import (
+    NotifyRequest,
+    SolverBid,
+    SolveRequest,
+    SolveResponse,
+    decode_solve_response,
+)
+from ...codecs.amounts import parse_amount
+from ...codecs.wire import encode
+from ...config import limits
+from ...config.agent import AgentSettings
+from ...config.errors import InvalidInput, UnsupportedChain
+from ...config.timeouts import AGENT_SOLVE_S_MAX
+from ...crypto.addresses import parse_address, to_checksum
+from .market import Market, Place
+from .orders import OpenOrder, open_orders
+from .strategy import Strategy, tell
+
+_CONTRACTS = (
+    ("delta", "delta", "delta_contract"),
+    ("executor", "executor", "executor"),
+    ("rfq", "rfq", "rfq_contract"),
+    ("wrapped_native", "wrappedNative", "wrapped_native"),
+)
+"""Member of a request, as it is written, and the setting of the chain that it has to be."""
+
+_log = structlog.get_logger("cambist.agent")
+
+
+class SolverStatistics(Struct, frozen=True, rename="camel"):
+    """One moment.
+
+    Attributes:
+        rounds, orders, bids: so far; of rounds that were solved, those late excepted.
+        late: rounds that came too late to be solved.
+        faults: by strategy: rounds in which it raised, was cut off, or answered what no bid is.
+        notices: by what they say.
+    """
+
+    rounds: int
+    orders: int
+    bids: int
+    late: int
+    faults: Mapping[str, int]
+    notices: Mapping[str, int]
+
+
+class Solver:
+    """Asks the strategies.
+
+    Args:
+        places: by chain id.
+        strategies: by name, in the order of the settings.
+        wall_ms: Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        places: Mapping[int, Place],
+        strategies: Mapping[str, Strategy],
+        settings: AgentSettings,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._places = places
+        self._strategies = strategies
+        self._settings = settings
+        self._wall_ms = wall_ms
+        self._rounds = self._orders = self._bids = self._late = 0
+        self._faults: Counter[str] = Counter()
+        self._notices: Counter[str] = Counter()
+
+    def statistics(self) -> SolverStatistics:
+        """What happened so far."""
+        return SolverStatistics(
+            self._rounds, self._orders, self._bids, self._late, dict(self._faults), dict(self._notices)
+        )
+
+    async def solve(self, request: SolveRequest) -> tuple[SolverBid, ...]:
+        """The bids for a round, those of the first strategy first.
+
+        Raises:
+            UnsupportedChain: it is not served here.
+            InvalidInput: names the member of the request that is not what it should be.
+        """
+        place = self._place_of(request)
+        orders = open_orders(request)
+        gas_price_wei = parse_amount(request.gas_price_wei, "gasPriceWei")
+        reserve_s = self._settings.reserve_s
+        left_s = min((request.closes_at_ms - self._wall_ms()) / 1_000, AGENT_SOLVE_S_MAX) - reserve_s
+        if left_s <= 0:
+            self._late += 1
+            _log.warning("a round came too late", auction=request.auction_id, by_s=round(-left_s, 3))
+            return ()
+        deadline = trio.current_time() + left_s
+        market = self._market(place, orders, gas_price_wei, deadline)
+        found: dict[str, Sequence[SolverBid]] = {}
+        async with trio.open_nursery() as nursery:
+            for name in self._strategies:
+                nursery.start_soon(self._ask, name, request, market, deadline + reserve_s / 2, found)
+        bids = [bid for name in self._strategies for bid in found.get(name, ())][: limits.AGENT_BIDS_MAX]
+        self._rounds += 1
+        self._orders += len(orders)
+        self._bids += len(bids)
+        return tuple(bids)
+
+    def told(self, notice: NotifyRequest) -> None:
+        """Log what became of bids, and have the strategies hear of it."""
+        for entry in notice.notices:
+            self._notices[entry.notice.value] += 1
+            said = {
+                name: value
+                for name, value in msgspec.structs.asdict(entry).items()
+                if value not in ("", None)
+            }
+            _log.info("told", auction=notice.auction_id, chain=notice.chain_id, **said)
+        for name, strategy in self._strategies.items():
+            try:
+                tell(strategy, notice)
+            except Exception as error:  # noqa: BLE001  of the operator's own code, whatever it is
+                self._fault(name, f"raised when it was told: {error!r}")
+
+    async def _ask(
+        self,
+        name: str,
+        request: SolveRequest,
+        market: Market,
+        until: float,
+        found: dict[str, Sequence[SolverBid]],
+    ) -> None:
+        """Put a strategy's bids into `found`, if it gives any in time."""
+        try:
+            with trio.CancelScope(deadline=until) as scope:
+                found[name] = _checked(await self._strategies[name].solve(request, market))
+            if scope.cancelled_caught:
+                self._fault(name, "was not done in time")
+        except Exception as error:  # noqa: BLE001  of the operator's own code, whatever it is
+            self._fault(name, f"raised: {error!r}")
+
+    def _fault(self, name: str, said: str) -> None:
+        self._faults[name] += 1
+        _log.error("a strategy failed", strategy=name, reason=said)
+
+    def _place_of(self, request: SolveRequest) -> Place:
+        place = self._places.get(request.chain_id)
+        if place is None:
+            served = ", ".join(map(str, self._places))
+            raise UnsupportedChain(field="chainId", expected=f"one of {served}", got=request.chain_id)
+        for member, field, setting in _CONTRACTS:
+            ours, theirs = place.served.addresses[setting], getattr(request, member)
+            if parse_address(theirs, field) != ours:
+                raise InvalidInput(field=field, expected=f"this agent's, {to_checksum(ours)}", got=theirs)
+        return place
+
+    def _market(
+        self, place: Place, orders: tuple[OpenOrder, ...], gas_price_wei: int, deadline: float
+    ) -> Market:
+        settings = self._settings
+        return Market(
+            place,
+            orders,
+            gas_price_wei,
+            settings.margin_bps,
+            settings.orders_at_once,
+            deadline,
+            self._wall_ms,
+        )
+
+
+def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
+    """The bids as the venue will read them.
+
+    Raises:
+        InvalidInput, TypeError, ValueError: they are none.
+    """
+    return decode_solve_response(encode(SolveResponse(tuple(bids)))).bids

@@ -1,0 +1,127 @@
+"""What a strategy is, and how those that the settings name are found.
+
+A strategy of one's own is a class of one method, or of two:
+
+    class MySolver:
+        def __init__(self, options, context): ...          # options: [agent.options."my_solver:MySolver"]
+        async def solve(self, request, market): ...        # -> bids
+        def told(self, notice): ...                        # may be left out
+
+and `"my_solver:MySolver"` among the strategies names it: a module, from the settings file's folder or from
+what is installed, and what makes the strategy: a class, or a function. It is made once, when the agent
+starts, and does no I/O then. Waits are trio's alone.
+
+All strategies of an agent are asked for every round, at the same time; their bids are joined. One that
+raises, is late, or answers what no bid is costs its own bids and nobody else's, and is logged.
+
+Source: design, "Auction".
+Choice: a strategy that is cut off at the deadline bids nothing in that round, whatever it has found.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from ...codecs.agent_messages import NotifyRequest, SolverBid, SolveRequest
+from ...config.errors import CambistError, ConfigError
+from ...config.secret import Secret
+from ..own_modules import import_module
+
+if TYPE_CHECKING:
+    from .market import Market
+
+SHIPPED = {"crossing": "coincidence:Coincidence", "firm_quotes": "firm_quotes:FirmQuotes"}
+
+
+class StrategyContext(Struct, frozen=True, kw_only=True):
+    """What a strategy is given beside its options.
+
+    Attributes:
+        folder: where relative file names start: the folder of the settings file.
+        secret: reads what an option refers to: (env:NAME or file:PATH, dotted name of the option).
+        report: one line for the operator's log.
+        field: dotted name of the options in errors.
+    """
+
+    folder: Path
+    secret: Callable[[str, str], Secret]
+    report: Callable[[str], None]
+    field: str
+
+
+class Strategy(Protocol):
+    """Finds bids; see the module. A method `told(notice: NotifyRequest)` hears what became of them."""
+
+    async def solve(self, request: SolveRequest, market: "Market") -> Sequence[SolverBid]:
+        """Bids for the orders of a round, by `market.deadline`.
+
+        Args:
+            request: as the venue sent it.
+            market: its orders, parsed, and what there is to trade with.
+        """
+        ...
+
+
+def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContext) -> Strategy:
+    """A new strategy.
+
+    Args:
+        name: `crossing`, `firm_quotes`, or `module:factory`.
+
+    Raises:
+        ConfigError: names the setting: no such module or factory, one that makes no strategy, or options that
+            it does not take.
+    """
+    factory = _factory(name, context.folder)
+    try:
+        strategy: Strategy = factory(options, context)
+    except CambistError:
+        raise
+    except Exception as error:
+        raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
+    if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
+        raise ConfigError("agent.strategies", f"{name} makes what has no `async def solve`")
+    return strategy
+
+
+def tell(strategy: Strategy, notice: NotifyRequest) -> None:
+    """Have a strategy hear of its bids, if it listens."""
+    told = getattr(strategy, "told", None)
+    if told is not None:
+        told(notice)
+
+
+def without_options(options: Mapping[str, Any], context: StrategyContext) -> None:
+    """Pass for a strategy that takes none.
+
+    Raises:
+        ConfigError: names one that came.
+    """
+    for option in options:
+        raise ConfigError(f"{context.field}.{option}", "is not an option")
+
+
+def _factory(name: str, folder: Path) -> Callable[[Mapping[str, Any], StrategyContext], Strategy]:
+    module_name, colon, factory_name = SHIPPED.get(name, name).partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module_name.split("."), factory_name)):
+        known = ", ".join(SHIPPED)
+        raise ConfigError("agent.strategies", f"expected {known} or module:factory, got {name!r}")
+    if name in SHIPPED:
+        module = importlib.import_module(f".{module_name}", __package__)
+    else:
+        module = import_module(module_name, folder.resolve(), "agent.strategies")
+    found = getattr(module, factory_name, None)
+    if found is None:
+        raise ConfigError("agent.strategies", f"module {module_name} has no {factory_name}")
+    try:
+        inspect.signature(found).bind({}, None)
+    except (TypeError, ValueError):
+        raise ConfigError(
+            "agent.strategies", f"{name} is not called as {factory_name}(options, context)"
+        ) from None
+    factory: Callable[[Mapping[str, Any], StrategyContext], Strategy] = found
+    return factory

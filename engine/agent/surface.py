@@ -1,0 +1,83 @@
+"""What an agent answers: POST /solve and POST /notify of a venue, and what its operator looks at.
+
+    POST /solve    signed: the orders of a round -> {"bids": [...]}, or 204 for none
+    POST /notify   signed: what became of bids -> {}
+    GET /status    signed: counters
+    GET /healthz   200 while requests are answered at all
+    GET /readyz    200 while there is something to trade with on each chain, else 503 with the reasons
+
+Source: codecs.agent_messages; document 3, "Authentication".
+Choice: a round of a chain that is not served, or of other contracts than the settings', is refused: 422, 400.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...codecs.agent_messages import SolveResponse, decode_notify_request, decode_solve_request
+from ...codecs.wire import encode
+from ..server.gate import Gate, encode_maker_error
+from ..server.routing import Call, Reply, Surface
+from .solver import Solver
+
+_NOTHING = Reply(204, b"")
+_TAKEN = Reply(200, b"{}")
+_HEALTHY = Reply(200, b'{"status":"ok"}')
+
+
+class AgentSurface:
+    """The routes.
+
+    Args:
+        not_ready: why nothing could be traded, chain by chain; nothing when all could.
+        status: counters, for the operator.
+
+    Attributes:
+        surface: to be mounted.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        solver: Solver,
+        not_ready: Callable[[], list[str]],
+        status: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._gate = gate
+        self._solver = solver
+        self._not_ready = not_ready
+        self._status = status
+        self.surface = surface = Surface(encode_maker_error)
+        surface.coroutine("POST", "/solve", self.solve)
+        surface.coroutine("POST", "/notify", self.notify)
+        surface.plain("GET", "/status", self.status)
+        surface.plain("GET", "/healthz", self.healthy)
+        surface.plain("GET", "/readyz", self.ready)
+
+    async def solve(self, call: Call) -> Reply:
+        """POST /solve."""
+        self._admit(call)
+        bids = await self._solver.solve(decode_solve_request(call.request.body))
+        return Reply(200, encode(SolveResponse(bids))) if bids else _NOTHING
+
+    async def notify(self, call: Call) -> Reply:
+        """POST /notify."""
+        self._admit(call)
+        self._solver.told(decode_notify_request(call.request.body))
+        return _TAKEN
+
+    def status(self, call: Call) -> Reply:
+        """GET /status."""
+        self._admit(call)
+        return Reply(200, encode(self._status()))
+
+    def healthy(self, _: Call) -> Reply:
+        """GET /healthz."""
+        return _HEALTHY
+
+    def ready(self, _: Call) -> Reply:
+        """GET /readyz."""
+        reasons = self._not_ready()
+        return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
+
+    def _admit(self, call: Call) -> None:
+        self._gate.admit(call.request, call.request.target, call.now_ms)

@@ -1,0 +1,246 @@
+"""`cambist order`: Delta orders of a trader's, from the price to the settlement.
+
+    swap      quote, sign, submit, follow
+    watch     follow one that was submitted
+    cancel    sign the cancellation of some, follow them
+    withdraw  take back what is left of a deposit of native tokens
+
+Exit status: 0 settled (or placed, cancelled or shown, where that was asked for), 1 refused or failed before
+anything was submitted, 2 wrong usage, 3 it ended in another way: not settled, not cancelled, or a transaction
+before it was reverted, 4 it is not known how it ends.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from ...codecs.delta_messages import OrderRecord
+from ...codecs.vocabulary import OrderStatus
+from ...codecs.wire import encode
+from ...config import limits
+from ...config.errors import InvalidInput, VenueError
+from ...config.nodes import NodeSettings
+from ...crypto.addresses import parse_address
+from ...crypto.hexadecimal import parse_hex, to_hex
+from ...crypto.secp256k1 import SigningKey
+from ..chain.artifacts import known_errors
+from ..chain.rpc import RpcChain
+from ..trader.order_cancelling import cancel, follow_all
+from ..trader.order_following import MEANS, TERMINAL, Follower, Subject
+from ..trader.order_placing import delta_contract, take_back
+from ..trader.order_view import (
+    OrderOutcome,
+    Tokens,
+    Verdict,
+)
+from ..trader.sending import StepFailedError
+from ..trader.tokens import find_token
+from .order_options import (
+    ENDED,
+    HELP,
+    UNKNOWN,
+    Place,
+    UnderWay,
+    ended,
+    is_native,
+    new_console,
+    order_name,
+    report,
+    run,
+    signing_options,
+    timed,
+    timeout,
+    venue_options,
+)
+from .order_swap import swap
+from .parameters import (
+    RPC_HELP,
+    Address,
+    checked_node,
+)
+from .sources import read_key
+
+
+@click.group(context_settings=HELP)
+def order() -> None:
+    """Delta orders: signed once, auctioned among agents, settled without gas of yours.
+
+    Exit status: 0 settled (or as asked for), 1 refused or failed before it was submitted, 2 wrong usage, 3
+    ended in another way, 4 not known.
+    """
+
+
+@order.command("watch", context_settings=HELP)
+@click.argument("name", metavar="ID")
+@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
+@click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
+@timeout
+@venue_options
+def watch(venue: Place, name: str, rpc: str | None, delta: bytes | None, timeout_s: float) -> None:
+    """Follow an order, by its id or its hash, until it has ended."""
+    node = None if rpc is None else checked_node(rpc)
+    run(_watch, timed(venue, timeout_s), order_name(name, "ID"), node, delta)
+
+
+@order.command("cancel", context_settings=HELP)
+@click.argument("names", metavar="ID...", nargs=-1, required=True)
+@signing_options
+@timeout
+@venue_options
+def cancel_orders(
+    venue: Place,
+    names: tuple[str, ...],
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    delta: bytes | None,
+    timeout_s: float,
+) -> None:
+    """Cancel orders, by their ids or hashes: all of them or none. Costs no gas.
+
+    A settlement that is under way may still win: each order is followed, and what became of it is told.
+    """
+    if len(names) > limits.CANCEL_IDS_MAX:
+        raise click.UsageError(f"ID: at most {limits.CANCEL_IDS_MAX} at once, got {len(names)}")
+    checked = tuple(dict.fromkeys(order_name(name, "ID") for name in names))
+    signer = read_key(key, password)
+    run(_cancel, timed(venue, timeout_s), checked, chain_id, checked_node(rpc), signer, delta)
+
+
+@order.command("withdraw", context_settings=HELP)
+@click.argument("order_hash", metavar="HASH")
+@signing_options
+@venue_options
+def withdraw(
+    venue: Place,
+    order_hash: str,
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    delta: bytes | None,
+) -> None:
+    """Take back the native tokens that are deposited for an order.
+
+    For an order that has ended without being settled; one that is live cannot be settled afterwards.
+    """
+    hashed = order_name(order_hash, "HASH")
+    if not hashed.startswith("0x"):
+        raise click.UsageError("HASH: expected 0x and 64 hexadecimal digits")
+    run(
+        _withdraw,
+        venue,
+        parse_hex(hashed, "HASH"),
+        chain_id,
+        checked_node(rpc),
+        read_key(key, password),
+        delta,
+    )
+
+
+# --- What they do -------------------------------------------------------------------------------------
+
+
+async def _watch(
+    under_way: UnderWay, place: Place, name: str, node: NodeSettings | None, delta: bytes | None
+) -> int:
+    console = new_console()
+    async with place.open() as venue:
+        follower = Follower(venue, name, partial(console.print, style="dim"))
+        under_way.hint = f"the order goes on: {place.hint(name)}"
+        await follower.follow(place.timeout_s)
+        record = follower.record
+        if record is None:
+            outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
+            return report(place, outcome, Tokens())
+        if node is None:
+            return report(place, await ended(record, None, None), Tokens())
+        chain_id = record.input.chain_id
+        async with RpcChain.open(chain_id, node, known_errors()) as chain:
+            contract = await delta_contract(chain, venue, chain_id, delta)
+            subject = _subject(record, contract.address)
+            listed = await venue.tokens(chain_id)
+            src = await find_token(chain, listed, record.input.token, "input.token")
+            dest = await find_token(chain, listed, record.output.token, "output.token")
+            outcome = await ended(record, chain, subject)
+    return report(place, outcome, Tokens(src, dest))
+
+
+async def _cancel(
+    under_way: UnderWay,
+    place: Place,
+    names: tuple[str, ...],
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    delta: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
+        followers = await cancel(venue, key, contract, names, tell)
+        try:
+            await follow_all(followers, place.timeout_s)
+        except VenueError as fault:
+            click.echo(f"Error: {fault.detail}", err=True)
+    records = [follower.record for follower in followers if follower.record is not None]
+    return _report_cancelled(place, records)
+
+
+async def _withdraw(
+    under_way: UnderWay,  # noqa: ARG001  as the others
+    place: Place,
+    order_hash: bytes,
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    delta: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        try:
+            receipt, amount = await take_back(chain, key, contract, order_hash, tell)
+        except StepFailedError as failed:
+            click.echo(f"Error: {failed}", err=True)
+            return ENDED if failed.receipt else UNKNOWN
+    told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
+    click.echo(encode(told).decode() if place.is_json else f"{amount} wei came back: {told['txHash']}")
+    return 0
+
+
+def _subject(record: OrderRecord, delta: bytes) -> Subject:
+    """What the chain is asked about an order that only the venue has told of."""
+    try:
+        return Subject(
+            delta,
+            parse_hex(record.order_hash, "orderHash"),
+            parse_address(record.owner, "owner"),
+            parse_address(record.beneficiary, "beneficiary"),
+            parse_address(record.output.token, "output.token"),
+        )
+    except InvalidInput as fault:
+        raise VenueError(f"the record of order {record.id}: {fault.detail}") from None
+
+
+def _report_cancelled(place: Place, records: Sequence[OrderRecord]) -> int:
+    """What became of each, on standard output; the exit status."""
+    if place.is_json:
+        orders = [{"id": record.id, "status": record.status.value} for record in records]
+        click.echo(encode({"orders": orders}).decode())
+    else:
+        for record in records:
+            click.echo(f"order {record.id} {record.status.value}: {MEANS[record.status]}")
+    if any(is_native(record) and record.status is OrderStatus.CANCELLED for record in records):
+        click.echo("`cambist order withdraw` takes back what was deposited", err=True)
+    going_on = [record.id for record in records if record.status not in TERMINAL]
+    if going_on:
+        click.echo(f"not ended: {place.hint(going_on[0])}", err=True)
+        return UNKNOWN
+    return 0 if all(record.status is OrderStatus.CANCELLED for record in records) else ENDED
+
+
+order.add_command(swap)

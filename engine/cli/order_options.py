@@ -1,0 +1,199 @@
+"""What the commands of `cambist order` share: a venue, options, how they run and what they tell."""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any, NoReturn
+
+import click
+import trio
+from msgspec import Struct, structs
+from rich.console import Console
+
+from ...codecs.delta_messages import OrderRecord
+from ...codecs.vocabulary import OrderStatus
+from ...codecs.wire import encode
+from ...config import limits
+from ...config.errors import ConfigError, InvalidInput
+from ...config.secret import Secret, read_secret
+from ...config.timeouts import TRADER_WATCH_S
+from ...crypto.hexadecimal import parse_hex, to_hex
+from ..chain.rpc import RpcChain
+from ..trader.client import VenueClient
+from ..trader.order_following import TERMINAL, Settled, Subject, proven
+from ..trader.order_placing import OrderOffer
+from ..trader.order_view import (
+    OrderOutcome,
+    Tokens,
+    Verdict,
+    order_json,
+    order_lines,
+    outcome_of,
+)
+from .parameters import (
+    API_KEY_HELP,
+    RPC_HELP,
+    VENUE_HELP,
+    Address,
+    check_venue,
+)
+from .sources import KEY_HELP, PASSWORD_HELP
+
+ENDED, UNKNOWN = 3, 4
+_EXIT = {
+    Verdict.SETTLED: 0,
+    Verdict.PLACED: 0,
+    Verdict.REHEARSED: 0,
+    Verdict.ENDED: ENDED,
+    Verdict.REVERTED: ENDED,
+    Verdict.UNKNOWN: UNKNOWN,
+}
+_ARGUMENTS = frozenset(("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "--limit-amount"))
+HASH_BYTES = 32
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class UnderWay(Struct):
+    """What whoever interrupts it is told; empty before there is anything to tell."""
+
+    hint: str = ""
+
+
+class Place(Struct, frozen=True):
+    """Where it is done, and how it is told."""
+
+    url: str
+    api_key: Secret | None
+    is_json: bool
+    timeout_s: float = TRADER_WATCH_S
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[VenueClient]:
+        """The client."""
+        async with VenueClient.open(self.url, self.api_key) as client:
+            yield client
+
+    def hint(self, name: str) -> str:
+        """How to go on with an order that has not ended."""
+        return (
+            f"`cambist order watch {name} --venue {self.url}` follows it, "
+            f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
+        )
+
+
+def venue_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What every command takes: `venue` instead of the three that it is made of."""
+
+    @wraps(command)
+    def with_venue(*, venue_url: str, api_key: str | None, is_json: bool, **rest: Any) -> None:
+        check_venue(venue_url)
+        secret = read_secret(api_key, os.environ, "--api-key") if api_key else None
+        command(venue=Place(venue_url, secret, is_json), **rest)
+
+    for option in (
+        click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
+        click.option("--api-key", help=API_KEY_HELP),
+        click.option("--venue", "venue_url", required=True, help=VENUE_HELP),
+    ):
+        with_venue = option(with_venue)
+    return with_venue
+
+
+def signing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What commands take that sign."""
+    for option in (
+        click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code."),
+        click.option("--password", help=PASSWORD_HELP),
+        click.option("--key", required=True, help=KEY_HELP),
+        click.option("--rpc", required=True, help=RPC_HELP),
+        click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id."),
+    ):
+        command = option(command)
+    return command
+
+
+timeout = click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    default=TRADER_WATCH_S,
+    show_default=True,
+    help="How long to follow it; afterwards it goes on without you.",
+)
+
+
+def run(do: Callable[..., Any], *what: object) -> NoReturn:
+    """Do it and leave with its exit status; who interrupts it is told how to go on."""
+    under_way = UnderWay()
+    was_interrupted = False
+    status = UNKNOWN
+    try:
+        try:
+            status = trio.run(do, under_way, *what)
+        except* KeyboardInterrupt:
+            was_interrupted = True
+    except ConfigError as error:
+        if error.key not in _ARGUMENTS:
+            raise
+        raise click.UsageError(error.detail) from None
+    if was_interrupted:
+        if not under_way.hint:
+            raise click.Abort
+        click.echo(f"\n{under_way.hint}", err=True)
+    sys.exit(status)
+
+
+def new_console() -> Console:
+    """Progress and the offer go to standard error."""
+    return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> OrderOutcome:
+    """What became of it; the chain is asked where there is one and something was settled."""
+    settled: Settled | None = None
+    if chain is not None and subject is not None and record.status in TERMINAL:
+        settled = await proven(chain, subject, record)
+    return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
+
+
+def order_name(text: str, field: str) -> str:
+    """An order's id, or its hash in lower case."""
+    if not text.startswith(("0x", "0X")):
+        return text
+    try:
+        raw = parse_hex(text.lower(), field)
+    except InvalidInput as error:
+        raise click.UsageError(error.detail) from None
+    if len(raw) != HASH_BYTES:
+        raise click.UsageError(f"{field}: expected 0x and 64 hexadecimal digits, or an id")
+    return to_hex(raw)
+
+
+def report(place: Place, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffer | None = None) -> int:
+    """The result, on standard output; the exit status."""
+    if place.is_json:
+        click.echo(encode(order_json(outcome, offer)).decode())
+    else:
+        for line in order_lines(outcome, tokens):
+            click.echo(line)
+    record = outcome.record
+    if record is not None and record.status not in TERMINAL:
+        click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
+    elif record is None and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
+        click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
+    elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):
+        click.echo("`cambist order withdraw` takes back what was deposited for it", err=True)
+    return _EXIT[outcome.verdict]
+
+
+def is_native(record: OrderRecord) -> bool:
+    """Whether what it sells was deposited."""
+    return record.input.token == limits.NATIVE_PLACEHOLDER
+
+
+def timed(place: Place, timeout_s: float) -> Place:
+    """The venue, with the time that orders are followed for."""
+    return structs.replace(place, timeout_s=timeout_s)

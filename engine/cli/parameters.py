@@ -1,0 +1,101 @@
+"""What several trading commands take: addresses, percents, amounts in whole tokens, a venue and a node."""
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from ...codecs.amounts import parse_decimal, parse_units
+from ...config import limits
+from ...config.errors import ConfigError, InvalidInput
+from ...config.nodes import NodeSettings, revealed
+from ...crypto.addresses import checked_address
+from ..trader.client import check_url
+from ..trader.terms import TradedToken
+
+VENUE_HELP = "The venue's URL."
+RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."
+API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
+
+
+class Address(click.ParamType[bytes]):
+    """20 bytes; a checksum that is wrong is refused."""
+
+    name = "address"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """See click."""
+        if isinstance(value, bytes):
+            return value
+        try:
+            return checked_address(value, param.opts[0] if param else "address")
+        except InvalidInput as error:
+            self.fail(error.detail, param, ctx)
+
+
+class Percent(click.ParamType[Decimal]):
+    """A decimal, exact."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
+        """See click."""
+        if isinstance(value, Decimal):
+            return value
+        try:
+            mantissa, scale = parse_decimal(value, param.opts[0] if param else "percent")
+        except InvalidInput as error:
+            self.fail(error.detail, param, ctx)
+        return Decimal(mantissa).scaleb(-scale)
+
+
+def checked_node(rpc: str, **amounts: str) -> NodeSettings:
+    """The node of `--rpc`, once the command line's amounts are what they have to be.
+
+    Args:
+        amounts: by the name that errors give them.
+
+    Raises:
+        click.UsageError: one is not.
+    """
+    try:
+        for name, amount in amounts.items():
+            parse_decimal(amount, name)
+        return revealed(NodeSettings(urls=(rpc,)), "--rpc", os.environ, Path())
+    except (ConfigError, InvalidInput) as error:
+        raise click.UsageError(error.detail) from None
+    except ValueError as error:
+        raise click.UsageError(f"--rpc: {error}") from None
+
+
+def check_venue(url: str) -> None:
+    """Pass for a URL that a venue may have."""
+    try:
+        check_url(url)
+    except ConfigError as error:
+        raise click.UsageError(error.detail) from None
+
+
+def check_partner(partner: str) -> None:
+    """Pass for a name of a length that there is."""
+    if len(partner) > limits.NAME_CHARS_MAX:
+        raise click.UsageError(f"--partner: at most {limits.NAME_CHARS_MAX} characters")
+
+
+def raw_units(text: str, token: TradedToken, field: str) -> int:
+    """An amount of whole tokens, exactly.
+
+    Raises:
+        ConfigError: finer than the token's decimals, zero, or too much.
+    """
+    mantissa, scale = parse_decimal(text, field)
+    if scale > token.decimals and mantissa % 10 ** (scale - token.decimals):
+        raise ConfigError(field, f"{token.symbol} has {token.decimals} decimals, got {text}")
+    try:
+        amount = parse_units(text, token.decimals, field)
+    except InvalidInput as error:
+        raise ConfigError(field, error.detail) from None
+    if amount == 0:
+        raise ConfigError(field, "is zero")
+    return amount

@@ -1,0 +1,290 @@
+"""An order that was submitted, followed to its end; and what the chain says of that end.
+
+    follow   GET /v2/delta/orders/{id}, with pauses that grow, until a terminal status or until time is up
+    proven   COMPLETED is the venue's word: the receipts of the transactions that it names have to hold the
+             Delta contract's OrderSettled of this very order, the last of which closes it
+
+What a venue does not answer in between proves nothing; it is asked again while time is left.
+
+Source: document 1, "Events", "States and transitions"; contracts/Delta.sol, OrderSettled.
+Choice: the balance of the beneficiary is compared with what was settled, block by block; a difference is
+    told and is no failure, since other transactions of that block may move it too.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+import trio
+from msgspec import UNSET, Struct
+
+from ...codecs.abi import decode_uint
+from ...codecs.amounts import parse_amount
+from ...codecs.calldata import balance_of
+from ...codecs.contract_events import OrderSettled, decode_event
+from ...codecs.delta_messages import OrderRecord
+from ...codecs.trading_token import NATIVE_TOKEN
+from ...codecs.vocabulary import OrderStatus, Side
+from ...config.errors import ChainError, InvalidInput, VenueError
+from ...config.timeouts import (
+    TRADER_LOOK_S,
+    TRADER_ORDER_LOOK_S,
+    TRADER_ORDER_LOOK_S_MAX,
+    TRADER_RECEIPT_S,
+)
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import parse_hex
+from ..chain.port import Call, Chain, Receipt
+from .client import VenueClient
+
+_REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
+_HASH_BYTES = 32
+
+TERMINAL = frozenset(
+    {
+        OrderStatus.COMPLETED,
+        OrderStatus.FAILED,
+        OrderStatus.EXPIRED,
+        OrderStatus.CANCELLED,
+        OrderStatus.REFUNDED,
+    }
+)
+"""Document 1, terminal statuses."""
+
+MEANS: Mapping[OrderStatus, str] = {
+    OrderStatus.PENDING: "no agent has bid yet",
+    OrderStatus.AWAITING_SIGNATURE: "the owner has yet to sign on chain",
+    OrderStatus.ACTIVE: "it is auctioned, or settled",
+    OrderStatus.SUSPENDED: "balance or allowance is below what it needs",
+    OrderStatus.CANCELLING: "a settlement that is under way may still win",
+    OrderStatus.BRIDGING: "on its way to the other chain",
+    OrderStatus.COMPLETED: "settled",
+    OrderStatus.FAILED: "it cannot be settled",
+    OrderStatus.EXPIRED: "its deadline has passed",
+    OrderStatus.REFUNDING: "on its way back",
+    OrderStatus.CANCELLED: "nothing more of it is settled",
+    OrderStatus.REFUNDED: "it came back",
+}
+
+
+class Settled(Struct, frozen=True, kw_only=True):
+    """What the chain says of an order.
+
+    Attributes:
+        spent, received: raw units, of all of its settlements.
+        is_closed: nothing more of it can be settled.
+        fault: where the chain does not bear the venue out; empty if it does.
+        remarks: what else is to be known.
+    """
+
+    spent: int = 0
+    received: int = 0
+    is_closed: bool = False
+    fault: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class Subject(Struct, frozen=True):
+    """Which order is looked for on chain.
+
+    Attributes:
+        delta, owner, beneficiary, dest_token: 20 bytes; order_hash: 32.
+    """
+
+    delta: bytes
+    order_hash: bytes
+    owner: bytes
+    beneficiary: bytes
+    dest_token: bytes
+
+
+class _Part(Struct, frozen=True):
+    """One settlement: its event, and the height of its block."""
+
+    block_number: int
+    event: OrderSettled
+
+
+class Follower:
+    """Looks at one order.
+
+    Args:
+        tell: gets a line for each change of status and for each transaction.
+
+    Attributes:
+        record: as it was told last; None before.
+    """
+
+    def __init__(self, venue: VenueClient, name: str, tell: Callable[[str], None]) -> None:
+        self._venue = venue
+        self._name = name
+        self._tell = tell
+        self.record: OrderRecord | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its status is one that nothing follows."""
+        return self.record is not None and self.record.status in TERMINAL
+
+    async def follow(self, timeout_s: float) -> None:
+        """Until it has ended, or time is up.
+
+        Raises:
+            VenueError: a refusal that does not pass, or a record of another order.
+        """
+        pause_s = TRADER_ORDER_LOOK_S
+        with trio.move_on_after(timeout_s):
+            while True:
+                try:
+                    has_changed = await self.look()
+                except VenueError as fault:
+                    if not may_pass(fault):
+                        raise
+                    has_changed = False
+                    self._tell(f"{fault.detail}: asking again")
+                if self.has_ended:
+                    return
+                pause_s = TRADER_ORDER_LOOK_S if has_changed else min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
+                await trio.sleep(pause_s)
+
+    async def look(self) -> bool:
+        """Ask once; says whether anything has changed.
+
+        Raises:
+            VenueError: as `follow`, and what passes too.
+        """
+        return self.see(await self._venue.order(self._name))
+
+    def see(self, record: OrderRecord) -> bool:
+        """Take in what the venue says of the order."""
+        before = self.record
+        if self._name.lower() not in (record.id.lower(), record.order_hash.lower()) or (
+            before is not None and before.order_hash.lower() != record.order_hash.lower()
+        ):
+            raise VenueError(f"asked for order {self._name}, the venue answers with {record.id}")
+        try:
+            is_hash = len(parse_hex(record.order_hash, "orderHash")) == _HASH_BYTES
+        except InvalidInput:
+            is_hash = False
+        if not is_hash:
+            raise VenueError(f"order {record.id}: the venue gives no hash, but {record.order_hash}")
+        self.record = record
+        known = () if before is None else [each.origin_tx for each in before.transactions]
+        for transaction in record.transactions:
+            if transaction.origin_tx not in known:
+                self._tell(f"settled by {transaction.origin_tx}, {transaction.filled_percent} %")
+        if before is None or before.status is not record.status:
+            self._tell(f"order {record.id} is {record.status.value}: {MEANS[record.status]}")
+        return before is None or (before.status, len(known)) != (record.status, len(record.transactions))
+
+
+def may_pass(fault: VenueError) -> bool:
+    """Whether the same question may be answered later: no answer, too many, or the venue is in trouble."""
+    return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
+
+
+def was_refused(fault: VenueError) -> bool:
+    """Whether a venue has said no to a POST, so that nothing was done; else something may have been."""
+    return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY
+
+
+def executed_of(record: OrderRecord) -> int:
+    """Raw units of the side that is not fixed, as the venue says; 0 where it says nothing.
+
+    Raises:
+        VenueError: it is no amount.
+    """
+    side = record.output if record.side is Side.SELL else record.input
+    told = side.executed_amount
+    if told is UNSET or told is None:
+        return 0
+    try:
+        return parse_amount(told)
+    except InvalidInput as fault:
+        raise VenueError(f"executedAmount of order {record.id}: {fault.detail}") from None
+
+
+async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled:
+    """What the chain says of an order that the venue says is settled, in part or whole.
+
+    Raises:
+        ChainError: the chain does not answer.
+        VenueError: `executedAmount` is no amount.
+    """
+    parts: list[_Part] = []
+    for transaction in record.transactions:
+        try:
+            tx_hash = parse_hex(transaction.origin_tx, "originTx")
+        except InvalidInput as fault:
+            return Settled(fault=fault.detail)
+        receipt = await _receipt(chain, tx_hash)
+        if receipt is None:
+            return Settled(fault=f"the chain does not know the transaction {transaction.origin_tx}")
+        found = _events(receipt, subject)
+        if not found:
+            return Settled(fault=f"the transaction {transaction.origin_tx} settles nothing of this order")
+        parts += [_Part(receipt.block_number, event) for event in found]
+    spent = sum(part.event.spent for part in parts)
+    received = sum(part.event.received for part in parts)
+    is_closed = any(part.event.is_closed for part in parts)
+    moved, told = received if record.side is Side.SELL else spent, executed_of(record)
+    contradiction = ""
+    if moved != told:
+        contradiction = f"the venue says {told} raw units were executed, and the chain {moved}"
+    elif record.status is OrderStatus.COMPLETED and not is_closed:
+        contradiction = "the venue says that it is completed, and on chain it is still open"
+    remarks = tuple([remark async for remark in _balance_remarks(chain, subject, parts)])
+    return Settled(spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks)
+
+
+def _events(receipt: Receipt, subject: Subject) -> list[OrderSettled]:
+    found: list[OrderSettled] = []
+    for log in receipt.logs if receipt.succeeded else ():
+        if log.address != subject.delta:
+            continue
+        try:
+            event = decode_event(log.topics, log.data)
+        except InvalidInput:
+            continue
+        if isinstance(event, OrderSettled) and (event.order_hash, event.owner) == (
+            subject.order_hash,
+            subject.owner,
+        ):
+            found.append(event)
+    return found
+
+
+async def _receipt(chain: Chain, tx_hash: bytes) -> Receipt | None:
+    """Our node may see a block later than the venue's."""
+    with trio.move_on_after(TRADER_RECEIPT_S):
+        while True:
+            header = await chain.block()
+            receipt = await chain.receipt(tx_hash)
+            if receipt is not None:
+                return receipt
+            with trio.move_on_after(TRADER_LOOK_S):
+                await chain.wait_head(header.hash if header else b"")
+    return None
+
+
+async def _balance_remarks(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> AsyncIterator[str]:
+    """Blocks in which the beneficiary's balance did not grow by what was settled."""
+    for number in sorted({part.block_number for part in parts}):
+        received = sum(part.event.received for part in parts if part.block_number == number)
+        try:
+            before = await _balance(chain, subject, number - 1)
+            moved = await _balance(chain, subject, number) - before
+        except ChainError:
+            yield f"the node does not tell balances at block {number}"
+            continue
+        if moved < received:
+            who = to_checksum(subject.beneficiary)
+            yield f"block {number}: {received} raw units were settled for {who}, its balance moved by {moved}"
+
+
+async def _balance(chain: Chain, subject: Subject, number: int) -> int:
+    if subject.dest_token == NATIVE_TOKEN:
+        return await chain.balance(subject.beneficiary, number)
+    answer = await chain.call(Call(subject.dest_token, balance_of(subject.beneficiary)), number)
+    try:
+        return decode_uint(answer)
+    except InvalidInput:
+        raise ChainError("no balance") from None

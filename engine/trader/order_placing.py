@@ -1,0 +1,338 @@
+"""A Delta order from the first question until the venue has taken it; `order_following` goes on from there.
+
+    offer     contracts.json -> the Delta contract, its code and its domain -> GET /v2/quote, mode DELTA
+              -> balance and allowance on the chain
+    (the trader agrees)
+    place     approve, or sign a permit -> POST .../build -> checked -> a native source is deposited for the
+              order's hash -> signed -> POST /v2/delta/orders
+    rehearse  the price and a build that is checked; nothing is signed or sent
+
+The Delta contract is trusted for its code, as the Router of a swap is, unless the trader pins the address.
+Where a submission is not answered, the order may have been taken: it is looked for by its hash.
+
+Source: document 1, "Delta flow", "Spender rules"; contracts/Delta.sol.
+Choice: a deposit is made only for an order that was built and checked, since its hash is the order's.
+Choice: the partner of a submission is the one that the quote named where the trader names none.
+"""
+
+from collections.abc import Callable
+
+import trio
+from msgspec import Struct
+
+from ...codecs.abi import selector
+from ...codecs.delta_calldata import deposit, deposits, withdraw
+from ...codecs.delta_messages import BuildResponse, OrderRecord, SubmitBody
+from ...config import limits
+from ...config.errors import ChainError, Reverted, VenueError
+from ...config.timeouts import TRADER_FOUND_S, TRADER_PAUSE_S
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ...crypto.secp256k1 import SigningKey
+from ...crypto.signatures import to_compact64
+from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
+from ..chain.port import Call, Chain, Receipt
+from ..chain.verification import is_code_of
+from .allowing import Allowing, approve_spender, held, signed_permit
+from .client import VenueClient
+from .order_following import was_refused
+from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
+from .order_terms import OrderTerms, OrderWish, QuotedDelta, Signing, build_body, terms_of
+from .sending import first_step
+
+_DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
+_WORD_BYTES = 32
+
+
+class OrderOffer(Struct, frozen=True, kw_only=True):
+    """What the trader agrees to.
+
+    Attributes:
+        balance, allowance: raw units of the source; the native token is deposited.
+    """
+
+    terms: OrderTerms
+    quoted: QuotedDelta
+    contract: DeltaContract
+    balance: int
+    allowance: int
+
+    @property
+    def must_deposit(self) -> bool:
+        """Whether native tokens are deposited for the order."""
+        return self.terms.wish.src.is_native
+
+    @property
+    def must_allow(self) -> bool:
+        """Whether the Delta contract may not take the source yet."""
+        return not self.must_deposit and self.allowance < self.terms.src_amount_max
+
+
+class Placed(Struct, frozen=True):
+    """An order that was handed in.
+
+    Attributes:
+        order_hash: 32 bytes.
+        record: the venue's; None where it is not known whether the venue took the order: `fault` says why.
+    """
+
+    order_hash: bytes
+    record: OrderRecord | None
+    fault: str = ""
+
+
+async def delta_contract(
+    chain: Chain, venue: VenueClient, chain_id: int, pinned: bytes | None
+) -> DeltaContract:
+    """The contract that the venue names, once it is proven to be one of ours.
+
+    Args:
+        pinned: the one that the trader insists on, whatever its code.
+
+    Raises:
+        VenueError: none, or of other code.
+        UnsafeTransaction: it is not the pinned one.
+        ChainError: it does not tell its signing domain.
+    """
+    delta = delta_of(await venue.contracts(), chain_id, pinned)
+    if pinned is None and not is_code_of("Delta", await chain.code(delta)):
+        raise VenueError(
+            f"the code at {to_checksum(delta)} on chain {chain_id} is not that of this release's Delta: "
+            "--delta pins an address that you trust"
+        )
+    try:
+        separator = await chain.call(Call(delta, _DOMAIN_SEPARATOR))
+    except Reverted:
+        separator = b""
+    if len(separator) != _WORD_BYTES:
+        raise ChainError(f"{to_checksum(delta)} does not tell its signing domain: DOMAIN_SEPARATOR()")
+    return DeltaContract(chain_id, delta, separator)
+
+
+class OrderPlacer:
+    """Places orders of one key on one chain through one venue.
+
+    Args:
+        wall_s: the wall clock, Unix seconds.
+        random32: 32 random bytes, others each time.
+        tell: one line of progress.
+        allowing: how the Delta contract is allowed to take the source where it may not yet.
+    """
+
+    def __init__(
+        self,
+        chain: Chain,
+        venue: VenueClient,
+        key: SigningKey,
+        *,
+        wall_s: Callable[[], int],
+        random32: Callable[[], bytes],
+        tell: Callable[[str], None],
+        allowing: Allowing = Allowing.EXACT,
+    ) -> None:
+        self._chain = chain
+        self._venue = venue
+        self._key = key
+        self._wall_s = wall_s
+        self._random32 = random32
+        self._tell = tell
+        self._allowing = allowing
+
+    async def offer(self, wish: OrderWish, pinned: bytes | None = None) -> OrderOffer:
+        """A price, and whether it can be paid.
+
+        Raises:
+            VenueError: there is no price, or it is not of what was asked.
+            ChainError: the source does not suffice, or the chain does not answer.
+        """
+        self._tell("looking at the Delta contract")
+        contract = await delta_contract(self._chain, self._venue, wish.chain_id, pinned)
+        self._tell("asking for a price")
+        quoted = await self._venue.delta_quote(
+            chain_id=wish.chain_id,
+            src_token=wish.src.text,
+            dest_token=wish.dest.text,
+            src_decimals=wish.src.decimals,
+            dest_decimals=wish.dest.decimals,
+            amount=wish.amount,
+            side=wish.side,
+            user=to_checksum(wish.owner),
+            beneficiary="" if wish.beneficiary == wish.owner else to_checksum(wish.beneficiary),
+            partner=wish.partner,
+        )
+        fee_bps = check_price(quoted.block, wish, contract.address)
+        terms = terms_of(wish, quoted.block, contract.address, fee_bps)
+        if terms.limit == 0:
+            raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
+        balance, allowance = await held(self._chain, wish.src, wish.owner, contract.address)
+        if balance < terms.src_amount_max:
+            raise ChainError(
+                f"{to_checksum(wish.owner)} has {balance} raw units of {wish.src.symbol}, "
+                f"and {terms.src_amount_max} are needed"
+            )
+        return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
+
+    async def rehearse(self, offer: OrderOffer) -> CheckedOrder:
+        """The order as it would be signed, without a permit.
+
+        Raises:
+            VenueError: as `place`.
+        """
+        checked, _ = await self._built(offer, await self._signing(offer))
+        return checked
+
+    async def place(self, offer: OrderOffer, about_to: Callable[[bytes], None] | None = None) -> Placed:
+        """Do it.
+
+        Args:
+            about_to: told the order's hash before anything of it leaves: a deposit, or the submission.
+
+        Raises:
+            StepFailedError: the approval or the deposit came to nothing; nothing was signed.
+            VenueError: what it wants to be signed is not what was agreed, or it refuses.
+            ChainError: a transaction would be refused, or the chain does not answer.
+        """
+        if offer.must_allow and self._allowing is not Allowing.PERMIT:
+            await approve_spender(
+                self._chain,
+                self._policed(offer),
+                offer.terms.wish.src.address,
+                offer.contract.address,
+                amount=offer.terms.src_amount_max,
+                allowance=offer.allowance,
+                any_amount=self._allowing is Allowing.MOST,
+                tell=self._tell,
+            )
+        signing = await self._signing(offer)
+        if offer.must_allow and self._allowing is Allowing.PERMIT:
+            signing = Signing(signing.deadline, signing.nonce, await self._permit(offer, signing.deadline))
+        checked, built = await self._built(offer, signing)
+        if about_to is not None:
+            about_to(checked.order_hash)
+        if offer.must_deposit:
+            await self._deposit(offer, checked.order_hash)
+        self._tell(f"signing the order {to_hex(checked.order_hash)}")
+        body = SubmitBody(
+            chain_id=offer.contract.chain_id,
+            order=built.to_sign.value,
+            signature=to_hex(to_compact64(*self._key.sign(checked.order_hash))),
+            partner=offer.terms.wish.partner or offer.terms.partner,
+            type=offer.terms.wish.type,
+        )
+        try:
+            record = await self._submitted(body, to_hex(checked.order_hash))
+        except VenueError as fault:
+            if not offer.must_deposit:
+                raise
+            raise _with_deposit(fault, checked.order_hash) from None
+        return _placed(record, checked.order_hash, offer.terms)
+
+    # --- Parts ------------------------------------------------------------------------------------
+
+    async def _signing(self, offer: OrderOffer) -> Signing:
+        """The deadline is counted from the later of two clocks, ours and the chain's."""
+        header = await self._chain.block()
+        now_s = max(self._wall_s(), header.time_s if header else 0)
+        return Signing(now_s + offer.terms.wish.life_s, int.from_bytes(self._random32(), "big"))
+
+    async def _permit(self, offer: OrderOffer, deadline: int) -> bytes:
+        self._tell("signing a permit")
+        token, amount = offer.terms.wish.src.address, offer.terms.src_amount_max
+        return await signed_permit(self._chain, self._key, token, offer.contract.address, amount, deadline)
+
+    async def _built(self, offer: OrderOffer, signing: Signing) -> tuple[CheckedOrder, BuildResponse]:
+        self._tell("having the order built")
+        built = await self._venue.build_order(build_body(offer.terms, signing, offer.quoted.route))
+        return check_build(built, offer.terms, signing, offer.contract), built
+
+    async def _deposit(self, offer: OrderOffer, order_hash: bytes) -> None:
+        amount = offer.terms.src_amount_max
+        call = Call(offer.contract.address, deposit(order_hash), self._key.address, amount)
+        await first_step(self._chain, self._policed(offer), "deposit", call, self._tell)
+
+    async def _submitted(self, body: SubmitBody, order_hash: str) -> OrderRecord | None:
+        """The venue's record.
+
+        Raises:
+            VenueError: it has not taken the order.
+        """
+        try:
+            return await self._venue.submit_order(body)
+        except VenueError as fault:
+            if was_refused(fault):
+                raise
+            self._tell(f"{fault.detail}: looking for the order")
+        pause_s = TRADER_PAUSE_S
+        with trio.move_on_after(TRADER_FOUND_S):
+            while True:
+                try:
+                    return await self._venue.order(order_hash)
+                except VenueError as fault:
+                    self._tell(fault.detail)
+                await trio.sleep(pause_s)
+                pause_s *= 2
+        return None
+
+    def _policed(self, offer: OrderOffer) -> PolicedRelayKey:
+        """The key, for what this order needs and nothing else."""
+        target = offer.contract.address if offer.must_deposit else offer.terms.wish.src.address
+        return policed(
+            self._key,
+            offer.contract.chain_id,
+            target,
+            offer.terms.src_amount_max if offer.must_deposit else 0,
+        )
+
+
+def policed(key: SigningKey, chain_id: int, target: bytes, value_wei: int) -> PolicedRelayKey:
+    """A key that signs transactions to one contract, which carry at most `value_wei`."""
+    policy = TransactionPolicy(
+        contracts=frozenset(((chain_id, target),)),
+        fee_max_wei=limits.RELAY_FEE_CAP_WEI,
+        gas_max=limits.RELAY_GAS_MAX,
+        value_max_wei=value_wei,
+    )
+    return PolicedRelayKey(key, policy)
+
+
+async def take_back(
+    chain: Chain, key: SigningKey, contract: DeltaContract, order_hash: bytes, tell: Callable[[str], None]
+) -> tuple[Receipt, int]:
+    """What is left of the key's deposit for an order comes back.
+
+    Returns:
+        The receipt, and how much it was, in wei.
+
+    Raises:
+        ChainError: there is none, or the chain does not answer.
+        StepFailedError: the transaction came to nothing.
+    """
+    answer = await chain.call(Call(contract.address, deposits(order_hash, key.address)))
+    amount = int.from_bytes(answer, "big")
+    if amount == 0:
+        raise ChainError(f"{to_checksum(key.address)} has no deposit for the order {to_hex(order_hash)}")
+    call = Call(contract.address, withdraw(order_hash), key.address)
+    relay_key = policed(key, contract.chain_id, contract.address, 0)
+    return await first_step(chain, relay_key, "withdrawal", call, tell), amount
+
+
+def _placed(record: OrderRecord | None, order_hash: bytes, terms: OrderTerms) -> Placed:
+    if record is None:
+        return Placed(order_hash, None, "the venue did not say whether it took the order")
+    try:
+        check_record(record, order_hash, terms)
+    except VenueError as fault:
+        return Placed(order_hash, None, fault.detail)
+    return Placed(order_hash, record)
+
+
+def _with_deposit(fault: VenueError, order_hash: bytes) -> VenueError:
+    """The refusal, and what becomes of the deposit."""
+    return VenueError(
+        f"{fault.detail}. The deposit is still there; `cambist order withdraw` takes it back for the order "
+        f"{to_hex(order_hash)}",
+        status=fault.status,
+        error_type=fault.error_type,
+        details=fault.details,
+        request_id=fault.request_id,
+    )

@@ -1,0 +1,88 @@
+"""The trader's side and our own venue together: an agent settles orders, the chain proves it, some end."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from cambist.codecs.maker_messages import PriceGrid
+from cambist.codecs.vocabulary import OrderStatus, OrderType, Side
+from cambist.config.errors import VenueError
+from cambist.engine.trader.client import VenueClient
+from cambist.engine.trader.order_cancelling import cancel, follow_all
+from cambist.engine.trader.order_following import Settled
+from cambist.engine.trader.order_placing import delta_contract
+from cambist.feeds.book import build_book
+from cambist.feeds.pair_index import LiveBook
+from support.delta_stories import DeltaStory, a_delta_story
+from support.order_trader import ETH, TraderAtVenue
+from support.venue_role import CHAIN_ID
+from support.world import ONE, USDC, World
+
+_WEEK_S = 7 * 86_400
+
+
+class Trading(Struct):
+    """A venue with one agent and a book to quote by, and its trader."""
+
+    story: DeltaStory
+    trader: TraderAtVenue
+
+    def delivers(self, usdc: int) -> None:
+        """What the agent gives for a sale of one WETH."""
+        self.story.agents["ann"].gives = lambda _: usdc
+
+
+@pytest.fixture
+async def trading(world: World, tmp_path: Path) -> AsyncIterator[Trading]:
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        grid = PriceGrid(bids=(("2500", "50"),), asks=(("2501", "50"),))
+        book = LiveBook("alpha", world.weth, world.usdc, build_book(grid, 18, 6), Decimal(1_000_000))
+        story.web.app.places[CHAIN_ID].index.put(book)
+        async with VenueClient.open(story.web.url) as client:
+            yield Trading(story, TraderAtVenue(world, client))
+
+
+async def test_a_sale_is_quoted_signed_settled_and_proven(trading: Trading) -> None:
+    trading.delivers(2_500 * USDC)
+    record, settled = await trading.trader.settled()
+    assert record.status is OrderStatus.COMPLETED
+    assert (settled.spent, settled.is_closed, settled.fault, settled.remarks) == (ONE, True, "", ())
+    assert settled.received == 2_500 * USDC * 9_999 // 10_000, "what came, less the basis point of `anon`"
+
+
+async def test_a_purchase_and_a_deposit_of_native_tokens(trading: Trading) -> None:
+    trading.story.agents["ann"].takes = lambda _: ONE * 2 // 5
+    trader = trading.trader
+    wish = trader.wish(src=ETH, side=Side.BUY, amount=900 * USDC, slippage_bps=1_500)
+    offer, placed = await trader.place(wish)
+    assert placed.record is not None, placed.fault
+    await trading.story.becomes({"id": placed.record.id}, "COMPLETED")
+    record = await trader.client.order(f"0x{placed.order_hash.hex()}")
+    settled: Settled = await trader.proven(offer, placed, record)
+    assert (settled.received, settled.fault) == (900 * USDC, "")
+    assert settled.spent <= offer.terms.limit
+    assert await trader.deposited(placed.order_hash) == 0
+
+
+async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trading: Trading) -> None:
+    trader = trading.trader
+    wish = trader.wish(type=OrderType.LIMIT, limit_amount=3_000 * USDC, life_s=_WEEK_S)
+    _, placed = await trader.place(wish)
+    assert placed.record is not None, placed.fault
+    await trading.story.becomes({"id": placed.record.id}, "ACTIVE")
+    world = trader.world
+    contract = await delta_contract(world.chain, trader.client, CHAIN_ID, None)
+    followers = await cancel(trader.client, world.user, contract, [placed.record.id], trader.told.append)
+    await follow_all(followers, 20)
+    assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.CANCELLED]
+
+
+async def test_a_refusal_of_the_venue_is_told_in_its_words(trading: Trading) -> None:
+    trader = trading.trader
+    missing: Any = trader.wish(src=trader.usdc, dest=ETH, amount=1)
+    with pytest.raises(VenueError, match=r"GET /v2/quote: 400 \w+: .+ \(request "):
+        await trader.place(missing)
