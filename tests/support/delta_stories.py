@@ -37,6 +37,9 @@ from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.address_book import ChainEntry, chain_entry, write_entries
 from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.store.orders import order_id
+from cambist.engine.store.queries import open_transactions
+from cambist.engine.store.tables import CHAIN_TX
+from cambist.engine.store.units import row_of
 from cambist.engine.venue.app import opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
@@ -60,6 +63,7 @@ _MORE = """
 source = "env:RELAYER_KEY"
 [relayers.{chain_id}]
 key = "relayer"
+{relayer}
 [venue.delta]
 {delta}
 """
@@ -221,6 +225,12 @@ class DeltaStory:
         assert live is not None
         assert live.settling is not None
 
+    async def waiting_transactions(self) -> list[bytes]:
+        """Hashes of what the relayer has signed and is not mined."""
+        sender = self.world.relayer.address
+        (rows,) = await self.web.app.delta.store.read(open_transactions(CHAIN_ID, sender))
+        return [row_of(CHAIN_TX, values).tx_hash for values in rows]
+
     async def hold(self) -> None:
         """No block is made until `mine`."""
         await self.world.chain.set_automine(on=False)
@@ -332,19 +342,25 @@ def id_of(world: World, order: Any) -> UUID:
 
 @asynccontextmanager
 async def a_delta_story(
-    world: World, folder: Path, *names: str, delta: str = "", more: str = "", market: Market | None = None
+    world: World,
+    folder: Path,
+    *names: str,
+    delta: str = "",
+    relayer: str = "",
+    more: str = "",
+    market: Market | None = None,
 ) -> AsyncGenerator[DeltaStory]:
     """Everything, once the venue serves.
 
     Args:
         folder: for its state; a second story in the same folder is a restart.
         names: of the agents.
-        delta: TOML of `[venue.delta]`; more: of the venue.
+        delta: TOML of `[venue.delta]`; relayer: of the relayer; more: of the venue.
         market: of an earlier story on the same world.
     """
     market = market or await _stocked(world)
     agents = {name: StoryAgent(name, market) for name in names}
-    async with running_delta(market, folder, agents, delta=delta, more=more) as story:
+    async with running_delta(market, folder, agents, delta=delta, relayer=relayer, more=more) as story:
         yield story
 
 
@@ -358,7 +374,13 @@ async def _stocked(world: World) -> Market:
 
 @asynccontextmanager
 async def running_delta(
-    market: Market, folder: Path, agents: dict[str, StoryAgent], *, delta: str = "", more: str = ""
+    market: Market,
+    folder: Path,
+    agents: dict[str, StoryAgent],
+    *,
+    delta: str = "",
+    relayer: str = "",
+    more: str = "",
 ) -> AsyncGenerator[DeltaStory]:
     """A venue with these agents."""
     world = market.world
@@ -381,7 +403,7 @@ async def running_delta(
     text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n', 1)
     usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
     own = "\n".join(f"{name} = {value}" for name, value in usual.items() if name not in delta)
-    text += _MORE.format(chain_id=CHAIN_ID, delta=f"{own}\n{delta}") + more
+    text += _MORE.format(chain_id=CHAIN_ID, delta=f"{own}\n{delta}", relayer=relayer) + more
     async with AsyncExitStack() as owned:
         for name, agent in agents.items():
             port = await owned.enter_async_context(serving(agent))

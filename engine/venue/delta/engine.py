@@ -97,7 +97,7 @@ class DeltaEngine:
         chains: Mapping[int, DeltaChain],
         wall_ms: Callable[[], int],
     ) -> None:
-        self._store = store
+        self.store = store
         self._leases = leases
         self.scheduler = scheduler
         self._wall_ms = wall_ms
@@ -132,7 +132,7 @@ class DeltaEngine:
                 chain.settling.start(nursery)
                 await nursery.start(chain.relayer.run)
                 await nursery.start(chain.auctioneer.run)
-            place = await latest(self._store)
+            place = await latest(self.store)
             await nursery.start(self._follow_shards)
             nursery.start_soon(self.orders.follow, place)
             await nursery.start(self.scheduler.run)
@@ -149,7 +149,7 @@ class DeltaEngine:
             self.orders.leave(held)
             fresh = [shard for shard, fence in held.items() if known.get(shard) != fence]
             try:
-                await self.orders.load(await take_up(self._store, fresh))
+                await self.orders.load(await take_up(self.store, fresh))
             except StoreUnavailable as error:
                 _log.warning("orders wait for the store", detail=error.detail)
                 await trio.sleep(SETTLING_PAUSE_S)
@@ -217,7 +217,7 @@ class DeltaEngine:
 
     async def _cancel(self, order_hash: bytes) -> None:
         """Nothing of the order is under way: it is cancelled."""
-        (rows,) = await self._store.read(among(EFFECT, "order_hash", [order_hash]))
+        (rows,) = await self.store.read(among(EFFECT, "order_hash", [order_hash]))
         effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
         cancel = next((effect for effect in effects if effect.kind == CANCEL), None)
 
