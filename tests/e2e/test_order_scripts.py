@@ -1,0 +1,165 @@
+"""Delta orders of scripts with ethers and viem, and of `cambist order`: everything else is a process too."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cambist.crypto.addresses import to_checksum
+from support.oracles import script_told
+from support.venue_processes import AGENT, Running, asked, venue_processes
+from support.venue_role import CHAIN_ID, KEYS, USER
+
+ONE, USDC = 10**18, 10**6
+OWNERS = {"ethers": KEYS[6], "viem": KEYS[7]}
+SWAPS = [
+    # side, source, destination, amount, bytes of the signature
+    ("SELL", "WETH", "USDC", 2 * ONE, 64),
+    ("BUY", "WETH", "USDC", 1_000 * USDC, 65),
+    ("SELL", "ETH", "USDC", ONE, 64),
+    ("BUY", "ETH", "USDC", 700 * USDC, 65),
+    ("SELL", "USDC", "ETH", 500 * USDC, 65),
+    ("SELL", "USDC", "DAI", 100 * USDC, 64),
+]
+LIMITS = [("WETH", "USDC", ONE, 64), ("USDC", "WETH", 300 * USDC, 65)]
+PATIENCE_S = 60
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    pairs = [(src, dest) for _, src, dest, *_ in SWAPS]
+    with venue_processes(tmp_path_factory.mktemp("venue"), pairs, has_agent=True) as processes:
+        yield processes
+
+
+# --- ethers and viem ----------------------------------------------------------------------------------
+
+
+def script(library: str, running: Running, story: str, *trade: Any) -> dict[str, Any]:
+    """What a story told."""
+    src, dest, amount, side, width = trade
+    tokens = [running.devnet.text(symbol) for symbol in (src, dest)]
+    key = f"0x{OWNERS[library].secret32().hex()}"
+    arguments = (running.rpc, key, running.url, story, *tokens, str(amount), side, str(width))
+    return script_told(f"{library}_order.mjs", *arguments)
+
+
+def are_not_the_owners(refused: list[str], library: str) -> bool:
+    """Whether each refusal says that somebody else has signed."""
+    owner = to_checksum(OWNERS[library].address)
+    says = rf"400 InvalidSignature: Invalid signature: 0x[0-9a-fA-F]{{40}} signed this, not the owner {owner}"
+    return all(re.match(says, refusal) for refusal in refused)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("side", "src", "dest", "amount", "width"),
+    SWAPS,
+    ids=[f"{side} {src} {dest}" for side, src, dest, *_ in SWAPS],
+)
+@pytest.mark.parametrize("library", OWNERS)
+def test_a_script_signs_an_order_and_gets_what_the_record_says(
+    running: Running, library: str, side: str, src: str, dest: str, amount: int, width: int
+) -> None:
+    told = script(library, running, "swap", src, dest, amount, side, width)
+    record, order = told["record"], told["order"]
+    assert told["signedBytes"] == width
+    assert told["spender"] == running.devnet.text("delta")
+    assert told["hash"] == told["orderHash"] == record["orderHash"]
+    assert told["seen"][-1] == record["status"] == "COMPLETED"
+    assert told["again"] == record["id"]
+    assert record["owner"] == record["beneficiary"] == to_checksum(OWNERS[library].address)
+    assert (record["side"], record["type"]) == (side, "MARKET")
+    (settlement,) = record["transactions"]
+    assert (settlement["spentAmount"], settlement["receivedAmount"]) == (told["spent"], told["received"])
+    assert settlement["filledPercent"] == 100
+    if side == "SELL":
+        assert told["spent"] == record["input"]["amount"] == order["srcAmount"] == str(amount)
+        assert told["received"] == record["output"]["executedAmount"]
+        assert int(told["received"]) >= int(order["destAmount"]) == int(record["output"]["minAmount"])
+    else:
+        assert told["received"] == record["output"]["amount"] == order["destAmount"] == str(amount)
+        assert told["spent"] == record["input"]["executedAmount"]
+        assert int(told["spent"]) <= int(order["srcAmount"]) == int(record["input"]["maxAmount"])
+    assert (order["srcAmount"], told["allowanceLeft"]) == (told["approved"], "0")
+    assert len(told["refused"]) == 3
+    assert are_not_the_owners(told["refused"], library), told["refused"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("src", "dest", "amount", "width"), LIMITS, ids=["WETH USDC", "USDC WETH"])
+@pytest.mark.parametrize("library", OWNERS)
+def test_a_script_finds_its_resting_order_and_cancels_it(
+    running: Running, library: str, src: str, dest: str, amount: int, width: int
+) -> None:
+    told = script(library, running, "rest", src, dest, amount, "SELL", width)
+    assert (told["resting"]["status"], told["resting"]["type"]) == ("ACTIVE", "LIMIT")
+    limit = str(2 * int(told["quoted"]["dest"]))
+    assert told["order"]["destAmount"] == told["order"]["expectedAmount"] == limit
+    assert told["found"] == {"listed": [told["id"]], "byIds": [told["id"]], "byHash": [told["id"]]}
+    assert len(told["refused"]) == 1
+    assert are_not_the_owners(told["refused"], library), told["refused"]
+    assert told["hash"] == told["cancelHash"]
+    assert told["cancelled"] == {"success": True, "cancelled": [told["id"]]}
+    assert (told["record"]["status"], told["record"]["transactions"]) == ("CANCELLED", [])
+    assert (told["spent"], told["received"]) == ("0", "0")
+
+
+# --- cambist order ------------------------------------------------------------------------------------
+
+
+def ordered(running: Running, *arguments: str, is_signed: bool = True) -> dict[str, Any]:
+    """The JSON that `cambist order` ends with."""
+    places = ["--venue", running.url, "--rpc", running.rpc, "--json"]
+    if is_signed:
+        places += ["--chain", str(CHAIN_ID), "--key", "env:KEY"]
+    done = subprocess.run(
+        [sys.executable, "-m", "cambist", "order", *arguments, *places],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=os.environ | {"KEY": USER.secret32().hex()},
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    told: dict[str, Any] = json.loads(line)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("src", "dest", "amount", "side"),
+    [("WETH", "USDC", "1.5", "SELL"), ("ETH", "USDC", "800", "BUY")],
+    ids=["a sale", "a purchase"],
+)
+def test_the_command_swaps_and_the_chain_bears_it_out(
+    running: Running, src: str, dest: str, amount: str, side: str
+) -> None:
+    told = ordered(running, "swap", src, dest, amount, "--side", side, "--yes")
+    assert (told["outcome"], told["status"], told["isProven"]) == ("settled", "COMPLETED", True)
+    if side == "SELL":
+        assert told["spent"] == str(15 * ONE // 10)
+        assert int(told["received"]) >= int(told["limit"])
+    else:
+        assert told["received"] == str(800 * USDC)
+        assert int(told["spent"]) <= int(told["limit"])
+    seen = ordered(running, "watch", told["orderHash"], is_signed=False)
+    assert (seen["status"], seen["isProven"]) == ("COMPLETED", True)
+    assert (seen["spent"], seen["received"]) == (told["spent"], told["received"])
+    (last,) = asked(f"{running.url}/v2/delta/orders/{told['id']}/explain")["lastRounds"]
+    auction = asked(f"{running.url}/v2/delta/auctions/{last['auctionId']}")
+    (round_of_it,) = [order for order in auction["orders"] if order["orderId"] == told["id"]]
+    assert round_of_it["bids"][0]["agent"] == AGENT
+
+
+def test_the_command_cancels_what_rests(running: Running) -> None:
+    limit = ("--type", "LIMIT", "--limit-amount", "9000")
+    placed = ordered(running, "swap", "WETH", "USDC", "1", *limit, "--no-wait", "--yes")
+    assert placed["outcome"] == "placed"
+    told = ordered(running, "cancel", placed["id"])
+    assert told["orders"] == [{"id": placed["id"], "status": "CANCELLED"}]

@@ -1,0 +1,130 @@
+// What the owner of Delta orders does at a venue over HTTP, whichever library it signs and reads the chain with.
+// owner = {
+//   address, chainId,
+//   sign(toSign, bytes): 64 or 65 of them, hexadecimal;  hash(toSign): of the typed data, by the library;
+//   balance(token), allowance(token, spender): bigint;  decimals(token): number;
+//   approve(token, spender, amount), deposit(delta, orderHash, wei): mined; give the wei paid for gas
+// }
+export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
+const SLIPPAGE_BPS = 100;
+const LIFE_S = 600;
+const ENDED = ["COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"];
+const PAUSE_MS = { first: 50, most: 1_000, all: 30_000 };
+
+class Venue {
+  constructor(url) {
+    this.url = url;
+  }
+
+  async answer(path, body) {
+    const options = body && { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    const response = await fetch(`${this.url}${path}`, options);
+    return { status: response.status, told: await response.json() };
+  }
+
+  async ask(path, body) {
+    const { status, told } = await this.answer(path, body);
+    if (status !== 200) throw new Error(`${path}: ${status} ${told.errorType}: ${told.details}`);
+    return told;
+  }
+
+  async refusal(path, body) {
+    const { status, told } = await this.answer(path, body);
+    return `${status} ${told.errorType}: ${told.details}`;
+  }
+
+  // Until the order has one of these states, with pauses that grow: the record, and the states that were seen.
+  async followed(id, until) {
+    const seen = [];
+    for (let pause = PAUSE_MS.first, waited = 0; waited < PAUSE_MS.all; pause = Math.min(pause * 1.5, PAUSE_MS.most)) {
+      const record = await this.ask(`/v2/delta/orders/${id}`);
+      if (seen.at(-1) !== record.status) seen.push(record.status);
+      if (until.includes(record.status)) return { record, seen };
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      waited += pause;
+    }
+    throw new Error(`order ${id}: ${seen}`);
+  }
+}
+
+// A price, the approval for it, and the order that is built on it.
+async function built(venue, owner, { srcToken, destToken, amount, side, limit }) {
+  const query = new URLSearchParams({
+    chainId: owner.chainId, mode: "DELTA", side, amount, srcToken, destToken, userAddress: owner.address,
+    srcDecimals: await owner.decimals(srcToken), destDecimals: await owner.decimals(destToken),
+  });
+  const { delta } = await venue.ask(`/v2/quote?${query}`);
+  const [src, dest] = [delta.route.origin.input.amount, delta.route.destination.output.amount].map(BigInt);
+  const most = side === "SELL" ? BigInt(amount) : (src * BigInt(10_000 + SLIPPAGE_BPS)) / 10_000n;
+  if (srcToken !== NATIVE) await owner.approve(srcToken, delta.spender, most);
+  const order = await venue.ask("/v2/delta/orders/build", {
+    route: delta.route, side, owner: owner.address, deadline: Math.floor(Date.now() / 1_000) + LIFE_S,
+    slippage: SLIPPAGE_BPS, ...(limit && { limitAmount: (dest * BigInt(limit)).toString() }),
+  });
+  return { delta, quoted: { src, dest }, approved: most, ...order };
+}
+
+async function balances(owner, { srcToken, destToken }) {
+  return { src: await owner.balance(srcToken), dest: await owner.balance(destToken) };
+}
+
+// A market order, submitted and followed until it has ended; what was changed after the signature is refused.
+async function swap(venue, owner, trade, bytes) {
+  const { delta, quoted, approved, toSign, orderHash } = await built(venue, owner, trade);
+  const before = await balances(owner, trade);
+  const isNative = trade.srcToken === NATIVE;
+  const gasWei = isNative ? await owner.deposit(delta.spender, orderHash, toSign.value.srcAmount) : 0n;
+  const signature = await owner.sign(toSign, bytes);
+  const body = { chainId: owner.chainId, order: toSign.value, signature, type: "MARKET" };
+  const refused = [];
+  for (const [member, value] of Object.entries({
+    destAmount: (BigInt(toSign.value.destAmount) - 1n).toString(), beneficiary: delta.spender, deadline: toSign.value.deadline + 1,
+  })) {
+    refused.push(await venue.refusal("/v2/delta/orders", { ...body, order: { ...toSign.value, [member]: value } }));
+  }
+  const submitted = await venue.ask("/v2/delta/orders", body);
+  const again = await venue.ask("/v2/delta/orders", body);
+  const { record, seen } = await venue.followed(submitted.id, ENDED);
+  const after = await balances(owner, trade);
+  return {
+    spender: delta.spender, quoted, refused, again: again.id, seen, record, signedBytes: signature.length / 2 - 1,
+    orderHash, hash: owner.hash(toSign), order: toSign.value, approved,
+    spent: before.src - after.src - gasWei, received: after.dest - before.dest,
+    allowanceLeft: isNative ? 0n : await owner.allowance(trade.srcToken, delta.spender),
+  };
+}
+
+// A limit order far from the market: it rests, is found in every way, and is cancelled by a signature.
+async function rest(venue, owner, trade, bytes) {
+  const { toSign, quoted, orderHash } = await built(venue, owner, { ...trade, limit: 2 });
+  const before = await balances(owner, trade);
+  const { id } = await venue.ask("/v2/delta/orders", {
+    chainId: owner.chainId, order: toSign.value, signature: await owner.sign(toSign, bytes), type: "LIMIT",
+  });
+  const resting = await venue.followed(id, ["ACTIVE", ...ENDED]);
+  const whose = new URLSearchParams({ userAddress: owner.address, chainId: owner.chainId, type: "LIMIT", status: "ACTIVE" });
+  const found = {
+    listed: (await venue.ask(`/v2/delta/orders?${whose}`)).data.map((each) => each.id),
+    byIds: (await venue.ask(`/v2/delta/orders?ids=${id}`)).data.map((each) => each.id),
+    byHash: [(await venue.ask(`/v2/delta/orders/hash/${orderHash}`)).id],
+  };
+  const cancellation = await venue.ask("/v2/delta/orders/build/cancellation", { orderIds: [id] });
+  const ofOrder = await owner.sign(toSign, bytes);
+  const refused = [await venue.refusal("/v2/delta/orders/cancel", { orderIds: [id], signature: ofOrder })];
+  const signature = await owner.sign(cancellation.toSign, bytes);
+  const cancelled = await venue.ask("/v2/delta/orders/cancel", { orderIds: [id], signature });
+  const { record } = await venue.followed(id, ENDED);
+  const after = await balances(owner, trade);
+  return {
+    id, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
+    cancelHash: cancellation.hash, hash: owner.hash(cancellation.toSign),
+    spent: before.src - after.src, received: after.dest - before.dest,
+  };
+}
+
+// The story that the command line asks for, told as a line of JSON.
+export async function tell(owner, [venue, story, srcToken, destToken, amount, side, bytes]) {
+  const trade = { srcToken, destToken, amount, side };
+  const told = await { swap, rest }[story](new Venue(venue), owner, trade, Number(bytes));
+  console.log(JSON.stringify(told, (_, value) => (typeof value === "bigint" ? value.toString() : value)));
+}

@@ -1,0 +1,197 @@
+"""A venue with all that it trades with, each a process of its own: devnet, makers, agent, venue.
+
+    with venue_processes(folder, [("WETH", "USDC")], has_agent=True) as running:
+        asked(f"{running.url}/v2/quote?...")
+
+The makers are those of `venue_role`. With an agent the venue takes Delta orders: the agent trades on the same
+makers, and account 1 of the devnet, which is its Delta relayer, settles.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+import trio
+from msgspec import Struct
+
+from cambist.config.nodes import NodeSettings
+from cambist.engine.chain.address_book import ChainEntry, read_book, write_entries
+from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.artifacts import known_errors
+from support.agent_role import AGENT_ENVIRON, RELAYER, agent_text
+from support.devnet import PATIENCE_S, devnet_process
+from support.venue_role import (
+    CHAIN_ID,
+    DECIMALS,
+    GRIDS,
+    MAKER_KEYS,
+    Devnet,
+    maker_text,
+    venue_text,
+    write_grids,
+)
+
+AGENT = "reference"
+"""What the venue calls the agent."""
+
+_ENVIRON = AGENT_ENVIRON | {"RELAYER_KEY": RELAYER.secret32().hex()}
+_DELTA = """
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+[venue.agents.{agent}]
+url = "http://127.0.0.1:{port}"
+credentials = {{ domain = "venue", access_key = "key-1", secret = "env:VENUE_SECRET" }}
+"""
+
+
+class Running(Struct, frozen=True):
+    """The venue's URL, the node's, and what stands on the chain."""
+
+    url: str
+    rpc: str
+    devnet: Devnet
+
+
+class _Place(Struct, frozen=True):
+    """A devnet in another process: what `Devnet` reads of a running one."""
+
+    url: str
+    entry: ChainEntry
+
+
+@contextmanager
+def venue_processes(
+    folder: Path, pairs: Sequence[tuple[str, str]], *, has_agent: bool = False
+) -> Iterator[Running]:
+    """Once the venue prices every one of `pairs`; all end in good order, or the test fails."""
+    with ExitStack() as owned:
+        chain = owned.enter_context(devnet_process(folder))
+        entry = read_book(Path(chain.told["contractsFile"])).chains[str(CHAIN_ID)]
+        place: Any = _Place(chain.url(), entry)
+        nobody: Any = None  # the chain is asked over JSON-RPC alone
+        devnet = Devnet(nobody, place)
+        trio.run(_allow, chain.url(), place)
+        ports = {}
+        for name, quoted in GRIDS.items():
+            home = folder / name
+            home.mkdir()
+            write_grids(home, name, quoted)
+            (home / "maker.toml").write_text(maker_text(devnet, name, quoted))
+            ports[name] = owned.enter_context(_serving(home, "maker", "serve", "--config", "maker.toml"))
+        text = venue_text(devnet, ports)
+        if has_agent:
+            port = owned.enter_context(_agent(folder / AGENT, devnet, ports))
+            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=port)
+        (folder / "venue.toml").write_text(text)
+        port = owned.enter_context(_serving(folder, "serve", "--config", "venue.toml"))
+        url = f"http://127.0.0.1:{port}"
+        for src, dest in pairs:
+            _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
+        yield Running(url, chain.url(), devnet)
+
+
+@contextmanager
+def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[int]:
+    home.mkdir()
+    write_entries(home, {CHAIN_ID: devnet.entry})
+    (home / "agent.toml").write_text(agent_text(devnet, ports))
+    with _serving(home, "agent", "serve", "--config", "agent.toml") as port:
+        _until_answered(f"http://127.0.0.1:{port}/readyz")
+        yield port
+
+
+@contextmanager
+def _serving(folder: Path, *arguments: str) -> Iterator[int]:
+    """A command that serves; gives its port. Ends in good order, or the test fails."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cambist", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | _ENVIRON,
+        cwd=folder,
+    )
+    give_up = threading.Timer(PATIENCE_S, process.kill)
+    give_up.start()
+    assert process.stderr
+    lines: list[str] = []
+    try:
+        port = 0
+        for line in process.stderr:
+            lines.append(line)
+            if '"serving"' in line:
+                port = urlsplit(json.loads(line)["url"]).port or 0
+                break
+        give_up.cancel()
+        assert port, "".join(lines)
+        reader = threading.Thread(target=lines.extend, args=(process.stderr,))
+        reader.start()
+        yield port
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0, "".join(lines)
+        reader.join(PATIENCE_S)
+    finally:
+        give_up.cancel()
+        process.kill()
+        process.wait(PATIENCE_S)
+        process.stderr.close()
+
+
+async def _allow(url: str, place: Any) -> None:
+    """The makers let the RFQ contract take their tokens."""
+    async with AnvilChain.open(CHAIN_ID, NodeSettings(urls=(url,)), known_errors()) as chain:
+        devnet = Devnet(chain, place)
+        for key in MAKER_KEYS.values():
+            for token in ("WETH", "USDC", "DAI", "WBTC"):
+                await devnet.allow(key, token, "rfq")
+
+
+def _price(devnet: Devnet, src: str, dest: str) -> str:
+    """Parameters of GET /prices for one whole token."""
+    return urlencode(
+        {
+            "srcToken": devnet.text(src),
+            "destToken": devnet.text(dest),
+            "srcDecimals": DECIMALS[src],
+            "destDecimals": DECIMALS[dest],
+            "amount": 10 ** DECIMALS[src],
+            "network": CHAIN_ID,
+            "version": "6.2",
+        }
+    )
+
+
+def asked(url: str) -> Any:
+    """The JSON of a GET that is answered 200."""
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+        return json.load(answer)
+
+
+def _until_answered(url: str) -> None:
+    """Ask until the answer is 200."""
+    said: object = None
+    give_up_at = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up_at:
+        try:
+            asked(url)
+        except urllib.error.HTTPError as error:
+            said = error.read()
+            error.close()
+        else:
+            return
+        threading.Event().wait(0.05)
+    pytest.fail(f"{url}: {said!r}")
