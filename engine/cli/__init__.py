@@ -50,7 +50,7 @@ def cli() -> None:
     """A request-for-quote and intent venue for EVM chains, and the market maker's side of it.
 
     \b
-    New here?    cambist demo                      two makers, a venue and a swap, in one go
+    New here?    cambist demo                      makers, agents, a venue, swaps and orders, in one go
     A venue?     cambist serve --config F          quotes and routes over makers' books
     Quoting?     cambist maker serve --config F    firm quotes from your own prices
                  cambist maker check URL ...       does a maker keep the interface's rules?

@@ -4,32 +4,41 @@ It is a devnet as `cambist devnet` runs it, behind JSON-RPC: the market maker re
 """
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+import msgspec
 from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
 from ...codecs.amounts import format_units
-from ...codecs.calldata import OrderInfo, approve, balance_of
+from ...codecs.calldata import OrderInfo, approve
 from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.http1 import Http1Limits
 from ...codecs.router_calldata import Hop, Swap, swap_exact_in
 from ...config import limits
 from ...config.chains import Chain as ChainSettings
 from ...config.errors import Reverted
-from ...crypto.hexadecimal import parse_hex
+from ...crypto.hexadecimal import parse_hex, to_hex
 from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.secp256k1 import SigningKey
+from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.streams import client_tls
 from ..chain.address_book import ChainEntry
+from ..chain.json_rpc import Node
 from ..chain.port import Call, DevChain
 from ..chain.transact import transact
 from ..devnet.serve import RunningChain, Wanted, running_chain
+from .balances import Balances, balances, moved
 
 CHAIN_ID = 31_337
 _MAKER, _USER, _STRANGER = 2, 3, 4  # accounts of the devnet
 _DEADLINE_S = 300
+_ANSWER_S = 5.0
+_WITHOUT_BODIES = False
 
 
 class Stage(Struct, frozen=True):
@@ -53,6 +62,18 @@ class Stage(Struct, frozen=True):
         entry = self.running.entry
         tokens = {symbol: token.address for symbol, token in entry.tokens.items()}
         return parse_hex(tokens.get(name) or getattr(entry, name), name)
+
+
+class _Sent(Struct, frozen=True):
+    """A transaction, as a node tells it."""
+
+    input: str
+
+
+class _Block(Struct, frozen=True):
+    """A block, as a node tells it."""
+
+    transactions: tuple[str, ...]
 
 
 @asynccontextmanager
@@ -89,6 +110,18 @@ def show_contracts(console: Console, running: RunningChain) -> None:
     console.print(f"  chain {running.chain_id}, {running.engine} EVM, JSON-RPC at {running.url}")
 
 
+async def calldata_of(stage: Stage, tx_hash: bytes) -> bytes:
+    """The calldata of a transaction, as a node tells it."""
+    found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
+    return parse_hex(found.input, "input")
+
+
+async def transactions_of(stage: Stage, number: int) -> list[bytes]:
+    """Hashes of the transactions of a block, in its order, as a node tells them."""
+    raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
+    return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_Block).transactions]
+
+
 async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: bytes) -> None:
     """Swap against a firm quote through the Router, and show what does not work.
 
@@ -108,15 +141,14 @@ async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: 
         ]
         table.add_row(who, *cells)
     console.print(table)
-    moved = {key: after[key] - before[key] for key in after}
     expected = {
         ("maker", "WETH"): order.taker_amount,
         ("maker", "USDC"): -order.maker_amount,
         ("user", "WETH"): -order.taker_amount,
         ("user", "USDC"): order.maker_amount,
     }
-    if moved != expected:
-        raise AssertionError(f"the fill moved {moved}")
+    if moved(before, after) != expected:
+        raise AssertionError(f"the fill moved {moved(before, after)}")
     console.print(
         f"  filled in block {receipt.block_number} for {receipt.gas_used} gas, to the unit as quoted",
         highlight=False,
@@ -160,16 +192,16 @@ async def _swap(stage: Stage, order: RfqOrder, signature: bytes) -> Swap:
     )
 
 
-async def _balances(stage: Stage) -> dict[tuple[str, str], int]:
-    people: Mapping[str, SigningKey] = {"maker": stage.maker, "user": stage.user}
-    wanted = [(who, token) for who in people for token in ("WETH", "USDC")]
-    calls = [Call(stage.at(token), balance_of(people[who].address)) for who, token in wanted]
-    answers = await stage.chain.call_many(calls)
-    return {
-        key: int.from_bytes(answer, "big")
-        for key, answer in zip(wanted, answers, strict=True)
-        if isinstance(answer, bytes)
-    }
+async def _balances(stage: Stage) -> Balances:
+    people = {"maker": stage.maker.address, "user": stage.user.address}
+    return await balances(stage.chain, {symbol: stage.at(symbol) for symbol in ("WETH", "USDC")}, people)
+
+
+async def _told(stage: Stage, method: str, *params: object) -> bytes:
+    transport = DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits())
+    async with httpx.AsyncClient(transport=transport, timeout=_ANSWER_S) as client:
+        (found,) = await Node(client, stage.running.url, "the devnet").batch([(method, list(params))])
+    return found
 
 
 def _addresses(entry: ChainEntry) -> dict[str, str]:

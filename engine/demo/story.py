@@ -8,8 +8,10 @@ from rich.console import Console
 
 from .foundations import run_foundations
 from .market_maker import run_market_maker
+from .orders import run_orders
 from .settlement import a_stage, show_contracts
 from .swaps import run_swaps
+from .venue import a_market_place
 
 
 def run_demo(console: Console) -> None:
@@ -24,4 +26,6 @@ async def _run_on_chain(console: Console, folder: Path) -> None:
         console.rule("1. A chain with the contracts on it")
         show_contracts(console, stage.running)
         await run_market_maker(console, stage, folder)
-        await run_swaps(console, stage, folder)
+        async with a_market_place(stage, folder) as place:
+            await run_swaps(console, stage, place)
+            await run_orders(console, stage, place)

@@ -7,46 +7,40 @@ What was signed is read back from the transaction on the chain, and balances are
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
-import httpx
 import msgspec
 from msgspec import Raw, Struct
 from rich.console import Console
 from rich.table import Table
 
 from ...codecs.amounts import format_units, parse_units
-from ...codecs.calldata import approve, balance_of
+from ...codecs.calldata import approve
 from ...codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
-from ...codecs.http1 import Http1Limits
 from ...codecs.router_calldata import PAYS_DIRECTLY, Swap
 from ...codecs.router_decoding import decode_swap
 from ...codecs.vocabulary import Side
 from ...config.errors import Reverted, VenueError
 from ...config.nodes import NodeSettings
-from ...crypto.hexadecimal import parse_hex, to_hex
+from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
-from ...feeds.net.httpx_transport import DialTransport
-from ...feeds.net.streams import client_tls
 from ..chain.artifacts import known_errors
-from ..chain.json_rpc import Node
 from ..chain.port import Call
 from ..chain.proceeds import of_sale
 from ..chain.rpc import RpcChain
 from ..chain.transact import transact
+from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.safety import fee_bps_of
-from ..trader.swap import Allowing, Offer, Outcome, Status, Swapper
+from ..trader.swap import Offer, Outcome, Status, Swapper
 from ..trader.terms import Terms, TradedToken, Wish, transaction_body
 from ..trader.view import offer_table
-from .settlement import CHAIN_ID, Stage
-from .venue import TOKENS, MarketPlace, a_market_place
+from .balances import Balances, balances, moved, moves_table
+from .place_settings import TOKENS
+from .settlement import CHAIN_ID, Stage, calldata_of
+from .venue import MarketPlace
 
 _TRADER = 5  # account of the devnet
 _SLIPPAGE_BPS = 50
-_ANSWER_S = 5.0
-
-_Moves = Counter[tuple[str, str]]  # (who, symbol) -> raw units
 
 
 class _Scene(Struct, frozen=True):
@@ -81,21 +75,10 @@ class _Scene(Struct, frozen=True):
         self.console.print(offer_table(offer, symbols, Allowing.EXACT))
 
 
-class _Sent(Struct, frozen=True):
-    """A transaction, as a node tells it."""
-
-    input: str
-
-
-async def run_swaps(console: Console, stage: Stage, folder: Path) -> None:
-    """Show each step on `console`; raises if any of them does not hold.
-
-    Args:
-        folder: for the state of makers and venue.
-    """
+async def run_swaps(console: Console, stage: Stage, place: MarketPlace) -> None:
+    """Show each step on `console`; raises if any of them does not hold. In the end alpha has stopped."""
     trader = stage.keys[_TRADER]
     async with (
-        a_market_place(stage, folder) as place,
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,
     ):
@@ -187,27 +170,22 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[Outcome, bytes]:
     if outcome.status is not Status.SWAPPED:
         raise AssertionError(f"{outcome.step} {outcome.status.value}: {outcome.reason}")
     after = await _balances(scene)
-    data = await _sent(scene.stage, outcome.tx_hash)
-    moved = {key: after[key] - before[key] for key in after if after[key] != before[key]}
-    table = Table("", "", "before", "after", "moved", box=None)
-    for (who, symbol), change in moved.items():
-        amounts = (before[who, symbol], after[who, symbol], change)
-        table.add_row(who, symbol, *(_shown(amount, TOKENS[symbol]) for amount in amounts))
-    scene.console.print(table)
-    signed = _as_signed(scene, decode_swap(data)[1])
-    if moved != signed:
-        raise AssertionError(f"the swap moved {moved}, the orders say {signed}")
-    received = moved["trader", offer.wish.dest.symbol]
+    data = await calldata_of(scene.stage, outcome.tx_hash)
+    scene.console.print(moves_table(before, after, TOKENS))
+    found, signed = moved(before, after), _as_signed(scene, decode_swap(data)[1])
+    if found != signed:
+        raise AssertionError(f"the swap moved {found}, the orders say {signed}")
+    received = found["trader", offer.wish.dest.symbol]
     if received != outcome.received or received < offer.limit:
         raise AssertionError(f"{received} was received, {offer.limit} was agreed to")
     return outcome, data
 
 
-def _as_signed(scene: _Scene, swap: Swap) -> _Moves:
+def _as_signed(scene: _Scene, swap: Swap) -> Balances:
     """What each account gives and gets when the orders of a sale are filled, one order a hop."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}
-    moves: _Moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
+    moves = Counter({("trader", symbols[swap.src_token]): -swap.src_amount})
     amount = swap.src_amount
     for hop in swap.hops:
         (info,) = hop.orders
@@ -222,28 +200,9 @@ def _as_signed(scene: _Scene, swap: Swap) -> _Moves:
     return moves
 
 
-def _shown(amount: int, decimals: int) -> str:
-    return ("-" if amount < 0 else "") + format_units(abs(amount), decimals)
-
-
-async def _balances(scene: _Scene) -> Mapping[tuple[str, str], int]:
-    wanted = [(who, symbol) for who in scene.people for symbol in TOKENS]
-    calls = [Call(scene.stage.at(symbol), balance_of(scene.people[who].address)) for who, symbol in wanted]
-    answers = await scene.stage.chain.call_many(calls)
-    return {
-        key: int.from_bytes(answer, "big")
-        for key, answer in zip(wanted, answers, strict=True)
-        if isinstance(answer, bytes)
-    }
-
-
-async def _sent(stage: Stage, tx_hash: bytes) -> bytes:
-    """The calldata of a transaction, from the chain."""
-    transport = DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits())
-    async with httpx.AsyncClient(transport=transport, timeout=_ANSWER_S) as client:
-        node = Node(client, stage.running.url, "the devnet")
-        (found,) = await node.batch([("eth_getTransactionByHash", [to_hex(tx_hash)])])
-    return parse_hex(msgspec.json.decode(found, type=_Sent).input, "input")
+async def _balances(scene: _Scene) -> Balances:
+    people = {who: key.address for who, key in scene.people.items()}
+    return await balances(scene.stage.chain, {symbol: scene.stage.at(symbol) for symbol in TOKENS}, people)
 
 
 async def _reverted(scene: _Scene, name: str, call: Call, word: str) -> str:

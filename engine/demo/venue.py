@@ -1,15 +1,14 @@
-"""The demo's venue and its two market makers, put together as `cambist serve` and `cambist maker serve` do.
+"""The demo's venue, its two market makers and its two agents, each as its command would run it.
 
-    alpha    WETH/USDC the better, WBTC/USDC the worse    heard over its WebSocket
-    beta     the other way round                          polled
-
-Each has a key, a secret, a state directory, a listener and funds of its own, which it reads from the chain.
+`place_settings` says who they are. Each has secrets, a state directory and a listener of its own; makers have
+keys and funds, which they read from the chain, and the venue has the relayer's key.
 """
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from socket import socket
 
 import msgspec
 import trio
@@ -18,188 +17,151 @@ from msgspec import Struct
 from ...codecs.calldata import approve
 from ...config import limits
 from ...config.settings import Settings, parse_settings
-from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...feeds.net.streams import listen
+from ..agent.app import AgentApp, opened_agent
 from ..chain.address_book import write_entries
 from ..chain.transact import transact
 from ..maker.app import MakerApp
 from ..telemetry.clock import WallClock
 from ..venue.app import VenueApp, opened_venue
+from .place_settings import AGENTS, GRIDS, TOKENS, agent_text, maker_text, shared_secrets, venue_text
 from .settlement import CHAIN_ID, Stage
 
-TOKENS = {"WETH": 18, "USDC": 6, "WBTC": 8}
-_STREAMING = "alpha"
-_GRIDS = {
-    "alpha": {
-        "WETH/USDC": {"bids": [["2500", "20"]], "asks": [["2501", "20"]]},
-        "WBTC/USDC": {"bids": [["59900", "2"]], "asks": [["60200", "2"]]},
-    },
-    "beta": {
-        "WETH/USDC": {"bids": [["2498", "20"]], "asks": [["2503", "20"]]},
-        "WBTC/USDC": {"bids": [["59950", "2"]], "asks": [["60000", "2"]]},
-    },
-}
-_READY_S = 10.0
+_RELAYER = 1  # account of the devnet that may settle
+_READY_S = 20.0
 _LOOK_S = 0.02
-
-_MAKER = """
-state_dir = "."
-[server]
-port = 0
-[chains.{chain_id}]
-name = "devnet"
-rfq = true
-rfq_contract = "{rfq}"
-[keys.maker]
-source = "env:{NAME}_KEY"
-policy.contracts = ["{chain_id}:{rfq}"]
-[auth.domains.venue]
-keys = [{{ access_key = "key-1", secret = "env:{NAME}_SECRET" }}]
-[maker.chains.{chain_id}]
-key = "maker"
-node_url = "{url}"
-node_every_ms = 100
-node_head_max_s = 0
-takers = ["{executor}"]
-price_source = "static"
-price_options.path = "prices.json"
-"""
-_MAKER_LISTING = """
-[maker.chains.{chain_id}.tokens.{symbol}]
-address = "{address}"
-decimals = {decimals}
-"""
-_MAKER_PAIR = """
-[maker.chains.{chain_id}.pairs."{pair}"]
-base = "{base}"
-quote = "{quote}"
-liquidity_usd = 1000000
-"""
-_VENUE = """
-state_dir = "."
-route_seal_keys = ["env:ROUTE_SEAL"]
-[server]
-port = 0
-[chains.{chain_id}]
-name = "devnet"
-market = true
-rfq = true
-[chains.{chain_id}.node]
-urls = ["{url}"]
-"""
-_VENUE_MAKER = """
-[venue.makers.{name}]
-credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
-[venue.makers.{name}.chains.{chain_id}]
-url = "http://127.0.0.1:{port}/{chain_id}"
-prices_every_s = 0.2
-"""
-_VENUE_LISTING = """
-[[tokens]]
-chain_id = {chain_id}
-address = "{address}"
-symbol = "{symbol}"
-decimals = {decimals}
-stable_usd = {stable}
-"""
 
 
 class MarketPlace(Struct, frozen=True):
     """A venue that serves, with live books.
 
     Attributes:
-        url: its base.
-        makers: the applications, by name.
+        url: of the venue.
+        makers, agents: the applications, by name.
         keys: of the makers, by name.
+        relayer: address of the account that settles.
     """
 
     url: str
+    venue: VenueApp
     makers: Mapping[str, MakerApp]
+    agents: Mapping[str, AgentApp]
     keys: Mapping[str, SigningKey]
+    relayer: bytes
+
+    async def live(self) -> None:
+        """Wait until every maker can sign, and venue and agents may trade on each book that they ask for."""
+        venue = self.venue.places[CHAIN_ID]
+        wanted = [(venue.index, tuple(GRIDS))]
+        wanted += [(agent.places[CHAIN_ID].makers.index, AGENTS[name]) for name, agent in self.agents.items()]
+        with trio.fail_after(_READY_S):
+            while True:
+                waiting = self.venue.not_ready()
+                waiting += [reason for app in self.makers.values() for reason in app.not_ready()]
+                lacking = [
+                    makers
+                    for index, makers in wanted
+                    if len(list(index.books())) != sum(len(GRIDS[maker]) for maker in makers)
+                ]
+                if not waiting and not lacking:
+                    return
+                await trio.sleep(_LOOK_S)
 
 
 @asynccontextmanager
 async def a_market_place(stage: Stage, folder: Path) -> AsyncIterator[MarketPlace]:
-    """Have both makers allow their tokens, start them and the venue, and drain all of them in the end.
+    """Have both makers allow their tokens, start everybody, and drain all of them in the end.
 
     Args:
         folder: for their state; a folder each.
     """
-    keys = dict(zip(_GRIDS, stage.keys[-len(_GRIDS) :], strict=True))
+    relayer = stage.keys[_RELAYER]
+    keys = dict(zip(GRIDS, stage.keys[-len(GRIDS) :], strict=True))
     for key in keys.values():
         for token in TOKENS:
             await transact(stage.chain, key, stage.at(token), approve(stage.at("rfq"), limits.UINT256_MAX))
-    environ = {"ROUTE_SEAL": secrets.token_hex(16)}
-    for name, key in keys.items():
-        environ[f"{name.upper()}_KEY"] = key.secret32().hex()
-        environ[f"{name.upper()}_SECRET"] = secrets.token_hex(16)
+    environ = {shared.name: secrets.token_hex(16) for shared in shared_secrets()}
+    environ |= {f"{name.upper()}_KEY": key.secret32().hex() for name, key in keys.items()}
+    environ |= {"ROUTE_SEAL": secrets.token_hex(16), "RELAYER_KEY": relayer.secret32().hex()}
+    opening = _Opening(stage, folder, environ)
     async with AsyncExitStack() as owned, trio.open_nursery() as nursery:
-        makers: dict[str, MakerApp] = {}
-        ports: dict[str, int] = {}
-        for name in keys:
-            home = folder / name
-            home.mkdir()
-            app = MakerApp(
-                _maker_settings(stage, name, environ, home), environ=environ, folder=home, clock=WallClock()
-            )
-            owned.enter_context(app.remembering())
+        makers, maker_ports = await _makers(owned, nursery, opening, keys)
+        agents, agent_ports = await _agents(nursery, opening, maker_ports)
+        home = opening.home("venue")
+        settings = parse_settings(venue_text(stage, maker_ports, agent_ports), environ, home)
+        opened = opened_venue(settings, environ=environ, folder=home, clock=WallClock())
+        async with opened as venue, trio.open_nursery() as serving:
             listener = listen("127.0.0.1", 0)
-            ports[name] = listener.getsockname()[1]
-            await nursery.start(app.run, listener)
-            makers[name] = app
-        home = folder / "venue"
-        write_entries(home, {CHAIN_ID: stage.running.entry})
-        settings = parse_settings(_venue_text(stage, ports), environ, home)
-        opening = opened_venue(settings, environ=environ, folder=home, clock=WallClock())
-        async with opening as venue, trio.open_nursery() as serving:
-            listener = listen("127.0.0.1", 0)
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             await serving.start(venue.run, listener)
-            await _live(venue, makers.values())
-            yield MarketPlace(f"http://127.0.0.1:{listener.getsockname()[1]}", makers, keys)
+            place = MarketPlace(url, venue, makers, agents, keys, relayer.address)
+            await place.live()
+            yield place
             venue.drain()
-        for app in makers.values():
-            app.drain()
+        for agent in agents.values():
+            agent.drain()
+        for maker in makers.values():
+            maker.drain()
 
 
-def _maker_settings(stage: Stage, name: str, environ: Mapping[str, str], home: Path) -> Settings:
-    (home / "prices.json").write_bytes(msgspec.json.encode({"prices": _GRIDS[name]}))
-    told: dict[str, object] = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
-    text = _MAKER.format(**told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")))
-    for symbol, decimals in TOKENS.items():
-        text += _MAKER_LISTING.format(
-            chain_id=CHAIN_ID, symbol=symbol, address=to_hex(stage.at(symbol)), decimals=decimals
-        )
-    for pair in _GRIDS[name]:
-        base, quote = pair.split("/")
-        text += _MAKER_PAIR.format(chain_id=CHAIN_ID, pair=pair, base=base, quote=quote)
-    return parse_settings(text, environ, home)
+class _Opening(Struct, frozen=True):
+    """What everybody is opened with."""
+
+    stage: Stage
+    folder: Path
+    environ: Mapping[str, str]
+
+    def home(self, name: str) -> Path:
+        """A new folder, with the addresses of the chain in it."""
+        home = self.folder / name
+        home.mkdir()
+        write_entries(home, {CHAIN_ID: self.stage.running.entry})
+        return home
 
 
-def _venue_text(stage: Stage, ports: Mapping[str, int]) -> str:
-    text = _VENUE.format(chain_id=CHAIN_ID, url=stage.running.url)
-    for name, port in ports.items():
-        text += _VENUE_MAKER.format(name=name, NAME=name.upper(), port=port, chain_id=CHAIN_ID)
-        if name == _STREAMING:
-            text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
-    for symbol, decimals in TOKENS.items():
-        text += _VENUE_LISTING.format(
-            chain_id=CHAIN_ID,
-            address=to_hex(stage.at(symbol)),
-            symbol=symbol,
-            decimals=decimals,
-            stable="true" if symbol == "USDC" else "false",
-        )
-    return text
+async def _makers(
+    owned: AsyncExitStack, nursery: trio.Nursery, opening: _Opening, keys: Mapping[str, SigningKey]
+) -> tuple[dict[str, MakerApp], dict[str, int]]:
+    """The makers, serving, and their ports."""
+    makers: dict[str, MakerApp] = {}
+    ports: dict[str, int] = {}
+    for name in keys:
+        home = opening.home(name)
+        (home / "prices.json").write_bytes(msgspec.json.encode({"prices": GRIDS[name]}))
+        settings = parse_settings(maker_text(opening.stage, name), opening.environ, home)
+        makers[name] = MakerApp(settings, environ=opening.environ, folder=home, clock=WallClock())
+        owned.enter_context(makers[name].remembering())
+        listener = listen("127.0.0.1", 0)
+        ports[name] = listener.getsockname()[1]
+        await nursery.start(makers[name].run, listener)
+    return makers, ports
 
 
-async def _live(venue: VenueApp, makers: Collection[MakerApp]) -> None:
-    """Wait until every maker can sign, and each of its books may be routed."""
-    books = sum(len(pairs) for pairs in _GRIDS.values())
-    index = venue.places[CHAIN_ID].index
-    with trio.fail_after(_READY_S):
-        while True:
-            waiting = venue.not_ready() + [reason for app in makers for reason in app.not_ready()]
-            if len(list(index.books())) == books and not waiting:
-                break
-            await trio.sleep(_LOOK_S)
+async def _agents(
+    nursery: trio.Nursery, opening: _Opening, maker_ports: Mapping[str, int]
+) -> tuple[dict[str, AgentApp], dict[str, int]]:
+    """The agents, serving, and their ports."""
+    agents: dict[str, AgentApp] = {}
+    ports: dict[str, int] = {}
+    for name in AGENTS:
+        home = opening.home(name)
+        settings = parse_settings(agent_text(opening.stage, name, maker_ports), opening.environ, home)
+        listener = listen("127.0.0.1", 0)
+        ports[name] = listener.getsockname()[1]
+        agents[name] = await nursery.start(_run_agent, opening, settings, home, listener)
+    return agents, ports
+
+
+async def _run_agent(
+    opening: _Opening,
+    settings: Settings,
+    home: Path,
+    listener: socket,
+    *,
+    task_status: trio.TaskStatus[AgentApp],
+) -> None:
+    opened = opened_agent(settings, environ=opening.environ, folder=home, clock=WallClock())
+    async with opened as app, trio.open_nursery() as nursery:
+        await nursery.start(app.run, listener)
+        task_status.started(app)

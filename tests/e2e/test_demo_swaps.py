@@ -10,12 +10,14 @@ from rich.console import Console
 
 from cambist.engine.demo.settlement import Stage, a_stage
 from cambist.engine.demo.swaps import run_swaps
+from cambist.engine.demo.venue import a_market_place
 
 
 async def shown(folder: Path, stage: Stage) -> str:
     console = Console(file=io.StringIO(), width=160)
     with trio.fail_after(60):
-        await run_swaps(console, stage, folder)
+        async with a_market_place(stage, folder) as place:
+            await run_swaps(console, stage, place)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -47,7 +49,8 @@ async def test_a_step_that_does_not_hold_raises(tmp_path: Path, monkeypatch: pyt
     grids = {"alpha": {"WETH/USDC": {"bids": [["2500", "20"]], "asks": [["2501", "20"]]}}}
     grids["alpha"]["WBTC/USDC"] = {"bids": [["59950", "2"]], "asks": [["60000", "2"]]}
     grids["beta"] = grids["alpha"]
-    monkeypatch.setattr("cambist.engine.demo.venue._GRIDS", grids)
+    for module in ("venue", "place_settings"):
+        monkeypatch.setattr(f"cambist.engine.demo.{module}.GRIDS", grids)
     async with a_stage(tmp_path) as stage:
         with pytest.RaisesGroup(pytest.RaisesExc(AssertionError, match="2 hops by"), flatten_subgroups=True):
             await shown(tmp_path, stage)

@@ -48,7 +48,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/demo/orders.py",
         "engine/demo/settlement.py",
         "engine/demo/story.py",
-        "engine/demo/swaps.py",
         "engine/demo/venue.py",
         "engine/devnet/moves.py",
         "engine/devnet/node.py",
