@@ -15,7 +15,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench import load_book, load_firm_client, load_quote, load_store, load_websocket
+from bench import load_book, load_firm_client, load_intake, load_quote, load_store, load_swaps, load_websocket
 from bench.compare import (
     Budget,
     LoadVerdict,
@@ -97,10 +97,11 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
     rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
     found = metrics(rows)
     budgets = read_load_budgets()
-    for part in (load_firm_client, load_quote, load_websocket, load_store):
+    for part in (load_firm_client, load_quote, load_websocket, load_store, load_intake):
         measured = part.run(plan.rounds)
         console.print(part.table(measured))
         found |= part.metrics(measured)
+    load_swaps.show(console, plan.rounds)
     if load_book.has_nautilus():
         books = load_book.run(plan.rounds)
         console.print(load_book.table(books))

@@ -55,10 +55,11 @@ def tuples_tail(elements: Sequence[bytes]) -> Dynamic:
 
 def encode(*members: bytes | Dynamic) -> bytes:
     """Heads and tails of an argument list or of one tuple."""
-    head_bytes = sum(WORD_BYTES if isinstance(member, Dynamic) else len(member) for member in members)
     heads: list[bytes] = []
     tails: list[bytes] = []
-    offset = head_bytes
+    offset = 0
+    for member in members:  # a loop: this is most of what a settlement's calldata costs
+        offset += WORD_BYTES if isinstance(member, Dynamic) else len(member)
     for member in members:
         if isinstance(member, Dynamic):
             heads.append(uint_word(offset))

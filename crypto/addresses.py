@@ -57,5 +57,5 @@ def to_checksum(address: bytes) -> str:
     digits = address.hex()
     nibbles = keccak256(digits.encode()).hex()
     return "0x" + "".join(
-        digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, nibbles, strict=False)
+        [digit.upper() if nibble > "7" else digit for digit, nibble in zip(digits, nibbles, strict=False)]
     )

@@ -109,6 +109,13 @@ class TypedStruct(Generic[S]):
             raise InvalidInput(
                 field=f"{field}.{min(map(str, unknown))}", expected=f"no member of {self.name}"
             )
+        try:
+            return self.cls(*[read(wire[member], member) for member, read in self._readers])
+        except (InvalidInput, KeyError):
+            return self._faulty(wire, field)
+
+    def _faulty(self, wire: Mapping[Any, object], field: str) -> S:
+        """As `from_wire`, and its error names the path."""
         values: list[Any] = []
         for member, read in self._readers:
             path = f"{field}.{member}"

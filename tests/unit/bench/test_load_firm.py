@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from bench import load_book, load_firm_client, load_quote, load_store, load_websocket
+from bench import load_book, load_firm_client, load_intake, load_quote, load_store, load_websocket
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
 from bench.firm_server import SNAPSHOT_EVERY_S, Snapshots, Watch, feed_of
@@ -284,8 +284,17 @@ QUOTES = [
     )
     for graph in ("line", "wide")
 ]
+INTAKE = [
+    load_intake.Row(what=what, round=0, measured=an_open_loop(rate, 0.5))
+    for what, rate in (
+        (load_intake.FLOOR, 2_000.0),
+        (load_intake.VENUE, 1_000.0),
+        (load_intake.EMBEDDED, 500.0),
+    )
+]
 BESIDES = (
-    load_websocket.metrics(SOCKETS)
+    load_intake.metrics(INTAKE)
+    | load_websocket.metrics(SOCKETS)
     | load_store.metrics(STORES)
     | load_book.metrics(BOOKS)
     | load_firm_client.metrics(CLIENTS)
@@ -312,6 +321,7 @@ def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
     assert found["firm_client_httpx"] == (80.0,)
     assert found["quote_p99_ms"] == (1.0,)
     assert [round(of) for of in found["quote_cpu_walks"]] == [104]
+    assert found["intake_floor"] == (2.0,)
     noisy = [
         *load_book.metrics([msgspec.structs.replace(one, foreign_core=0.5) for one in BOOKS]).values(),
         *load_firm_client.metrics(
@@ -320,7 +330,12 @@ def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
     ]
     assert len(noisy) == 5
     assert all(rounds.noisy for rounds in noisy)
-    for part, rows in ((load_book, BOOKS), (load_firm_client, CLIENTS), (load_quote, QUOTES)):
+    for part, rows in (
+        (load_book, BOOKS),
+        (load_firm_client, CLIENTS),
+        (load_quote, QUOTES),
+        (load_intake, INTAKE),
+    ):
         assert part.table(rows).row_count >= 2
 
 

@@ -1,0 +1,215 @@
+"""A round's pure parts at 64 orders of 8 agents' bids, and a step of the indexer over its settlements.
+
+The unit beside them is the plain form of the same: bids in lists, sorted by what they bring less gas; the
+answer through `json` with a calldata encoder that walks words; of a step, the sum of the fills. They check
+nothing, record nothing and tell nobody: what the ratio says is what the rules cost.
+"""
+
+import hashlib
+import itertools
+import json
+from typing import Any
+
+import msgspec
+
+from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse
+from cambist.codecs.delta_calldata import Step
+from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.codecs.wire import encode
+from cambist.engine.store.orders import effect_key
+from cambist.engine.store.rows import DeltaFill, Effect, amount32
+from cambist.engine.store.rows import DeltaOrder as OrderRow
+from cambist.engine.venue.delta.auction import decide
+from cambist.engine.venue.delta.bids import Answer, Candidate, CandidatePart, RoundOrder, read_answer
+from cambist.engine.venue.delta.document import DeltaDocument, order_json
+from cambist.engine.venue.delta.life import SETTLE, ChainFacts, told_by_chain
+from cambist.engine.venue.delta.simulation import Outcome, Proven
+from cambist.engine.venue.delta.terms import next_part, terms_of
+
+ORDERS, AGENTS, ROUNDS = 64, 8, 16
+ONE, USDC = 10**18, 10**6
+WETH_AT, USDC_AT, AGENT_AT = b"\x0e" * 20, b"\x5d" * 20, b"\xa9" * 20
+GAS_PRICE_WEI = 10**9
+WEI_OF_A_UNIT = 400_000_000  # of USDC
+NOW_MS = 1_795_000_000_000
+GAS = 200_000
+
+
+def hash_of(number: int) -> bytes:
+    return hashlib.sha256(b"order %d" % number).digest()
+
+
+def asked(number: int) -> RoundOrder:
+    owner = hash_of(number)[:20]
+    order = DeltaOrder(
+        owner, owner, WETH_AT, USDC_AT, ONE, 2_400 * USDC, 2_500 * USDC, 1_900_000_000, KIND_SELL, number, 0,
+        b"", b"", SAME_CHAIN,
+    )  # fmt: skip
+    part = next_part(order, 0)
+    assert part is not None
+    kept = DeltaDocument("Order", order_json("Order", order), bytes(64))
+    return RoundOrder(hash_of(number), order, kept, terms_of(order), part)
+
+
+def promised(number: int, agent: int, turn: int) -> int:
+    """Different for each, in no order of agents."""
+    more = hashlib.sha256(b"%d %d %d" % (number, agent, turn)).digest()[:3]
+    return 2_450 * USDC + int.from_bytes(more, "big")
+
+
+def bids(orders: list[RoundOrder], turn: int) -> list[Proven]:
+    found = []
+    for agent in range(AGENTS):
+        for place, one in enumerate(orders):
+            amount = promised(place, agent, turn)
+            part = CandidatePart(one, amount, 0, 0, (Step(USDC_AT, GAS, b""),), ())
+            calldata = b"%d %d" % (agent, place)
+            candidate = Candidate(f"agent-{agent}", agent, 10 * agent, place, (part,), calldata)
+            found.append(Proven(candidate, (Outcome(ONE, amount, GAS + agent),)))
+    return found
+
+
+def gas_cost(wei: int) -> int:
+    return -(-wei // WEI_OF_A_UNIT)
+
+
+def bench_auction_decision(benchmark: Any) -> None:
+    """The winner, runners-up and rank of every bid."""
+    orders = [asked(number) for number in range(ORDERS)]
+    rounds = [bids(orders, turn) for turn in range(ROUNDS)]
+    costs = {one.order_hash: gas_cost for one in orders}
+    decision = decide(orders, rounds[0], GAS_PRICE_WEI, costs)
+    ranks = plain_ranks(plain_bids(0))
+    for place, one in enumerate(orders):
+        winner = decision.verdicts[one.order_hash].winner
+        assert winner is not None
+        assert winner.candidate.agent == ranks[place][0][0]
+    following = itertools.cycle(rounds).__next__
+    benchmark(lambda: decide(orders, following(), GAS_PRICE_WEI, costs))
+
+
+def plain_bids(turn: int) -> list[list[tuple[str, int, int]]]:
+    """By order: (agent, what it brings, gas)."""
+    return [
+        [(f"agent-{agent}", promised(place, agent, turn), GAS + agent) for agent in range(AGENTS)]
+        for place in range(ORDERS)
+    ]
+
+
+def plain_ranks(by_order: list[list[tuple[str, int, int]]]) -> list[list[tuple[str, int, int]]]:
+    return [
+        sorted(some, key=lambda bid: (gas_cost(bid[2] * GAS_PRICE_WEI) - bid[1], bid[0])) for some in by_order
+    ]
+
+
+def bench_auction_decision_plain(benchmark: Any) -> None:
+    following = itertools.cycle([plain_bids(turn) for turn in range(ROUNDS)]).__next__
+    assert len(benchmark(lambda: plain_ranks(following()))) == ORDERS
+
+
+def answers(orders: list[RoundOrder]) -> list[bytes]:
+    """An agent's, one bid of two steps for each order."""
+    return [
+        encode(
+            SolveResponse(
+                tuple(
+                    SolverBid(
+                        (
+                            BidPart(
+                                "0x" + one.order_hash.hex(),
+                                str(promised(place, 0, turn)),
+                                (
+                                    BidStep("0x" + WETH_AT.hex(), "0xa9059cbb" + f"{turn:0128x}", GAS),
+                                    BidStep("0x" + AGENT_AT.hex(), "0x5d1be9ba" + f"{place:0192x}", GAS),
+                                ),
+                            ),
+                        )
+                    )
+                    for place, one in enumerate(orders)
+                )
+            )
+        )
+        for turn in range(ROUNDS)
+    ]
+
+
+def bench_auction_answer(benchmark: Any) -> None:
+    """From bytes to 64 candidates with the calldata of their settlements."""
+    orders = [asked(number) for number in range(ORDERS)]
+    by_hash = {one.order_hash: one for one in orders}
+    made = [Answer("agent-0", 0, 10, raw) for raw in answers(orders)]
+    candidates, rejections = read_answer(made[0], by_hash)
+    assert len(candidates) == ORDERS
+    assert not rejections
+    assert all(candidate.parts[0].steps[1].data in candidate.calldata for candidate in candidates)
+    following = itertools.cycle(made).__next__
+    benchmark(lambda: read_answer(following(), by_hash))
+
+
+def plain_answer(raw: bytes) -> list[bytes]:
+    """The steps of each bid as words, lengths before data: no order, no signature, nothing looked at."""
+    made = []
+    for bid in json.loads(raw)["bids"]:
+        words = []
+        for step in bid["parts"][0]["steps"]:
+            data = bytes.fromhex(step["data"][2:])
+            words += [bytes.fromhex(step["target"][2:]).rjust(32, b"\0"), step["gas"].to_bytes(32, "big")]
+            words += [len(data).to_bytes(32, "big"), data, bytes(-len(data) % 32)]
+        made.append(int(bid["parts"][0]["promisedAmount"]).to_bytes(32, "big") + b"".join(words))
+    return made
+
+
+def bench_auction_answer_plain(benchmark: Any) -> None:
+    following = itertools.cycle(answers([asked(number) for number in range(ORDERS)])).__next__
+    assert len(benchmark(lambda: plain_answer(following()))) == ORDERS
+
+
+def row_of(number: int) -> OrderRow:
+    order_hash = hash_of(number)
+    return OrderRow(
+        order_hash, order_hash[0], 31_337, order_hash[:20], amount32(number), OnChainOrderType.ORDER,
+        OrderType.MARKET, Side.SELL, "anon", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS,
+        amount32(0), amount32(0), False,
+    )  # fmt: skip
+
+
+def fill_of(number: int) -> DeltaFill:
+    return DeltaFill(
+        31_337, b"\xb1" * 32, hash_of(number + ORDERS), 3, 100, hash_of(number), None, amount32(ONE),
+        amount32(2_500 * USDC), NOW_MS, amount32(ONE), is_closed=True,
+    )  # fmt: skip
+
+
+def bench_told_by_chain(benchmark: Any) -> None:
+    """64 orders whose settlement was read from the chain become COMPLETED."""
+    facts = []
+    for number in range(ORDERS):
+        row, fill = row_of(number), fill_of(number)
+        effect = Effect(
+            effect_key(row.order_hash, 2, SETTLE), row.order_hash, row.shard, SETTLE, b"", NOW_MS, 1,
+            "INTENDED", 0, NOW_MS, NOW_MS,
+        )  # fmt: skip
+        facts.append((row, ChainFacts((fill,), None, False, 90, None), [effect]))
+
+    def told() -> list[Any]:
+        return [told_by_chain(row, fact, effects, 10, NOW_MS) for row, fact, effects in facts]
+
+    steps = benchmark(told)
+    assert {step.after.status for step in steps} == {OrderStatus.COMPLETED}
+
+
+def bench_told_by_chain_plain(benchmark: Any) -> None:
+    rows = [(row_of(number), fill_of(number)) for number in range(ORDERS)]
+
+    def told() -> list[OrderRow]:
+        return [
+            msgspec.structs.replace(
+                row, status=OrderStatus.COMPLETED, version=row.version + 1, updated_ms=NOW_MS,
+                spent=amount32(int.from_bytes(fill.spent, "big")),
+                received=amount32(int.from_bytes(fill.received, "big")),
+            )
+            for row, fill in rows
+        ]  # fmt: skip
+
+    assert len(benchmark(told)) == ORDERS

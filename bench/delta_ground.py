@@ -1,0 +1,131 @@
+"""A chain in this process on which every owner of the orders can sell, and settings of a venue on it."""
+
+import time
+
+from msgspec import Struct
+
+from bench.delta_work import CHAIN_ID, DOMAIN_NAME, DOMAIN_VERSION, HELD, OWNERS, Ground, owner_key
+from cambist.codecs import calldata
+from cambist.codecs.abi import bytes_tail, encode, selector, uint_word
+from cambist.codecs.transactions import Transaction, sign_transaction
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.deploy import Contracts, Plan, create, deploy
+from cambist.engine.chain.embedded import EmbeddedChain
+
+OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
+_ONE = 10**18
+_GAS = 100_000
+_DEPOSIT = selector("deposit()")
+_SETTINGS = """
+state_dir = "."
+route_seal_keys = ["env:ROUTE_SEAL"]
+[chains.{chain_id}]
+name = "bench"
+delta = true
+market = true
+rfq = true
+router = "{router}"
+delta_contract = "{delta}"
+rfq_contract = "{rfq}"
+executor = "{executor}"
+fee_vault = "{fee_vault}"
+wrapped_native = "{weth}"
+confirmations = {confirmations}
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
+[venue.rate_tiers]
+public = {{ per_s = 1000000, burst = 1000000 }}
+keyed = {{ per_s = 1000000, burst = 1000000 }}
+[[tokens]]
+chain_id = {chain_id}
+address = "{weth}"
+symbol = "WETH"
+decimals = 18
+[[tokens]]
+chain_id = {chain_id}
+address = "{usdc}"
+symbol = "USDC"
+decimals = 6
+stable_usd = true
+"""
+
+
+class Deployed(Struct, frozen=True):
+    """What stands on the chain."""
+
+    at: Contracts
+    weth: bytes
+    usdc: bytes
+
+    @property
+    def ground(self) -> Ground:
+        """What orders name."""
+        return Ground(self.at.delta, self.weth, self.usdc)
+
+
+def now_s() -> int:
+    """Unix seconds."""
+    return int(time.time())
+
+
+async def deployed(chain: EmbeddedChain) -> Deployed:
+    """Contracts, and owners who have what they sell and have allowed it."""
+    for key in (OWNER, RELAYER):
+        await chain.set_balance(key.address, 1_000_000 * _ONE)
+    weth = await create(chain, OWNER, "DevWeth")
+    permit2 = await create(chain, OWNER, "DevPermit2")
+    usdc = await create(
+        chain, OWNER, "DevToken", encode(bytes_tail(b"USDC"), bytes_tail(b"USDC"), uint_word(6))
+    )
+    plan = Plan(
+        owner=OWNER.address,
+        weth=weth,
+        permit2=permit2,
+        protocol=b"\x9b" * 20,
+        rfq_name="Cambist RFQ",
+        delta_name=DOMAIN_NAME,
+        delta_version=DOMAIN_VERSION,
+        relayers=(RELAYER.address,),
+        caps=dict.fromkeys((weth, usdc), (1 << 256) - 1),
+        is_open=True,
+    )
+    found = Deployed(await deploy(chain, OWNER, plan), weth, usdc)
+    approval = calldata.approve(found.at.delta, (1 << 256) - 1)
+    for number in range(OWNERS):
+        key = owner_key(number)
+        await chain.set_balance(key.address, HELD + _ONE)
+        for nonce, (data, wei) in enumerate(((_DEPOSIT, HELD), (approval, 0))):
+            await chain.send_raw(await _signed(chain, key, nonce, weth, data, wei))
+    return found
+
+
+async def _signed(
+    chain: EmbeddedChain, key: SigningKey, nonce: int, to: bytes, data: bytes, wei: int
+) -> bytes:
+    fees = await chain.fees()
+    price = 2 * fees.base_fee_wei + fees.tip_wei
+    return sign_transaction(Transaction(CHAIN_ID, nonce, fees.tip_wei, price, _GAS, to, wei, data), key).raw
+
+
+def settings_text(world: Deployed, confirmations: int = 1) -> str:
+    """Of a venue on it."""
+    at = world.at
+    return _SETTINGS.format(
+        chain_id=CHAIN_ID,
+        router=to_checksum(at.router),
+        delta=to_checksum(at.delta),
+        rfq=to_checksum(at.rfq),
+        executor=to_checksum(at.executor),
+        fee_vault=to_checksum(at.fee_vault),
+        weth=to_checksum(world.weth),
+        usdc=to_checksum(world.usdc),
+        confirmations=confirmations,
+    )
+
+
+def environ() -> dict[str, str]:
+    """Where the references of the settings lead."""
+    return {"ROUTE_SEAL": "the seal of all routes", "RELAYER_KEY": RELAYER.secret32().hex()}

@@ -1,0 +1,161 @@
+"""POST /v2/delta/orders over loopback beside the floor under it: what keeping an order costs the engine.
+
+    floor      the same server: an address recovered, an order's rows to the store process, `{}` answered
+    venue      the whole intake; what its chain is asked is answered from memory
+    embedded   the same, and its chain is the EVM in this process: what the reads cost there
+
+64 connections, each submits the next order when it is answered; no order comes twice. One core for the
+server and its store, one for the load, every measurement in a fresh process, the three in turn.
+`python -m bench.load_intake [rounds]` prints the table.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.compare import Rounds
+from bench.cpu_use import await_quiet
+from bench.intake_server import GROUND
+from bench.load_children import ServerProcess, cores, run_generator
+from bench.measured import Measured
+
+SERVER, GENERATOR = "bench.intake_server", "bench.intake_generator"
+ENVIRONMENT = ".venv"  # with the embedded chain
+CLIENTS = 64
+SECONDS, WARM_S = 6.0, 1.0
+FLOOR, VENUE, EMBEDDED = "floor", "venue", "venue, embedded chain"
+OPTIONS = {
+    FLOOR: ("--what", "floor"),
+    VENUE: ("--what", "venue", "--chain", "known"),
+    EMBEDDED: ("--what", "venue", "--chain", "embedded"),
+}
+RATE_GUESS = {FLOOR: 8_000.0, VENUE: 4_000.0, EMBEDDED: 2_000.0}  # none is faster
+FOREIGN_MAX = 0.03  # of a core; beyond it a measurement is noisy
+TRIES = 3
+QUIET_PATIENCE_S = 20.0
+_READY = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One measurement."""
+
+    what: str
+    round: int
+    measured: Measured
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU of the server's process for an order; its store's is not in it."""
+        return 1e6 * (self.measured.server_core or 0.0) / self.measured.rate
+
+    @property
+    def is_noisy(self) -> bool:
+        """Something else ran beside it."""
+        return (self.measured.foreign_core or 0.0) > FOREIGN_MAX
+
+
+class _Load:
+    """The number of the next order: none comes twice in a run."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._server_core, self._load_core = cores()
+
+    def measure(self, what: str, number: int) -> Row:
+        """The first quiet round of TRIES, or the last."""
+        for _ in range(TRIES - 1):
+            await_quiet(FOREIGN_MAX, QUIET_PATIENCE_S)
+            row = self._once(what, number)
+            if not row.is_noisy:
+                return row
+        return self._once(what, number)
+
+    def _once(self, what: str, number: int) -> Row:
+        count = int(RATE_GUESS[what] * (SECONDS + WARM_S)) + CLIENTS
+        first = self._next if what != FLOOR else 0
+        self._next += 0 if what == FLOOR else count
+        with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
+            options = [*OPTIONS[what], "--folder", folder, "--count", str(count)]
+            with ServerProcess(
+                what, ENVIRONMENT, SERVER, options, self._server_core, request=_READY, shows=b"{"
+            ) as server:
+                measured = run_generator(
+                    server, self._load_core, "closed", "--first", str(first), "--requests", str(count),
+                    "--seconds", str(SECONDS), "--warm-s", str(WARM_S), "--clients", str(CLIENTS),
+                    "--ground", str(Path(folder) / GROUND), *(("--floor",) if what == FLOOR else ()),
+                    module=GENERATOR,
+                )  # fmt: skip
+        return Row(what=what, round=number, measured=measured)
+
+
+def run(rounds: int) -> list[Row]:
+    """Measure all three, `rounds` times.
+
+    Raises:
+        LoadError: something could not be measured, or an answer was wrong.
+    """
+    load = _Load()
+    return [load.measure(what, number) for number in range(rounds) for what in OPTIONS]
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
+    """By metric of budgets.toml. What the reads cost on the embedded chain is a node's work: it is shown."""
+    return {"intake_floor": _ratios(rows, VENUE)}
+
+
+def _ratios(rows: Sequence[Row], what: str) -> Rounds:
+    """CPU to the floor's of the same round: of the quiet rounds, or of all if none was quiet."""
+    by_round: dict[int, dict[str, Row]] = {}
+    for row in rows:
+        by_round.setdefault(row.round, {})[row.what] = row
+    pairs = [(one[what], one[FLOOR]) for one in by_round.values()]
+    quiet = [pair for pair in pairs if not any(row.is_noisy for row in pair)]
+    return Rounds(tuple(ours.cpu_us / floor.cpu_us for ours, floor in quiet or pairs), not quiet)
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Medians of the rounds."""
+    shown = Table(
+        "order intake", "orders a second", "CPU us each", "to the floor", "p50 ms", "p99 ms", "orders",
+        "foreign", box=None,
+    )  # fmt: skip
+    floor_us = median(row.cpu_us for row in rows if row.what == FLOOR)
+    for what in OPTIONS:
+        mine = [row for row in rows if row.what == what]
+
+        def of(value: Callable[[Row], float], mine: list[Row] = mine) -> float:
+            return median(value(row) for row in mine)
+
+        shown.add_row(
+            what,
+            f"{of(lambda row: row.measured.rate):,.0f}",
+            f"{of(lambda row: row.cpu_us):.0f}",
+            f"{of(lambda row: row.cpu_us) / floor_us:.2f}",
+            f"{of(lambda row: row.measured.at(0.5)):.1f}",
+            f"{of(lambda row: row.measured.at(0.99)):.1f}",
+            f"{of(lambda row: row.measured.answers):,.0f}",
+            f"{of(lambda row: row.measured.foreign_core or 0.0):.2f}",
+        )
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    console = Console()
+    console.print(table(rows))
+    for name, found in metrics(rows).items():
+        console.print(
+            f"{name}: {median(found.values):.2f} ({' '.join(f'{one:.2f}' for one in found.values)})"
+            f"{', beside something else' if found.noisy else ''}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+"""Whole swaps on the embedded chain: from POST /v2/delta/orders to COMPLETED, and what the CPU goes to.
+
+COUNT orders are submitted over loopback as fast as they are taken, auctioned among one agent that is asked
+over loopback, settled by the relayer and read back by the indexer. Venue, agent, chain and who submits share
+one process and one trio loop; the store has its own. An order is done when a follower of events hears so.
+After the last one owners' balances and some records are compared with what they have to be.
+
+The CPU is sampled in a second run: samples cost some, and its figures are left out of the rates.
+`python -m bench.load_swaps [rounds]` prints the tables.
+"""
+
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from pathlib import Path
+from statistics import median
+
+import msgspec
+import trio
+from rich.console import Console
+from rich.table import Table
+
+from bench.cpu_samples import CpuSamples, Stack
+from bench.delta_ground import OWNER, Deployed, deployed, environ, now_s, settings_text
+from bench.delta_work import CHAIN_ID, OWNERS, Orders, owner_key
+from cambist.codecs import calldata
+from cambist.codecs.abi import address_word, decode_uint, selector, uint_word
+from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse, decode_solve_request
+from cambist.codecs.http1 import Http1Limits
+from cambist.codecs.wire import encode
+from cambist.config.errors import CambistError
+from cambist.config.server import ServerSettings
+from cambist.config.settings import parse_settings
+from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy import create
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import Call
+from cambist.engine.chain.transact import transact
+from cambist.engine.events.follower import START, Follower
+from cambist.engine.server import Call as HttpCall
+from cambist.engine.server import Reply, Router, Server, Surface
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.app import VenueApp, opened_venue
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
+
+COUNT = 500
+CLIENTS = 64
+PATIENCE_S = 120.0
+CHECK_ONE_IN = 20
+_GIVEN = 25 * 10**6  # USDC for each order: what it expects, so that there is no surplus to be shared
+_DELIVER = selector("deliver(address,address,uint256)")
+_MINT = selector("mint(address,uint256)")
+_STEP_GAS = 200_000
+_HOST = "127.0.0.1"
+_JSON = (b"content-type", b"application/json")
+_MORE = '\n[venue.agents.bench]\nurl = "http://127.0.0.1:{port}/agent"\n'
+
+_STEPS = (
+    ("load_swaps.py:Agent", "beside: the agent"),
+    ("load_swaps.py:_submit", "beside: who submits"),
+    ("load_swaps.py:_follow", "beside: who follows"),
+    ("order_desk.py:", "intake"),
+    ("order_submit.py:", "intake"),
+    ("auctioneer.py:Auctioneer._collect", "auction: asking"),
+    ("auctioneer.py:Auctioneer._simulate", "auction: simulation"),
+    ("auctioneer.py:Auctioneer._conclude", "auction: what was decided, to the store"),
+    ("auctioneer.py:", "auction: reading bids, decision, notices"),
+    ("agent_client.py:", "auction: notices on their way"),
+    ("relayer.py:Relayer._signed", "relayer: signing"),
+    ("relayer.py:Relayer._hand_in", "relayer: handing in"),
+    ("relayer.py:Relayer._keep", "relayer: to the store"),
+    ("relayer.py:Relayer._", "relayer: what is open, receipts"),
+    ("relayer.py:", "settlement: waiting for the relayer"),
+    ("settling.py:", "settlement"),
+    ("projection.py:", "indexer: projection"),
+    ("indexer.py:", "indexer: blocks and logs"),
+    ("live_orders.py:", "orders in memory follow the events"),
+    ("server/", "HTTP, venue and agent"),
+    ("net/", "HTTP, venue and agent"),
+    ("store/", "the way to the store"),
+)
+
+
+class Swaps(msgspec.Struct, frozen=True, kw_only=True):
+    """One run.
+
+    Attributes:
+        seconds: from the first submission to the last order's end.
+        taken_s: to the last answer of a submission.
+        each_s: from submission to COMPLETED, sorted.
+        cpu_s: of this process.
+        counts: what the engine counted.
+    """
+
+    count: int
+    seconds: float
+    taken_s: float
+    each_s: list[float]
+    cpu_s: float
+    counts: dict[str, int]
+
+
+class Agent:
+    """Bids for every order what it expects, from the stock of a contract of its own."""
+
+    def __init__(self, world: Deployed, contract: bytes) -> None:
+        self._world = world
+        self._contract = contract
+
+    def solve(self, call: HttpCall) -> Reply:
+        """POST /solve."""
+        world = self._world
+        deliver = _DELIVER + address_word(world.usdc) + address_word(world.at.executor) + uint_word(_GIVEN)
+        last = BidStep(to_hex(self._contract), to_hex(deliver), _STEP_GAS)
+        bids = []
+        for order in decode_solve_request(call.request.body).orders:
+            give = calldata.transfer(self._contract, int(order.src_amount))
+            steps = (BidStep(to_hex(world.weth), to_hex(give), _STEP_GAS), last)
+            bids.append(SolverBid((BidPart(order.order_hash, str(_GIVEN), steps),)))
+        return Reply(200, encode(SolveResponse(tuple(bids))))
+
+
+async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
+    """One run on a chain and store of its own.
+
+    Raises:
+        AssertionError: an order did not come to what it has to.
+    """
+    with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
+        async with _opened(Path(folder)) as (app, world, port):
+            orders = Orders(world.ground)
+            bodies = [orders.body(orders.signed(number)) for number in range(count)]
+            hashes = [orders.signed(number).order_hash for number in range(count)]
+            sent: dict[bytes, float] = {}
+            done: dict[bytes, float] = {}
+            before = app.delta.chains[CHAIN_ID].relayer.statistics().counts
+            with samples.taken() if samples else nullcontext():
+                began, cpu = time.perf_counter(), time.process_time()
+                with trio.fail_after(PATIENCE_S):
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(_follow, app, done, count)
+                        await _submit_all(port, list(zip(hashes, bodies, strict=True)), sent)
+                        taken_s = time.perf_counter() - began
+                seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu
+            await _check(app, world, hashes)
+            return Swaps(
+                count=count,
+                seconds=seconds,
+                taken_s=taken_s,
+                each_s=sorted(done[key] - sent[key] for key in hashes),
+                cpu_s=cpu_s,
+                counts=_counts(app, before),
+            )
+
+
+@asynccontextmanager
+async def _opened(folder: Path) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
+    """A venue with its agent, both listening."""
+    chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors())
+    world = await deployed(chain)
+    contract = await create(chain, OWNER, "DevAgent")
+    stock = _MINT + address_word(contract) + uint_word(10 * COUNT * _GIVEN)
+    await transact(chain, OWNER, world.usdc, stock)
+    agent, surface, router = Agent(world, contract), Surface(_refused), Router(_refused)
+    surface.plain("POST", "/agent/solve", agent.solve)
+    surface.plain("POST", "/agent/notify", lambda _: Reply(200, b"{}"))
+    router.mount(surface)
+    agents = listen(_HOST, 0)
+    text = settings_text(world) + _MORE.format(port=agents.getsockname()[1])
+    async with AsyncExitStack() as owned:
+        settings = parse_settings(text, environ(), folder)
+        app = await owned.enter_async_context(
+            opened_venue(
+                settings, environ=environ(), folder=folder, clock=WallClock(), chains={CHAIN_ID: chain}
+            )
+        )
+        nursery = await owned.enter_async_context(trio.open_nursery())
+        server = Server(router, ServerSettings(), wall_ms=WallClock().now_ms)
+        nursery.start_soon(server.serve, agents)
+        listener = listen(_HOST, 0)
+        port = listener.getsockname()[1]
+        await nursery.start(app.run, listener)
+        while not app.places[CHAIN_ID].gas.is_fresh:
+            await trio.lowlevel.checkpoint()
+        yield app, world, port
+        nursery.cancel_scope.cancel()
+
+
+def _refused(error: CambistError, request_id: str) -> bytes:
+    return f"{request_id}: {error}".encode()
+
+
+async def _submit_all(port: int, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
+    waiting.reverse()
+    async with (
+        HttpClient(_HOST, port, connections_max=CLIENTS, limits=Http1Limits()) as client,
+        trio.open_nursery() as nursery,
+    ):
+        for _ in range(CLIENTS):
+            nursery.start_soon(_submit, client, waiting, sent)
+
+
+async def _submit(client: HttpClient, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
+    while waiting:
+        order_hash, body = waiting.pop()
+        sent[order_hash] = time.perf_counter()
+        response = await client.request(b"POST", b"/v2/delta/orders", [_JSON], body, deadline_s=PATIENCE_S)
+        assert response.status == 200, response.body
+
+
+async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
+    async for _, event in Follower(app.delta.orders._store, START):
+        if event.status == "COMPLETED":
+            done[event.order_hash] = time.perf_counter()
+            if len(done) == count:
+                return
+
+
+async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
+    """Every owner has what its orders came to."""
+    bought = Counter(number % OWNERS for number in range(len(hashes)))
+    calls = [Call(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
+    for (number, orders), answer in zip(
+        bought.items(), await app.places[CHAIN_ID].chain.call_many(calls), strict=True
+    ):
+        assert isinstance(answer, bytes), answer
+        assert decode_uint(answer) == orders * _GIVEN, number
+
+
+def _counts(app: VenueApp, before: dict[str, int]) -> dict[str, int]:
+    chain = app.delta.chains[CHAIN_ID]
+    auctions, indexer = chain.auctioneer.statistics(), chain.indexer.statistics()
+    handed = chain.relayer.statistics().counts
+    return {
+        "rounds": auctions.rounds,
+        "rounds that came to nothing": auctions.void,
+        "orders won": auctions.won,
+        "transactions settled": handed["settled"] - before["settled"],
+        "transactions handed in": handed["handed"] - before["handed"],
+        "steps of the indexer": indexer.steps,
+        "blocks read": indexer.blocks,
+        "conflicts of the indexer": indexer.conflicts,
+    }
+
+
+def step_of(stack: Stack) -> str:
+    """Whose work a sample is: by the first of _STEPS that is anywhere on the stack."""
+    for part, name in _STEPS:
+        if any(part in frame for frame in stack):
+            return name
+    return "the rest: trio, gas, leases"
+
+
+def is_evm(stack: Stack) -> bool:
+    """Whether the EVM was at work, or what keeps its blocks."""
+    return any(frame.startswith(("chain/evm.py", "chain/ledger.py", "chain/journal.py")) for frame in stack)
+
+
+def table(found: list[Swaps]) -> Table:
+    """Each run."""
+    shown = Table("swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", box=None)
+    for one in found:
+        each = one.each_s
+        shown.add_row(
+            f"{one.count}",
+            f"{one.count / one.seconds:.0f}",
+            f"{one.count / one.taken_s:.0f}",
+            f"{each[len(each) // 2]:.2f}",
+            f"{each[len(each) * 99 // 100]:.2f}",
+            f"{1e3 * one.cpu_s / one.count:.1f}",
+        )
+    return shown
+
+
+def shares_table(samples: CpuSamples, one: Swaps) -> Table:
+    """What the CPU went to."""
+    shown = Table("step", "share", "of it the EVM", "ms a swap", box=None)
+    total = samples.stacks.total()
+    for step, share in samples.shares(step_of).items():
+        evm = sum(n for stack, n in samples.stacks.items() if step_of(stack) == step and is_evm(stack))
+        shown.add_row(
+            step, f"{share:.1%}", f"{evm / total:.1%}", f"{1e3 * share * one.cpu_s / one.count:.2f}"
+        )
+    return shown
+
+
+def show(console: Console, rounds: int) -> None:
+    """Measure and print."""
+    found = [trio.run(swaps, COUNT) for _ in range(rounds)]
+    console.print(table(found))
+    console.print(f"median {median(one.count / one.seconds for one in found):.0f} swaps a second")
+    samples = CpuSamples()
+    one = trio.run(swaps, COUNT, samples)
+    console.print(shares_table(samples, one))
+    console.print(", ".join(f"{count:,} {what}" for what, count in one.counts.items()))
+
+
+if __name__ == "__main__":
+    show(Console(), int(sys.argv[1]) if len(sys.argv) > 1 else 3)
