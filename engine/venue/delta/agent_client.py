@@ -5,7 +5,8 @@
               any other status         --> REFUSED
               deadline                 --> LATE
               no whole HTTP answer     --> UNAVAILABLE: no connection, it broke, what came is none or too long
-    notify    into a bounded queue, which `run` empties one by one; the answer is not read
+    notify    into a bounded queue, which `run` empties in order; what waits in a row about one round goes
+              in one request; the answer is not read
 
 A slow agent delays nobody: a notice never waits for another agent, and `solve` never for a notice. A full
 queue drops the oldest notice. A notice is sent once; one that is not taken is lost. Both are counted.
@@ -30,7 +31,7 @@ from ....codecs.agent_messages import NotifyRequest
 from ....codecs.http1 import Http1Limits, Response
 from ....codecs.wire import encode
 from ....config.errors import MakerError
-from ....config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX
+from ....config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX, AGENT_ORDERS_MAX
 from ....config.timeouts import AGENT_NOTIFY_S
 from ....crypto.hmac_auth import RequestSigner
 from ....feeds.net.http_client import HttpClient, HttpFailure
@@ -172,15 +173,28 @@ class AgentClient:
             await self._is_wanted.wait()
             self._is_wanted = trio.Event()
             while self._waiting:
-                body = encode(self._waiting.popleft())
+                request, count = self._next()
                 try:
-                    answer = await self._post(self._notifying, "notify", body, AGENT_NOTIFY_S)
+                    answer = await self._post(self._notifying, "notify", encode(request), AGENT_NOTIFY_S)
                 except AgentFailure:
-                    self._lost += 1
+                    self._lost += count
                 else:
                     is_taken = 200 <= answer.status < 300
-                    self._notified += is_taken
-                    self._lost += not is_taken
+                    self._notified += count * is_taken
+                    self._lost += count * (not is_taken)
+
+    def _next(self) -> tuple[NotifyRequest, int]:
+        """What is sent next, and of how many that waited: those in a row that are about one round."""
+        first = self._waiting.popleft()
+        notices, count = [*first.notices], 1
+        while (
+            self._waiting
+            and (self._waiting[0].auction_id, self._waiting[0].chain_id) == (first.auction_id, first.chain_id)
+            and len(notices) + len(self._waiting[0].notices) <= AGENT_ORDERS_MAX
+        ):
+            notices += self._waiting.popleft().notices
+            count += 1
+        return NotifyRequest(first.auction_id, first.chain_id, tuple(notices)), count
 
     async def _post(self, http: HttpClient, endpoint: str, body: bytes, deadline_s: float) -> Response:
         target = f"{self._path}/{endpoint}"

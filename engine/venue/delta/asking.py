@@ -21,13 +21,12 @@ async def in_time(asked: Awaitable[T]) -> T:
     Raises:
         ServiceUnavailable: it does not.
     """
-    try:
-        with trio.fail_after(ORDER_CHECK_S):
+    with trio.move_on_after(ORDER_CHECK_S):
+        try:
             return await asked
-    except trio.TooSlowError:
-        raise ServiceUnavailable(f"the chain does not answer within {ORDER_CHECK_S:g} s") from None
-    except ChainError as error:
-        raise ServiceUnavailable(f"the chain does not answer: {error}") from error
+        except ChainError as error:
+            raise ServiceUnavailable(f"the chain does not answer: {error}") from error
+    raise ServiceUnavailable(f"the chain does not answer within {ORDER_CHECK_S:g} s")
 
 
 async def latest_block(chain: Chain) -> Header:

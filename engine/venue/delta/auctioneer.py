@@ -224,6 +224,8 @@ class Auctioneer:
     def _due_ms(self, live: LiveOrder) -> int:
         """When its next round may open: at first at once, a slice of a TWAP after its interval."""
         tries = self._tries.get(live.order_hash, 0) + live.row.failures
+        if not tries and not live.last_fill_s:
+            return self._wall_ms()
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         at_ms = self._wall_ms() + (round(again_s * 1_000) if tries else 0)
         interval_s = getattr(live.order, "interval", 0)
@@ -231,8 +233,9 @@ class Auctioneer:
 
     def _make_ready(self, order_hash: bytes) -> None:
         self._waiting.discard(order_hash)
+        if not self._ready:
+            self._asleep.unpark()
         self._ready[order_hash] = None
-        self._asleep.unpark()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open rounds for what is due, until cancelled."""
@@ -301,6 +304,7 @@ class Auctioneer:
             found, refused = read_answer(answer, this.orders)
             candidates += found
             rejections += refused
+            await trio.lowlevel.checkpoint()  # a large answer is read for milliseconds
         bids, refused_by_chain = await self._simulate(candidates)
         rejections += refused_by_chain
         gas_price_wei = self._place.gas.gas_price_wei
@@ -331,14 +335,26 @@ class Auctioneer:
             if raw is not None:
                 answers.append(Answer(name, len(answers), self._wall_ms() - this.opened_ms, raw))
 
-        now_ms = self._wall_ms()
+        questions = self._questions(this)
         async with trio.open_nursery() as nursery:
-            for name, client in self.agents.items():
-                admitted = [one for one in this.orders.values() if one.document.admits(name)]
-                if admitted and not self._rests[name].is_resting(now_ms):
-                    self._asked[name] += 1
-                    nursery.start_soon(ask, name, client, self._request(this, admitted))
+            for name, body in questions.items():
+                self._asked[name] += 1
+                nursery.start_soon(ask, name, self.agents[name], body)
         return answers, rejections
+
+    def _questions(self, this: _Round) -> dict[str, bytes]:
+        """What each agent is asked that does not rest.
+
+        Raises:
+            ServiceUnavailable: what gas costs is not known.
+        """
+        now_ms = self._wall_ms()
+        admitted = {
+            name: [one for one in this.orders.values() if one.document.admits(name)]
+            for name, rest in self._rests.items()
+            if not rest.is_resting(now_ms)
+        }
+        return {name: self._request(this, orders) for name, orders in admitted.items() if orders}
 
     def _request(self, this: _Round, orders: Sequence[RoundOrder]) -> bytes:
         place = self._place
@@ -463,7 +479,8 @@ class Auctioneer:
 
         def decided(row: DeltaOrder) -> Step | None:
             nonlocal shared
-            if row.status not in OPEN:
+            live = self._orders.get(row.order_hash)
+            if row.status not in OPEN or live is None or live.settling is not None:
                 raise _NotOpen
             if row.order_hash == hashes[0]:
                 shared = effect_key(row.order_hash, row.version + 1, SETTLE)
@@ -500,7 +517,7 @@ class Auctioneer:
 
 
 class _NotOpen(Exception):
-    """An order of a settlement was cancelled, or ended, during the round."""
+    """An order of a settlement was cancelled, or ended, or has another, since the round began."""
 
 
 @contextmanager

@@ -39,6 +39,7 @@ from .auctioneer import Auctioneer, AuctioneerStatistics
 from .life import CANCEL, CANCELLABLE, ENDED, OPEN, Step, cancel_done, expired, rested
 from .live_orders import LiveOrder, LiveOrders, LiveOrdersStatistics
 from .settling import Settling, SettlingStatistics
+from .terms import fits_until
 
 _LOOK_MS = 1_000
 
@@ -147,6 +148,7 @@ class DeltaEngine:
             changed = self._leases.changed()
             held = self._leases.held()
             self.orders.leave(held)
+            known = {shard: fence for shard, fence in known.items() if held.get(shard) == fence}
             fresh = [shard for shard, fence in held.items() if known.get(shard) != fence]
             try:
                 await self.orders.load(await take_up(self.store, fresh))
@@ -173,7 +175,7 @@ class DeltaEngine:
             chain.auctioneer.withdraw(row.order_hash)
             return
         if row.status in CANCELLABLE:
-            self._expire_at(row, (row.expires_s + EXPIRY_GRACE_S) * 1_000)
+            self._expire_at(row, (_fits_until_s(live) + EXPIRY_GRACE_S) * 1_000)
         if live.settling is None and row.status in OPEN:
             chain.auctioneer.offer(live)
         else:
@@ -230,14 +232,21 @@ class DeltaEngine:
         await self.orders.step(order_hash, decide)
 
     async def _expire(self, order_hash: bytes) -> None:
-        """The deadline has passed; nothing happens while a settlement is under way, or the chain unread."""
-        live = self.orders.get(order_hash)
-        if live is None:
-            return
+        """It is too late; nothing happens while a settlement is under way, or the chain unread."""
         now_ms = self._wall_ms()
-        state = self.chains[live.row.chain_id].indexer.statistics().state
-        if live.settling is None and state is IndexerState.FOLLOWING:
-            await self.orders.step(order_hash, lambda row: expired(row, now_ms // 1_000, self._wall_ms()))
+
+        def decide(row: DeltaOrder) -> Step | None:
+            live = self.orders.get(order_hash)
+            state = self.chains[row.chain_id].indexer.statistics().state
+            if live is None or live.settling is not None or state is not IndexerState.FOLLOWING:
+                return None
+            return expired(row, _fits_until_s(live), now_ms // 1_000, now_ms)
+
+        await self.orders.step(order_hash, decide)
+
+
+def _fits_until_s(live: LiveOrder) -> int:
+    return fits_until(live.order, live.filled, live.last_fill_s)
 
 
 def _expiry(row: DeltaOrder) -> tuple[str, bytes]:

@@ -39,7 +39,7 @@ _STATES = {
     _S.BRIDGING: ("bridging", "its origin is settled, the destination is not yet"),
     _S.REFUNDING: ("refunding", "its destination failed, and it is refunded"),
     _S.CANCELLED: ("cancelled", "it was cancelled by its owner"),
-    _S.EXPIRED: ("expired", "its deadline passed before it was filled"),
+    _S.EXPIRED: ("expired", "what was left of it could not be filled any more before its deadline"),
     _S.FAILED: ("failed", "its settlement failed too often, or can never succeed"),
     _S.REFUNDED: ("refunded", "its destination failed, and it was refunded"),
 }

@@ -78,13 +78,6 @@ def rested(row: DeltaOrder, now_ms: int) -> Step | None:
     return Step(step(row, now_ms, status=_S.ACTIVE))
 
 
-def bid(row: DeltaOrder, now_ms: int) -> Step | None:
-    """A first valid bid (choices.md 26)."""
-    if row.status is not _S.PENDING:
-        return None
-    return Step(step(row, now_ms, status=_S.ACTIVE))
-
-
 def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) -> Step | None:
     """An auction has a winner: its settlement is intended.
 
@@ -145,9 +138,13 @@ def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> Step | N
     return Step(step(row, now_ms, status=_S.CANCELLED), more=more)
 
 
-def expired(row: DeltaOrder, now_s: int, now_ms: int) -> Step | None:
-    """Its deadline has passed, and nothing of it is under way."""
-    if row.status not in CANCELLABLE or now_s <= row.expires_s:
+def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> Step | None:
+    """Its deadline has passed, or what is left of it does not fit any more, and nothing of it is under way.
+
+    Args:
+        fits_until_s: see `terms.fits_until`.
+    """
+    if row.status not in CANCELLABLE or now_s <= min(row.expires_s, fits_until_s):
         return None
     return Step(step(row, now_ms, status=_S.EXPIRED))
 

@@ -11,6 +11,7 @@ orders of shards that this engine holds are in memory: the others' are run elsew
 Source: design, "Orders"; storage.md, "Transactions".
 """
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from ....codecs.vocabulary import OrderStatus
 from ....config.errors import NonceUsed, OrderNotFound, StoreError, StoreUnavailable
-from ....config.limits import VENUE_STEP_TRIES_MAX
+from ....config.limits import VENUE_LOAD_ORDERS, VENUE_STEP_TRIES_MAX
 from ....config.timeouts import SETTLING_PAUSE_S
 from ...events.follower import Follower
 from ...store.boot import TakenUp
@@ -91,6 +92,7 @@ class LiveOrders:
         self._orders: dict[bytes, LiveOrder] = {}
         self._of_nonce: dict[tuple[int, bytes, bytes], set[bytes]] = {}
         self._ended: dict[bytes, LiveOrder] = {}
+        self._by_status: Counter[OrderStatus] = Counter()
         self._steps = self._conflicts = 0
 
     def __len__(self) -> int:
@@ -115,10 +117,7 @@ class LiveOrders:
 
     def statistics(self) -> LiveOrdersStatistics:
         """Counters and present sizes."""
-        by_status: dict[OrderStatus, int] = {}
-        for live in self._orders.values():
-            by_status[live.row.status] = by_status.get(live.row.status, 0) + 1
-        return LiveOrdersStatistics(by_status, self._steps, self._conflicts)
+        return LiveOrdersStatistics(dict(+self._by_status), self._steps, self._conflicts)
 
     # --- Writing ----------------------------------------------------------------------------------------
 
@@ -202,14 +201,15 @@ class LiveOrders:
 
     async def _rows(self, hashes: Sequence[bytes], *, anew: bool = False) -> list[DeltaOrder]:
         """The rows of some orders, in their order."""
-        lacking = [key for key in hashes if anew or key not in self._orders]
+        if anew:
+            for key in hashes:
+                if key in self._orders:
+                    await self._read(key)
         found = {key: self._orders[key].row for key in hashes if key in self._orders}
+        lacking = [key for key in hashes if key not in found]
         if lacking:
             (rows,) = await self._store.read(among(DELTA_ORDER, "order_hash", lacking))
-            for values in rows:
-                row = DELTA.found(values)
-                found[row.order_hash] = row
-                self._refresh(row)
+            found |= {row.order_hash: row for row in map(DELTA.found, rows)}
         missing = [key for key in hashes if key not in found]
         if missing:
             raise OrderNotFound(got=f"0x{missing[0].hex()}")
@@ -218,10 +218,10 @@ class LiveOrders:
     # --- What is in memory ------------------------------------------------------------------------------
 
     def _take(self, found: Step) -> None:
-        """A step of this process is durable."""
+        """A step of this process is durable. Where it is not the next after what is known, it is followed."""
         after = found.after
         live = self._orders.get(after.order_hash)
-        if live is None or live.row.version >= after.version:
+        if live is None or live.row.version + 1 != after.version:
             return
         if any(intent.kind == SETTLE for intent in found.effects):
             live.settling = effect_key(after.order_hash, after.version, SETTLE)
@@ -233,6 +233,8 @@ class LiveOrders:
         live = self._orders.get(row.order_hash)
         if live is None or live.row.version >= row.version:
             return
+        self._by_status[live.row.status] -= 1
+        self._by_status[row.status] += 1
         live.row = row
         self._sort(live)
         self.changed(live)
@@ -242,6 +244,7 @@ class LiveOrders:
         if row.order_hash in self._orders or self._leases.fence(row.shard) is None:
             return
         self._orders[row.order_hash] = live
+        self._by_status[row.status] += 1
         self._of_nonce.setdefault((row.chain_id, row.owner, row.nonce), set()).add(row.order_hash)
         self._sort(live)
         self.changed(live)
@@ -258,7 +261,9 @@ class LiveOrders:
 
     def _drop(self, live: LiveOrder) -> None:
         row = live.row
-        self._orders.pop(row.order_hash, None)
+        if self._orders.pop(row.order_hash, None) is None:
+            return
+        self._by_status[row.status] -= 1
         self._ended.pop(row.order_hash, None)
         key = (row.chain_id, row.owner, row.nonce)
         others = self._of_nonce.get(key, set())
@@ -271,8 +276,8 @@ class LiveOrders:
     async def load(self, taken_up: TakenUp) -> None:
         """Take in what was not finished when this engine got its shards."""
         settling = {effect.order_hash: effect for effect in taken_up.effects if effect.kind == SETTLE}
-        for row in taken_up.delta:
-            await self._load(row, settling.get(row.order_hash))
+        for at in range(0, len(taken_up.delta), VENUE_LOAD_ORDERS):
+            await self._load(taken_up.delta[at : at + VENUE_LOAD_ORDERS], settling)
 
     def leave(self, held: Container[int]) -> None:
         """Forget the orders of shards that this engine does not hold any more."""
@@ -283,47 +288,69 @@ class LiveOrders:
     async def follow(self, after: str) -> None:
         """Take in what others have written after a place in the log of events, until cancelled."""
         async for _, event in Follower(self._store, after):
-            if event.surface != DELTA.name or self._leases.fence(event.shard) is None:
-                continue
-            if self._has_seen(event):
+            if event.surface != DELTA.name or self._is_known(event):
                 continue
             await trio.lowlevel.checkpoint()  # whoever wrote it here may be about to take it in
-            if not self._has_seen(event):
+            if not self._is_known(event):
                 await self._reload(event.order_hash)
 
-    def _has_seen(self, event: OrderEvent) -> bool:
+    def _is_known(self, event: OrderEvent) -> bool:
+        """Whether an event says nothing new, or is of an order that is run elsewhere."""
         live = self._orders.get(event.order_hash)
-        return live is not None and live.row.version >= event.version
+        return self._leases.fence(event.shard) is None if live is None else live.row.version >= event.version
 
     async def _reload(self, order_hash: bytes) -> None:
         """Read an order anew; wait where the store is away."""
         while True:
             try:
-                (rows, effects) = await self._store.read(
-                    by(DELTA_ORDER, order_hash), among(EFFECT, "order_hash", [order_hash])
-                )
-                break
+                await self._read(order_hash)
             except StoreUnavailable:
                 await trio.sleep(SETTLING_PAUSE_S)
+            else:
+                return
+
+    async def _read(self, order_hash: bytes) -> None:
+        """Read an order anew, with what follows from it."""
+        (rows, effects) = await self._store.read(
+            by(DELTA_ORDER, order_hash), among(EFFECT, "order_hash", [order_hash])
+        )
         if not rows:
             return
         row = DELTA.found(rows[0])
         intended = [effect for values in effects if (effect := row_of(EFFECT, values)).state == "INTENDED"]
         settling = next((effect for effect in intended if effect.kind == SETTLE), None)
-        await self._load(row, settling)
+        await self._load([row], {} if settling is None else {order_hash: settling})
 
-    async def _load(self, row: DeltaOrder, settling: Effect | None) -> None:
-        """Take in a row, and what else of the order is not in memory or has changed."""
-        live = self._orders.get(row.order_hash)
+    async def _load(self, rows: Sequence[DeltaOrder], settling: Mapping[bytes, Effect]) -> None:
+        """Take in rows, and what else of these orders is not in memory or has changed.
+
+        Args:
+            settling: order hash -> the settlement of it that has not ended.
+        """
+        hashes = [row.order_hash for row in rows]
         documents, fills = await self._store.read(
-            by(DELTA_DOCUMENT, row.order_hash), among(DELTA_FILL, "order_hash", [row.order_hash])
+            among(DELTA_DOCUMENT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
         )
-        found: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fills]
-        last = max(found, key=lambda fill: amount_of(fill.filled), default=None)
+        bodies = {kept.order_hash: kept for values in documents if (kept := row_of(DELTA_DOCUMENT, values))}
+        of_order: dict[bytes, list[DeltaFill]] = {}
+        for values in fills:
+            fill: DeltaFill = row_of(DELTA_FILL, values)
+            of_order.setdefault(fill.order_hash, []).append(fill)
+        for row in rows:
+            key = row.order_hash
+            self._take_in(row, settling.get(key), bodies.get(key), of_order.get(key, []))
+
+    def _take_in(
+        self, row: DeltaOrder, settling: Effect | None, kept: Document | None, fills: Sequence[DeltaFill]
+    ) -> None:
+        """Take in one; not where a step was taken meanwhile: what was read is of before it."""
+        last = max(fills, key=lambda fill: amount_of(fill.filled), default=None)
+        live = self._orders.get(row.order_hash)
+        if live is not None and live.row.version >= row.version:
+            return
         if live is None:
-            if row.is_final or not documents:
+            if row.is_final or kept is None:
                 return
-            kept: Document = row_of(DELTA_DOCUMENT, documents[0])
             document = decode_document(kept.body)
             order: Any = order_of(document)
             live = LiveOrder(row, order, document, terms_of(order))

@@ -19,6 +19,7 @@ from ...chain.applied import Contracts
 from ...chain.indexer import Indexer
 from ...chain.relayer import Relayer
 from ...chain.relaying import relayer_of
+from ...chain.ring import NOTHING_READ
 from ...chain.watch import Watch
 from ...routing.makers import request_signer
 from ...scheduler import Scheduler
@@ -109,6 +110,7 @@ async def _chain(
         delta=place.delta,
         failures_max=delta.failures_max,
         tell=auctioneer.tell,
+        is_followed=lambda: indexer.statistics().block_number > NOTHING_READ,
         wall_ms=opening.wall_ms,
     )
     auctioneer.settling = settling

@@ -1,14 +1,16 @@
 """Takes in Delta orders and their cancellations: the chain is asked, then the store decides.
 
-    body -> struct, hash --kept already--> its record
-                         --new--> rules -> chain, all at one block -> LiveOrders.submit -> its record
+    body -> struct, hash --lives here--> its record
+                         --else--> rules -> chain, all at one block -> LiveOrders.submit -> its record
+                                     |--refused: kept already?--> its record
 
+An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
 Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
 
 Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; design, "How data travels" 4,
     "Abuse"; choices.md 27 to 29.
 Choice: an order that is submitted again is answered with what is kept of it, whatever else is in the body and
-    whatever has become of it; the chain is not asked again.
+    whatever has become of it or the chain says now.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +27,7 @@ from ....codecs.delta_messages import (
 from ....config.errors import (
     InvalidCancelSignature,
     InvalidInput,
+    RequestError,
     ServiceUnavailable,
     StoreError,
 )
@@ -92,9 +95,13 @@ class OrderDesk:
         place = delta_place_at(self._places, body.chain_id, "chainId")
         domain = self._domains[place.chain_id]
         found = identify(body, domain)
-        if await self._stored.is_kept(found.order_hash):
-            return await self._kept(found.order_hash)
-        return await self._take_in(body, found, place, domain, now_ms)
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(body, found, place, domain, now_ms)
+            except RequestError:
+                if not await self._stored.is_kept(found.order_hash):
+                    raise
+        return await self._kept(found.order_hash)
 
     async def cancellation(self, body: CancellationBuildBody) -> CancellationBuildResponse:
         """What the owner of some orders signs to cancel them.

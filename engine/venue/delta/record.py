@@ -57,9 +57,7 @@ def order_record(
     return _record(row, document, order, terms_of(order), fills, refunds)
 
 
-def new_record(
-    row: OrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
-) -> OrderRecord:
+def new_record(row: OrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms) -> OrderRecord:
     """What everybody may know of an order that was just taken in.
 
     Args:
@@ -89,6 +87,7 @@ def _record(
 ) -> OrderRecord:
     given, got = _ends(row, order, terms, fills)
     owner = to_checksum(row.owner)
+    created_at = iso_ms(row.created_ms)
     return OrderRecord(
         id=str(order_id(row.order_hash)),
         status=row.status,
@@ -104,8 +103,8 @@ def _record(
         order=shown_order(document),
         transactions=_transactions(order, fills),
         refunds=tuple(_refund(refund) for refund in refunds),
-        created_at=iso_ms(row.created_ms),
-        updated_at=iso_ms(row.updated_ms),
+        created_at=created_at,
+        updated_at=created_at if row.updated_ms == row.created_ms else iso_ms(row.updated_ms),
         expires_at=iso_ms(row.expires_s * 1_000),
     )
 

@@ -90,6 +90,7 @@ class Settling:
         delta: the contract, 20 bytes.
         failures_max: settlements that may fail before an order does.
         tell: agents hear of what became of their bids.
+        is_followed: whether what is mined from now on will be read, at once or later.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Settling:
         delta: bytes,
         failures_max: int,
         tell: Tell,
+        is_followed: Callable[[], bool],
         wall_ms: Callable[[], int],
     ) -> None:
         self._relayer = relayer
@@ -109,6 +111,7 @@ class Settling:
         self._delta = delta
         self._failures_max = failures_max
         self._tell = tell
+        self._is_followed = is_followed
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
         self._under_way: set[str] = set()
@@ -165,6 +168,8 @@ class Settling:
         effect = await self._effect(key)
         if effect is None or effect.state != "INTENDED":
             return
+        if not self._is_followed():
+            raise ChainError("the chain is not followed yet")
         settlement = _decode(effect.payload)
         call = Call(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.submit(settlement.key, call, settlement.deadline_s)

@@ -9,7 +9,7 @@ What is at fault first in this order is what is said:
 
      1  members and their types; chain and Delta there; members of the struct
      2  a kind that is settled here, on one chain
-     3  an order that is kept already is answered with what is kept (by the caller, between the two steps)
+     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
      4  tokens: listed, two different ones
      5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, what contradicts itself
      6  permit: whether there may be one, must be one, and whom it names

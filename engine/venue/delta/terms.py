@@ -1,11 +1,14 @@
 """What an order of any kind says about its settlements: who, what for what, and the next part of it. Pure.
 
     order + what is settled already -> Part: one settlement, with the amounts that the contract holds it to
+                                    -> fits_until: by when it has to be settled, so that all the rest can be
 
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
 
 Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`; choices.md 32.
+Choice: slices of a TWAP fit as long as each may still be settled an interval after the one before and the
+    last by the deadline; the next one not before the chain lets it.
 """
 
 from msgspec import Struct
@@ -115,6 +118,25 @@ def next_part(order: SettledOrder, filled: int) -> Part | None:
             return _sale_slice(order, filled)
         case TwapBuyOrder():
             return _purchase_slice(order, filled)
+
+
+def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
+    """The last second at which the next part may be settled such that all that follow it still can be.
+
+    That is the deadline; of a TWAP it is earlier by the intervals that follow, and 0 where its next slice is
+    due too late already.
+
+    Args:
+        filled: what is settled already; of a TWAP, slices.
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+
+    Source: document 1, "Additional rules" 3; choices.md 32.
+    """
+    if isinstance(order, DeltaOrder):
+        return order.deadline
+    until_s = order.deadline - order.interval * max(order.num_slices - filled - 1, 0)
+    is_due_too_late = last_fill_s > 0 and last_fill_s + order.interval > until_s
+    return 0 if is_due_too_late else until_s
 
 
 def _totals(order: SettledOrder) -> tuple[int, int, int]:
