@@ -151,6 +151,7 @@ VENUE_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed, as 
 VENUE_PERMIT_GAS_MAX = 1_000_000  # for a token or Permit2 to take a permit
 VENUE_ORDER_AGENTS_MAX = 100  # names of includeAgents, and of excludeAgents
 VENUE_ORDER_IDS_MAX = 100  # of one listing
+VENUE_LOAD_ORDERS = 500  # of which documents and fills are read at once, when an engine takes up its orders
 VENUE_STEP_TRIES_MAX = 8  # for a step of an order that others change meanwhile
 MAKER_FIRM_ANSWER_BYTES_MAX = 64 << 10  # of an answer to POST /firm, which is below 1 KiB
 MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short of FIRM_EXPIRY_MIN_S

@@ -186,7 +186,7 @@ class OrderExpired(RequestError):
     """Document 1."""
 
     messages = ("Order expired",)
-    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders, POST /ft/p2p/{chainId}"
     cause = "`deadline` passed before validation"
     fix = "rebuild or use a later deadline"
 

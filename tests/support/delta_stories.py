@@ -237,8 +237,8 @@ class DeltaStory:
 
     async def mine(self, blocks: int = 1) -> None:
         """Make blocks, and go on making one for each transaction."""
-        await self.world.chain.mine(blocks)
         await self.world.chain.set_automine(on=True)
+        await self.world.chain.mine(blocks)
 
     async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
         """Hand in a transaction that is mined before all that waits."""

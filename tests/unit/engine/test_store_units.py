@@ -65,7 +65,7 @@ def test_a_step_decides_by_the_version_that_it_was_taken_from() -> None:
     (decides, event) = unit.changes
     assert isinstance(decides, Cas)
     assert (decides.table, decides.key, decides.version) == ("delta_order", (order.order_hash,), 1)
-    assert decides.values == ("COMPLETED", order.updated_ms + 10_000, amount32(ONE), amount32(0), False)
+    assert decides.values == ("COMPLETED", order.updated_ms + 10_000, amount32(ONE), amount32(0), False, 0)
     assert isinstance(event, Put)
     assert (event.row.version, event.row.status) == (2, "COMPLETED")
     assert unit.fence == Fence(order.shard, 4)

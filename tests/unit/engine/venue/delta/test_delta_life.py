@@ -123,11 +123,21 @@ def test_limit_orders_and_twaps_wait_as_active() -> None:
 
 def test_an_order_expires_after_its_deadline_and_not_at_it() -> None:
     row = an_order()
-    assert life.expired(row, row.expires_s, NOW_MS) is None
-    step = life.expired(row, row.expires_s + 1, NOW_MS)
+    until_s = row.expires_s
+    assert life.expired(row, until_s, until_s, NOW_MS) is None
+    step = life.expired(row, until_s, until_s + 1, NOW_MS)
     assert step is not None
     assert step.after.status is _S.EXPIRED
-    assert life.expired(an_order(_S.CANCELLING), row.expires_s + 1, NOW_MS) is None
+    assert life.expired(an_order(_S.CANCELLING), until_s, until_s + 1, NOW_MS) is None
+
+
+def test_an_order_expires_once_what_is_left_does_not_fit_before_its_deadline() -> None:
+    row = an_order(_S.ACTIVE)
+    until_s = row.expires_s - 60
+    assert life.expired(row, until_s, until_s, NOW_MS) is None
+    step = life.expired(row, until_s, until_s + 1, NOW_MS)
+    assert step is not None
+    assert step.after.status is _S.EXPIRED
 
 
 # --- By the chain ---------------------------------------------------------------------------------------
