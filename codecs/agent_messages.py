@@ -63,9 +63,10 @@ class SolveRequest(Struct, frozen=True, rename="camel"):
 
     Attributes:
         auction_id: rises with every round of the venue.
-        closes_at_ms: Unix milliseconds: a bid that comes later is late.
+        closes_at_ms: Unix milliseconds of the venue: a bid that comes later is late.
         delta, executor, rfq, wrapped_native: the chain's contracts.
         gas_price_wei: what a unit of gas is expected to cost; bids are ranked net of gas.
+        sent_at_ms: when it was sent, by the same clock as closes_at_ms, whatever the agent's clock says.
     """
 
     auction_id: Count
@@ -77,6 +78,7 @@ class SolveRequest(Struct, frozen=True, rename="camel"):
     wrapped_native: str
     gas_price_wei: str
     orders: tuple[AuctionOrder, ...]
+    sent_at_ms: Count | None = None
 
 
 class BidStep(Struct, frozen=True):

@@ -100,7 +100,8 @@ class Solver:
         orders = open_orders(request)
         gas_price_wei = parse_amount(request.gas_price_wei, "gasPriceWei")
         reserve_s = self._settings.reserve_s
-        left_s = min((request.closes_at_ms - self._wall_ms()) / 1_000, AGENT_SOLVE_S_MAX) - reserve_s
+        now_ms = self._wall_ms() if request.sent_at_ms is None else request.sent_at_ms
+        left_s = min((request.closes_at_ms - now_ms) / 1_000, AGENT_SOLVE_S_MAX) - reserve_s
         if left_s <= 0:
             self._late += 1
             _log.warning("a round came too late", auction=request.auction_id, by_s=round(-left_s, 3))

@@ -51,6 +51,7 @@ from .order_options import (
     signing_options,
     timed,
     timeout,
+    until_interrupted,
     venue_options,
 )
 from .order_swap import swap
@@ -150,7 +151,7 @@ async def _watch(
     async with place.open() as venue:
         follower = Follower(venue, name, partial(console.print, style="dim"))
         under_way.hint = f"the order goes on: {place.hint(name)}"
-        await follower.follow(place.timeout_s)
+        await until_interrupted(follower.follow, place.timeout_s)
         record = follower.record
         if record is None:
             outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
@@ -183,7 +184,7 @@ async def _cancel(
         under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
         followers = await cancel(venue, key, contract, names, tell)
         try:
-            await follow_all(followers, place.timeout_s)
+            await until_interrupted(follow_all, followers, place.timeout_s)
         except VenueError as fault:
             click.echo(f"Error: {fault.detail}", err=True)
     records = [follower.record for follower in followers if follower.record is not None]

@@ -1,8 +1,10 @@
 """What the commands of `cambist order` share: a venue, options, how they run and what they tell."""
 
 import os
+import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, NoReturn
@@ -144,6 +146,39 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
             raise click.Abort
         click.echo(f"\n{under_way.hint}", err=True)
     sys.exit(status)
+
+
+async def until_interrupted(work: Callable[..., Awaitable[object]], *what: object) -> None:
+    """Do what may take long until it is done. An interrupt ends it wherever it arrives: one that is raised by
+    Python itself is lost where it meets a destructor.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals come to the main one alone
+        await work(*what)
+        return
+    fault: Exception | None = None
+    was_interrupted = False
+    with trio.open_signal_receiver(signal.SIGINT) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def listen() -> None:
+                nonlocal was_interrupted
+                async for _ in signals:
+                    was_interrupted = True
+                    nursery.cancel_scope.cancel()
+
+            nursery.start_soon(listen)
+            try:
+                await work(*what)
+            except Exception as error:  # noqa: BLE001  handed on, out of the nursery that would wrap it
+                fault = error
+            nursery.cancel_scope.cancel()
+    if was_interrupted:
+        raise KeyboardInterrupt
+    if fault is not None:
+        raise fault
 
 
 def new_console() -> Console:

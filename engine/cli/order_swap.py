@@ -43,6 +43,7 @@ from .order_options import (
     signing_options,
     timed,
     timeout,
+    until_interrupted,
     venue_options,
 )
 from .parameters import (
@@ -253,7 +254,7 @@ async def _placed(
     follower = Follower(venue, record.id, tell)
     try:
         follower.see(record)
-        await follower.follow(asked.venue.timeout_s)
+        await until_interrupted(follower.follow, asked.venue.timeout_s)
         return await ended(follower.record or record, chain, subject)
     except (VenueError, ChainError) as fault:
         return OrderOutcome(

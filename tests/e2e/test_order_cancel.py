@@ -57,6 +57,9 @@ async def test_a_settlement_under_way_wins_over_a_cancellation(world: World, tmp
         await story.mine()
         record = await story.becomes(record, "COMPLETED")
         assert record["output"]["executedAmount"] == str(2_500 * USDC)
+        status, refused = await story.cancel(record)
+        assert (status, refused["errorType"]) == (400, "OrderAlreadySettled")
+        assert await story.record(record["id"]) == record
 
 
 async def test_a_cancellation_wins_when_the_settlement_under_way_fails(world: World, tmp_path: Path) -> None:

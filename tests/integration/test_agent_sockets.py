@@ -121,6 +121,16 @@ async def test_a_round_without_orders_or_time_has_no_bids(tmp_path: Path) -> Non
         assert (statistics.rounds, statistics.late) == (1, 2)
 
 
+async def test_a_venue_whose_clock_is_another_is_answered_all_the_same(tmp_path: Path) -> None:
+    async with running_agent(tmp_path) as agent:
+        sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
+        for behind_ms in (-90_000, 90_000):
+            sent_at_ms = agent.clock.now_ms() + behind_ms
+            await agent.solve(sale, sent_at_ms=sent_at_ms, closes_at_ms=sent_at_ms + 1_000)
+        statistics = agent.app.solver.statistics()
+        assert (statistics.rounds, statistics.late) == (2, 0)
+
+
 async def test_notices_are_taken_and_logged(tmp_path: Path) -> None:
     async with running_agent(tmp_path) as agent:
         notices = tuple(NoticeEntry(notice, "0x" + "ab" * 32, detail="why") for notice in Notice)

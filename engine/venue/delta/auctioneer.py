@@ -332,7 +332,9 @@ class Auctioneer:
                 rejections.append(Rejection(name, arrived_ms, notice, failure.detail))
                 self._failed(name, this.auction_id, failure.fault)
                 return
-            if raw is not None:
+            if raw is None:
+                self._rests[name].answered()
+            else:
                 answers.append(Answer(name, len(answers), self._wall_ms() - this.opened_ms, raw))
 
         questions = self._questions(this)
@@ -369,6 +371,7 @@ class Auctioneer:
                 to_checksum(place.tokens.wrapped_native),
                 str(place.gas.gas_price_wei),
                 tuple([shown(one) for one in orders]),
+                self._wall_ms(),
             )
         )
 
