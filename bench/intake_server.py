@@ -1,6 +1,6 @@
 """Order intake as a process of the load benches: the venue's own, or the floor under it.
 
-    python -m bench.intake_server --fd 5 --what venue --chain known --folder /tmp/x
+    python -m bench.intake_server --fd 5 --what venue --chain known --folder FOLDER
 
     venue    a venue with its store process, and no agents; `--chain` says who answers for the chain:
         embedded   the EVM in this process

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from statistics import median
 
@@ -35,7 +36,8 @@ from bench.peers.postgres import postgres_programs
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
 PARTS = ("operations", "loads")
-AGAIN_MAX = 3  # times that what is over its budget is measured again: something else may have run beside it
+AGAIN_MAX = 5  # times that what is over its budget is measured again: something else may have run beside it
+AGAIN_PAUSE_S = 20.0  # before that: a machine that was throttled for what ran before is itself again
 AGAIN_LAPS = 15  # then: what is compared follows one another closely, for a machine whose own speed moves
 
 
@@ -82,6 +84,7 @@ def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]
         if not over:
             break
         console.print(f"measured again: {', '.join(budget.bench for budget in over)}", highlight=False)
+        time.sleep(AGAIN_PAUSE_S)
         verdicts = better(verdicts, judge(over, measure(over, AGAIN_LAPS, seconds_each=seconds_each)))
     console.print(operations_table(seconds))
     console.print(verdicts_table(verdicts))
