@@ -20,16 +20,13 @@ import trio
 
 from ...config.agent import AgentSettings
 from ...config.errors import ConfigError
-from ...config.nodes import revealed
 from ...config.secret import Secret, read_secret
 from ...config.settings import Settings
 from ...feeds.net.streams import client_tls
 from ..chain.address_book import FILE_NAME, read_book
-from ..chain.artifacts import known_errors
 from ..chain.port import Chain
-from ..chain.rpc import RpcChain
 from ..credentials import check_addresses, request_verifier
-from ..routing.makers import MakersOpening, open_makers
+from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
@@ -152,11 +149,7 @@ async def opened_agent(
         raise ConfigError("agent.auth", "requires signatures, but [auth.domains] names nobody")
     served = _served(settings, agent, folder, chains or {})
     strategies = _strategies(agent, environ, folder)
-    nodes = {
-        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
-        for chain_id, one in served.items()
-        if chain_id not in (chains or {})
-    }
+    nodes = nodes_of(served, environ, folder, chains or {})
     opening = MakersOpening(
         "agent.makers",
         agent.makers,
@@ -167,9 +160,7 @@ async def opened_agent(
         client_tls(),
     )
     async with AsyncExitStack() as owned:
-        found: dict[int, Chain] = dict(chains or {})
-        for chain_id, node in nodes.items():
-            found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
+        found = await open_chains(owned, nodes, chains or {})
         places = {
             chain_id: Place(one, found[chain_id], await open_makers(owned, opening, one, found[chain_id]))
             for chain_id, one in served.items()

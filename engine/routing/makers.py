@@ -8,6 +8,7 @@ Whoever opens them has the feeds and the gas watch run (`start`).
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from random import Random
 from ssl import SSLContext
 
@@ -19,6 +20,7 @@ from ...codecs.eip712_orders.rfq import rfq_domain_separator
 from ...codecs.http1 import Http1Limits
 from ...config import limits
 from ...config.errors import CambistError, ConfigError
+from ...config.nodes import NodeSettings, revealed
 from ...config.venue import FirmSettings, MakerCredentials, VenueMaker
 from ...crypto.hmac_auth import RequestSigner, decode_secret
 from ...feeds.firm_client import FirmClient
@@ -27,7 +29,9 @@ from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.pair_index import PairIndex
 from ...feeds.supervisor import MakerFeed
 from ...feeds.usd_prices import UsdPrices
+from ..chain.artifacts import known_errors
 from ..chain.port import Chain
+from ..chain.rpc import RpcChain
 from .firm_desk import FirmDesk, FirmMaker
 from .gas_watch import GasWatch
 from .pathfinder import Pathfinder
@@ -84,6 +88,31 @@ class OpenMakers(Struct, frozen=True):
             for maker, feed in self.feeds.items()
             if any(feed.cache.blacklist.holds(user, now_ms) for user in users)
         )
+
+
+def nodes_of(
+    served: Mapping[int, ServedChain], environ: Mapping[str, str], folder: Path, chains: Mapping[int, Chain]
+) -> dict[int, NodeSettings]:
+    """The nodes of the chains that are not given, with what their settings refer to.
+
+    Raises:
+        ConfigError: names the setting that leads nowhere.
+    """
+    return {
+        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
+        for chain_id, one in served.items()
+        if chain_id not in chains
+    }
+
+
+async def open_chains(
+    owned: AsyncExitStack, nodes: Mapping[int, NodeSettings], chains: Mapping[int, Chain]
+) -> dict[int, Chain]:
+    """The given chains, and those behind nodes, whose connections are closed with `owned`."""
+    found = dict(chains)
+    for chain_id, node in nodes.items():
+        found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
+    return found
 
 
 async def open_makers(

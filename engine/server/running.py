@@ -3,24 +3,77 @@
 import gc
 import signal
 import socket
-from typing import Protocol
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, ExitStack
+from typing import Protocol, TypeVar
 
 import structlog
 import trio
 
 from ...config.errors import ConfigError
+from ...config.server import ServerSettings
 from ...config.timeouts import GC_FREEZE_AFTER_S
 from ...feeds.net.streams import listen
+from .access_log import AccessLog, open_access_log
+
+App = TypeVar("App", bound="Served")
 
 _log = structlog.get_logger("cambist.server")
 
 
 class Draining(Protocol):
-    """A role that can end its work in order."""
+    """A role that can end its work in order.
+
+    Attributes:
+        scheme: http or https.
+        drained: `run` came to its end.
+    """
+
+    scheme: str
+    drained: bool
 
     def drain(self) -> None:
         """Stop accepting, answer what is in flight, and end then."""
         ...
+
+
+class Served(Draining, Protocol):
+    """A role that is one process with one listener."""
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until it is drained."""
+        ...
+
+
+async def serve_app(
+    server: ServerSettings,
+    open_app: Callable[[AccessLog | None], AbstractAsyncContextManager[App]],
+    announce: Callable[[App, str], None],
+) -> int:
+    """Serve one application until it is told to stop.
+
+    Args:
+        open_app: opens it, with its access log.
+        announce: says that it serves, and under which URL.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: it cannot be listened there; and what `open_app` raises.
+    """
+    with ExitStack() as owned:
+        access_log = None
+        if server.access_log:
+            access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
+        listener = owned.enter_context(listening("server", server.host, server.port))
+        async with open_app(access_log) as app, trio.open_nursery() as nursery:
+            nursery.start_soon(drain_on_signal, app, nursery.cancel_scope)
+            nursery.start_soon(freeze_collector)
+            announce(app, url_of(app.scheme, listener))
+            await app.run(listener)
+            nursery.cancel_scope.cancel()
+        return 0 if app.drained else 1
 
 
 def listening(field: str, host: str, port: int) -> socket.socket:

@@ -48,7 +48,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.eip712 import signing_digest
 from ...crypto.hexadecimal import to_hex
 from .order_terms import OrderTerms, OrderWish, Signing, order_of
-from .safety import Check, bps_of_percent, hold, one_spelling, token_spelling, told_address
+from .safety import Check, bps_of_percent, hold, named_contract, one_spelling, token_spelling
 
 
 class DeltaContract(Struct, frozen=True):
@@ -72,22 +72,10 @@ class CheckedOrder(Struct, frozen=True):
 
 
 def delta_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
-    """The Delta contract that the venue names for a chain.
-
-    Args:
-        pinned: the one that the trader insists on.
-
-    Raises:
-        VenueError: it names none.
-        UnsafeTransaction: it is not the pinned one.
-    """
+    """The Delta contract that the venue names for a chain; see `named_contract`."""
     entry = contracts.chains.get(str(chain_id))
-    if entry is None or entry.delta is None:
-        raise VenueError(f"the venue has no Delta contract on chain {chain_id}")
-    delta = told_address(entry.delta, "contracts.json delta")
-    if pinned is not None:
-        hold([("contracts.json delta", to_checksum(pinned), to_checksum(delta))])
-    return delta
+    told = None if entry is None else entry.delta
+    return named_contract(told, "delta", f"Delta contract on chain {chain_id}", pinned)
 
 
 def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:

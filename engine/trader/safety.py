@@ -36,22 +36,30 @@ Check = tuple[str, object, object]  # member, expected, got
 
 
 def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
-    """The Router that the venue names for a chain.
+    """The Router that the venue names for a chain; see `named_contract`."""
+    entry = contracts.chains.get(str(chain_id))
+    told = None if entry is None else entry.router
+    return named_contract(told, "augustusV6_2", f"Market router on chain {chain_id}", pinned)
+
+
+def named_contract(told: str | None, member: str, what: str, pinned: bytes | None) -> bytes:
+    """A contract that the venue names.
 
     Args:
+        told: its address, as contracts.json has it in `member`.
+        what: for the error where there is none.
         pinned: the one that the trader insists on.
 
     Raises:
         VenueError: it names none.
         UnsafeTransaction: it is not the pinned one.
     """
-    entry = contracts.chains.get(str(chain_id))
-    if entry is None or entry.router is None:
-        raise VenueError(f"the venue has no Market router on chain {chain_id}")
-    router = told_address(entry.router, "contracts.json augustusV6_2")
+    if told is None:
+        raise VenueError(f"the venue has no {what}")
+    address = told_address(told, f"contracts.json {member}")
     if pinned is not None:
-        hold([("contracts.json augustusV6_2", to_checksum(pinned), to_checksum(router))])
-    return router
+        hold([(f"contracts.json {member}", to_checksum(pinned), to_checksum(address))])
+    return address
 
 
 def check_route(route: PriceRoute, wish: Wish, router: bytes) -> None:

@@ -26,7 +26,6 @@ import trio
 from msgspec import Struct
 
 from ...config.errors import ConfigError, StoreError
-from ...config.nodes import revealed
 from ...config.settings import Settings
 from ...config.timeouts import ISSUED_ROUTES_END_S
 from ...config.venue import VenueSettings
@@ -35,11 +34,9 @@ from ...feeds.net.streams import client_tls
 from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
 from ..chain.address_book import FILE_NAME, AddressBook, read_book
-from ..chain.artifacts import known_errors
 from ..chain.port import Chain
-from ..chain.rpc import RpcChain
 from ..credentials import check_addresses
-from ..routing.makers import MakersOpening, open_makers
+from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..store.opening import open_store
@@ -286,11 +283,7 @@ async def opened_venue(
     check_addresses(settings)
     served = served_chains(settings, venue.makers, _book(settings, folder), (chains or {}).keys())
     seal = _seal_of(settings)
-    nodes = {
-        chain_id: revealed(one.settings.node, f"{one.field}.node", environ, folder)
-        for chain_id, one in served.items()
-        if chain_id not in (chains or {})
-    }
+    nodes = nodes_of(served, environ, folder, chains or {})
     opening = MakersOpening(
         "venue.makers",
         venue.makers,
@@ -304,9 +297,7 @@ async def opened_venue(
         store = await owned.enter_async_context(
             open_store(settings, environ, folder, clock.now_ms, in_process=store_in_process)
         )
-        found: dict[int, Chain] = dict(chains or {})
-        for chain_id, node in nodes.items():
-            found[chain_id] = await owned.enter_async_context(RpcChain.open(chain_id, node, known_errors()))
+        found = await open_chains(owned, nodes, chains or {})
         places = {
             chain_id: await _place(owned, opening, one, found[chain_id]) for chain_id, one in served.items()
         }

@@ -1,16 +1,12 @@
 """`cambist serve`: the venue as one process, until SIGTERM or SIGINT."""
 
-import socket
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import structlog
-import trio
 
 from ...config.settings import Settings
-from ..server import AccessLog, open_access_log
-from ..server.running import drain_on_signal, freeze_collector, listening, url_of
+from ..server.running import serve_app
 from ..telemetry.clock import WallClock
 from .app import VenueApp, opened_venue
 
@@ -30,23 +26,13 @@ async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Pa
         ConfigError: names the setting that is wrong; an address that cannot be listened on is one.
         StoreUnavailable: there is no store to begin with.
     """
-    server = settings.server
-    with ExitStack() as owned:
-        access_log = None
-        if server.access_log:
-            access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
-        listener = owned.enter_context(listening("server", server.host, server.port))
-        venue = opened_venue(
-            settings, environ=environ, folder=folder, clock=WallClock(), access_log=access_log
-        )
-        async with venue as app, trio.open_nursery() as nursery:
-            nursery.start_soon(drain_on_signal, app, nursery.cancel_scope)
-            nursery.start_soon(freeze_collector)
-            _announce(app, listener)
-            await app.run(listener)
-            nursery.cancel_scope.cancel()
-        return 0 if app.drained else 1
+    clock = WallClock()
+    return await serve_app(
+        settings.server,
+        lambda log: opened_venue(settings, environ=environ, folder=folder, clock=clock, access_log=log),
+        _announce,
+    )
 
 
-def _announce(app: VenueApp, listener: socket.socket) -> None:
-    _log.info("serving", url=url_of(app.scheme, listener), chains=sorted(app.places))
+def _announce(app: VenueApp, url: str) -> None:
+    _log.info("serving", url=url, chains=sorted(app.places))
