@@ -63,7 +63,7 @@ def bids(orders: list[RoundOrder], turn: int) -> list[Proven]:
     for agent in range(AGENTS):
         for place, one in enumerate(orders):
             amount = promised(place, agent, turn)
-            part = CandidatePart(one, amount, 0, 0, (Step(USDC_AT, GAS, b""),), ())
+            part = CandidatePart(one, one.part, amount, 0, 0, (Step(USDC_AT, GAS, b""),), ())
             calldata = b"%d %d" % (agent, place)
             candidate = Candidate(f"agent-{agent}", agent, 10 * agent, place, (part,), calldata)
             found.append(Proven(candidate, (Outcome(ONE, amount, GAS + agent),)))
@@ -139,12 +139,11 @@ def bench_auction_answer(benchmark: Any) -> None:
     orders = [asked(number) for number in range(ORDERS)]
     by_hash = {one.order_hash: one for one in orders}
     made = [Answer("agent-0", 0, 10, raw) for raw in answers(orders)]
-    candidates, rejections = read_answer(made[0], by_hash)
+    candidates = [one for one in read_answer(made[0], by_hash) if isinstance(one, Candidate)]
     assert len(candidates) == ORDERS
-    assert not rejections
     assert all(candidate.parts[0].steps[1].data in candidate.calldata for candidate in candidates)
     following = itertools.cycle(made).__next__
-    benchmark(lambda: read_answer(following(), by_hash))
+    benchmark(lambda: list(read_answer(following(), by_hash)))
 
 
 def plain_answer(raw: bytes) -> list[bytes]:

@@ -58,24 +58,25 @@ class Orders:
         self._digest = ORDER.compiled.digest_for(separator)
         self._keys = [owner_key(number) for number in range(OWNERS)]
 
-    def signed(self, number: int) -> Signed:
-        """Order `number`."""
+    def signed(self, number: int, least: int = _LEAST) -> Signed:
+        """Order `number`, for so many units of USDC at least."""
         key = self._keys[number % OWNERS]
         order = DeltaOrder(
-            key.address, key.address, self._ground.weth, self._ground.usdc, _SOLD + number, _LEAST, _EXPECTED,
-            DEADLINE_S, KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
+            key.address, key.address, self._ground.weth, self._ground.usdc, _SOLD + number, least,
+            max(least, _EXPECTED), DEADLINE_S, KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
         )  # fmt: skip
         digest32: bytes = self._digest(order)
         return Signed(order, digest32, to_compact64(*key.sign(digest32)))
 
-    def body(self, signed: Signed) -> bytes:
-        """Of POST /v2/delta/orders."""
+    def body(self, signed: Signed, **more: object) -> bytes:
+        """Of POST /v2/delta/orders, with more members where they are given."""
         return json.dumps(
             {
                 "chainId": CHAIN_ID,
                 "order": ORDER.to_wire(signed.order),
                 "signature": "0x" + signed.signature64.hex(),
                 "partner": "bench",
+                **more,
             },
             separators=(",", ":"),
         ).encode()

@@ -3,7 +3,7 @@
 COUNT orders are submitted over loopback as fast as they are taken, auctioned among one agent that is asked
 over loopback, settled by the relayer and read back by the indexer. Venue, agent, chain and who submits share
 one process and one trio loop; the store has its own. An order is done when a follower of events hears so.
-After the last one owners' balances and some records are compared with what they have to be.
+After the last one owners' balances, and one record in CHECK_ONE_IN, are compared with what they have to be.
 
 The CPU is sampled in a second run: samples cost some, and its figures are left out of the rates.
 `python -m bench.load_swaps [rounds]` prints the tables.
@@ -29,8 +29,11 @@ from bench.delta_work import CHAIN_ID, OWNERS, Orders, owner_key
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, decode_uint, selector, uint_word
 from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse, decode_solve_request
+from cambist.codecs.delta_messages import OrderRecord
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.wire import encode
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.wire import decoder, encode
+from cambist.config import limits
 from cambist.config.errors import CambistError
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
@@ -57,6 +60,7 @@ _DELIVER = selector("deliver(address,address,uint256)")
 _MINT = selector("mint(address,uint256)")
 _STEP_GAS = 200_000
 _HOST = "127.0.0.1"
+_decode_record = decoder(OrderRecord, bytes_max=limits.JSON_BYTES_MAX)
 _JSON = (b"content-type", b"application/json")
 _MORE = '\n[venue.agents.bench]\nurl = "http://127.0.0.1:{port}/agent"\n'
 
@@ -65,7 +69,6 @@ _STEPS = (
     ("load_swaps.py:_submit", "beside: who submits"),
     ("load_swaps.py:_follow", "beside: who follows"),
     ("order_desk.py:", "intake"),
-    ("order_submit.py:", "intake"),
     ("auctioneer.py:Auctioneer._collect", "auction: asking"),
     ("auctioneer.py:Auctioneer._simulate", "auction: simulation"),
     ("auctioneer.py:Auctioneer._conclude", "auction: what was decided, to the store"),
@@ -132,7 +135,7 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
         AssertionError: an order did not come to what it has to.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
-        async with _opened(Path(folder)) as (app, world, port):
+        async with opened(Path(folder)) as (app, world, port):
             orders = Orders(world.ground)
             bodies = [orders.body(orders.signed(number)) for number in range(count)]
             hashes = [orders.signed(number).order_hash for number in range(count)]
@@ -144,10 +147,11 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
                 with trio.fail_after(PATIENCE_S):
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(_follow, app, done, count)
-                        await _submit_all(port, list(zip(hashes, bodies, strict=True)), sent)
+                        await submit_all(port, list(zip(hashes, bodies, strict=True)), sent)
                         taken_s = time.perf_counter() - began
                 seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu
             await _check(app, world, hashes)
+            await _check_records(port, hashes[::CHECK_ONE_IN])
             return Swaps(
                 count=count,
                 seconds=seconds,
@@ -159,12 +163,12 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
 
 
 @asynccontextmanager
-async def _opened(folder: Path) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
-    """A venue with its agent, both listening."""
+async def opened(folder: Path) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
+    """A venue with its agent, both listening: application, what is deployed, port."""
     chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors())
     world = await deployed(chain)
     contract = await create(chain, OWNER, "DevAgent")
-    stock = _MINT + address_word(contract) + uint_word(10 * COUNT * _GIVEN)
+    stock = _MINT + address_word(contract) + uint_word(100 * COUNT * _GIVEN)
     await transact(chain, OWNER, world.usdc, stock)
     agent, surface, router = Agent(world, contract), Surface(_refused), Router(_refused)
     surface.plain("POST", "/agent/solve", agent.solve)
@@ -185,8 +189,9 @@ async def _opened(folder: Path) -> AsyncIterator[tuple[VenueApp, Deployed, int]]
         listener = listen(_HOST, 0)
         port = listener.getsockname()[1]
         await nursery.start(app.run, listener)
-        while not app.places[CHAIN_ID].gas.is_fresh:
-            await trio.lowlevel.checkpoint()
+        with trio.fail_after(PATIENCE_S):
+            while not app.places[CHAIN_ID].gas.is_fresh:
+                await trio.lowlevel.checkpoint()
         yield app, world, port
         nursery.cancel_scope.cancel()
 
@@ -195,7 +200,8 @@ def _refused(error: CambistError, request_id: str) -> bytes:
     return f"{request_id}: {error}".encode()
 
 
-async def _submit_all(port: int, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
+async def submit_all(port: int, waiting: list[tuple[bytes, bytes]], sent: dict[bytes, float]) -> None:
+    """Submit (order hash, body) in this order, CLIENTS at a time, and note when. `waiting` is empty then."""
     waiting.reverse()
     async with (
         HttpClient(_HOST, port, connections_max=CLIENTS, limits=Http1Limits()) as client,
@@ -230,6 +236,17 @@ async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
     ):
         assert isinstance(answer, bytes), answer
         assert decode_uint(answer) == orders * _GIVEN, number
+
+
+async def _check_records(port: int, hashes: list[bytes]) -> None:
+    """What the venue says of orders."""
+    async with HttpClient(_HOST, port, connections_max=1, limits=Http1Limits()) as client:
+        for order_hash in hashes:
+            path = f"/v2/delta/orders/hash/{to_hex(order_hash)}"
+            response = await client.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
+            record = _decode_record(response.body)
+            assert record.status is OrderStatus.COMPLETED, record
+            assert record.output.executed_amount == str(_GIVEN), record
 
 
 def _counts(app: VenueApp, before: dict[str, int]) -> dict[str, int]:

@@ -16,7 +16,16 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from bench import load_book, load_firm_client, load_intake, load_quote, load_store, load_swaps, load_websocket
+from bench import (
+    load_book,
+    load_firm_client,
+    load_intake,
+    load_quote,
+    load_store,
+    load_swaps,
+    load_waiting,
+    load_websocket,
+)
 from bench.compare import (
     Budget,
     LoadVerdict,
@@ -100,7 +109,7 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
     rows = FirmLoad(plan, lambda text: console.print(text, highlight=False)).run()
     found = metrics(rows)
     budgets = read_load_budgets()
-    for part in (load_firm_client, load_quote, load_websocket, load_store, load_intake):
+    for part in (load_firm_client, load_quote, load_websocket, load_store, load_intake, load_waiting):
         measured = part.run(plan.rounds)
         console.print(part.table(measured))
         found |= part.metrics(measured)

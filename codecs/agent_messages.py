@@ -10,14 +10,17 @@ believes nothing else.
 
 Source: design, "Auction"; contracts/Delta.sol, contracts/RfqExecutor.sol.
 Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
-Choice: a bid settles its orders whole. One part is an order alone; several are orders that are crossed with
-    each other, all of them or none.
+Choice: one part of a bid is an order alone; several are orders that are crossed with each other, all of them
+    or none.
+Choice: an order that may be filled in parts is shown with all that was signed, and with the smallest part: an
+    agent reckons a part's limit as the contract does, to the unit. A part leaves nothing, or as much as that
+    smallest one. In a crossing every order is settled whole.
 """
 
 from enum import StrEnum
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 from ..config.limits import (
     AGENT_ANSWER_BYTES_MAX,
@@ -30,8 +33,18 @@ from .vocabulary import ChainId, Count, OnChainOrderType, Side, UnixSeconds
 from .wire import decoder
 
 
-class AuctionOrder(Struct, frozen=True, rename="camel"):
-    """What is to be settled of one order: all of it, or the next slice.
+class WholeOrder(Struct, frozen=True, rename="camel"):
+    """The amounts that were signed. Of a part, what is not fixed is pro rata: of a sale rounded up, of a
+    purchase down.
+    """
+
+    src_amount: str
+    dest_amount: str
+    expected_amount: str
+
+
+class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What is to be settled of one order: all that is left of it, or the next slice.
 
     Attributes:
         order_type: how the contract settles it.
@@ -43,6 +56,9 @@ class AuctionOrder(Struct, frozen=True, rename="camel"):
         expected_amount: of what is not fixed; surplus is counted from it; "0" for none.
         partner_and_fee: as signed (interop.md 2): fee and surplus rules, which `proceeds` applies.
         deadline: Unix seconds.
+        part_min: raw units of the fixed side: a bid may settle as much, or more, that leaves nothing or as
+            much; empty where it settles all.
+        whole: of an order that may be filled in parts.
     """
 
     order_hash: str
@@ -56,6 +72,8 @@ class AuctionOrder(Struct, frozen=True, rename="camel"):
     expected_amount: str
     partner_and_fee: str
     deadline: UnixSeconds
+    part_min: str = ""
+    whole: WholeOrder | None = None
 
 
 class SolveRequest(Struct, frozen=True, rename="camel"):
@@ -97,6 +115,7 @@ class BidPart(Struct, frozen=True, rename="camel"):
         given: raw units of the source that the executor gets of a purchase; a sale gives all.
         paid: of a crossed order: raw units of its destination that it is paid, before its fee; else "0".
         leftovers: tokens of which the owner gets what the executor has, before and after the steps.
+        amount: raw units of the fixed side that it settles; empty for all that was asked for.
     """
 
     order_hash: str
@@ -105,6 +124,7 @@ class BidPart(Struct, frozen=True, rename="camel"):
     given: str = "0"
     paid: str = "0"
     leftovers: Annotated[tuple[str, ...], Meta(max_length=AGENT_STEPS_MAX)] = ()
+    amount: str = ""
 
 
 class SolverBid(Struct, frozen=True):
@@ -117,6 +137,12 @@ class SolveResponse(Struct, frozen=True):
     """The answer to `solve`; of several bids on an order the best counts."""
 
     bids: Annotated[tuple[SolverBid, ...], Meta(max_length=AGENT_BIDS_MAX)]
+
+
+class UnreadResponse(Struct, frozen=True):
+    """As `SolveResponse`, its bids as they came: each of them is read alone."""
+
+    bids: Annotated[tuple[Raw, ...], Meta(max_length=AGENT_BIDS_MAX)]
 
 
 class Notice(StrEnum):
@@ -142,6 +168,8 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
         detail: why, in words; empty where there is nothing to add.
         simulated_amount: raw units that the user would get or spend, by the venue's simulation.
         best_amount: of the bid that won.
+        part_amount: of a bid that settles a part of an order: raw units of the fixed side.
+        best_part_amount: the same of the bid that won.
         tx_hash: of the settlement.
         until_ms: Unix milliseconds: a banned agent is not asked before.
     """
@@ -153,6 +181,8 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
     best_amount: str | None = None
     tx_hash: str | None = None
     until_ms: Count | None = None
+    part_amount: str | None = None
+    best_part_amount: str | None = None
 
 
 class NotifyRequest(Struct, frozen=True, rename="camel"):
@@ -165,4 +195,6 @@ class NotifyRequest(Struct, frozen=True, rename="camel"):
 
 decode_solve_request = decoder(SolveRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)
 decode_solve_response = decoder(SolveResponse, bytes_max=AGENT_ANSWER_BYTES_MAX)
+decode_unread_response = decoder(UnreadResponse, bytes_max=AGENT_ANSWER_BYTES_MAX)
+decode_solver_bid = decoder(SolverBid, bytes_max=AGENT_ANSWER_BYTES_MAX)
 decode_notify_request = decoder(NotifyRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)

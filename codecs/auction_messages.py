@@ -20,7 +20,9 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
         notice: what became of it in the round.
         promised_amount: raw units that the user was to get (SELL) or spend (BUY).
         simulated_amount: the same by the venue's simulation.
-        net_amount: by which it was ranked: less gas (SELL) or with it (BUY); below zero where gas costs more.
+        net_amount: the simulated one less gas (SELL) or with it (BUY); below zero where gas costs more.
+        surplus_amount: by which it was ranked: how much better that is than the limit, of a part pro rata.
+        part_amount: of a bid for a part: raw units of the fixed side that it settles.
         gas: units that this order bears.
         arrival_ms: since the round opened.
         crossed_with: hashes of the orders that it settles together with this one.
@@ -35,6 +37,8 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
     arrival_ms: Count
     crossed_with: tuple[str, ...]
     detail: str
+    surplus_amount: str | None = None
+    part_amount: str | None = None
 
 
 class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
@@ -47,6 +51,8 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
         runners_up: agents whose bids are next if that fails.
         bids: the best first; those that were refused last.
         bids_left_out: how many more there were.
+        part_min: of an order that may be filled in parts: raw units of the fixed side that a bid had to
+            settle at least.
     """
 
     order_hash: str
@@ -60,6 +66,7 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
     runners_up: tuple[str, ...]
     bids: tuple[AuctionBid, ...]
     bids_left_out: Count
+    part_min: str | None = None
 
 
 class Auction(Struct, frozen=True, rename="camel"):

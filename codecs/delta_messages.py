@@ -223,8 +223,8 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /v2/delta/orders. `order` is kept byte for byte; `partner`: choices.md 5;
-    `onChainOrderType`: choices.md 27.
+    """Document 1, POST /v2/delta/orders. `order` is kept as JSON written anew; `partner`: choices.md
+    5; `onChainOrderType`: choices.md 27.
     """
 
     chain_id: ChainId

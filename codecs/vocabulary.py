@@ -111,6 +111,13 @@ class BuildOrderType(StrEnum):
     TWAP_BUY_ORDER = "TWAPBuyOrder"
 
 
+class DeliveryState(StrEnum):
+    """Where a delivery to a webhook stands; one that was taken is not kept."""
+
+    WAITING = "WAITING"
+    DEAD = "DEAD"
+
+
 class OtcState(StrEnum):
     """Document 2, "States and transitions"."""
 

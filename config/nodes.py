@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from . import limits, timeouts
+from .endpoint_url import HTTP, NAMES_PLACE, WEBSOCKET, has_place
 from .errors import ConfigError
 from .secret import read_secret
 from .store import REFERENCES
-
-HTTP = ("http://", "https://")
-WEBSOCKET = ("ws://", "wss://")
-NAMES_PLACE = "names a host, and a port of 1 to 65535 if any"
 
 
 class NodeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,12 +80,3 @@ def revealed(settings: NodeSettings, field: str, environ: Mapping[str, str], fol
         urls=urls("urls", settings.urls, HTTP),
         ws_urls=urls("ws_urls", settings.ws_urls, WEBSOCKET),
     )
-
-
-def has_place(url: str) -> bool:
-    """Whether a URL names a host and, if it names a port, one that there is."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

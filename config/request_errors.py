@@ -314,6 +314,15 @@ class NonceUsed(RequestError):
     fix = "rebuild with a new nonce"
 
 
+class TooManyOpenOrders(RequestError):
+    """Design, "Abuse": a limit on everything."""
+
+    messages = ("Too many open orders",)
+    endpoint = "POST /v2/delta/orders"
+    cause = "the owner has as many orders that may still change as one account may have"
+    fix = "cancel orders, or wait until some have ended for good"
+
+
 class OrderNotFound(RequestError):
     """interop.md 1 and 3."""
 
@@ -346,6 +355,16 @@ class AuctionNotFound(RequestError):
     endpoint = "GET /v2/delta/auctions/{auctionId}"
     cause = "no round has this id, or it is still open: bids are sealed until it closes"
     fix = "ask again once the round is closed"
+
+
+class WebhookNotFound(RequestError):
+    """Design, "Push"."""
+
+    status = 404
+    messages = ("Webhook not found",)
+    endpoint = "GET /v2/webhooks/{name}/deliveries, POST /v2/webhooks/{name}/replay"
+    cause = "no webhook has this name, or the key does not manage it"
+    fix = "GET /v2/webhooks lists those that your key manages"
 
 
 class FirmRefused(RequestError):

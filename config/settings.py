@@ -286,6 +286,7 @@ def _check(settings: Settings) -> None:
     _check_relayers(settings)
     _check_tokens(settings)
     _check_partners(settings)
+    _check_webhooks(settings)
     prefix = settings.auth.strip_prefix
     if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
         raise ConfigError(
@@ -311,6 +312,15 @@ def _check_partners(settings: Settings) -> None:
     for name, key in settings.venue.api_keys.items() if settings.venue else ():
         if key.partner not in ("", ANON, *settings.partners):
             raise ConfigError(f"venue.api_keys.{name}.partner", f"there is no partner {key.partner!r}")
+
+
+def _check_webhooks(settings: Settings) -> None:
+    for name, hook in settings.venue.webhooks.items() if settings.venue else ():
+        if hook.partner not in ("", ANON, *settings.partners):
+            raise ConfigError(f"venue.webhooks.{name}.partner", f"there is no partner {shown(hook.partner)}")
+        for chain_id in hook.chains:
+            if chain_id not in settings.chains:
+                raise ConfigError(f"venue.webhooks.{name}.chains", f"there is no chain {chain_id}")
 
 
 def _check_address(field: str, text: str) -> None:

@@ -55,7 +55,15 @@ STORE_END_S = 10.0  # for a store process to end after its socket was closed
 STORE_DIAL_S = 5.0  # for a database server to take a connection
 STORE_STATEMENT_S = 10.0  # for one statement of a database server, locks included
 STORE_STUCK_S = 5.0  # for a writer that hangs in a transaction to lose its connection
+WEBHOOK_POST_S = 10.0  # for one delivery to be answered
+WEBHOOK_AGAIN_S = 5.0  # before a delivery that failed is tried again; doubles with each try
+WEBHOOK_AGAIN_S_MAX = 3_600.0
+WEBHOOK_GIVE_UP_S = 86_400.0  # after the event, before a delivery is dead
+WEBHOOK_LOOK_S = 5.0  # between two looks for deliveries that are due
+WEBHOOK_PLACE_S = 5.0  # between two writes of how far the events were read, where none is for the webhook
 FOLLOW_LOOK_S = 1.0  # between two looks for events when nobody announces any
+EVENT_BEAT_S = 15.0  # a stream of events on which nothing happens says so, so far apart
+EVENT_STALL_S = 20.0  # for the other side of a WebSocket to take the events that were written
 PRUNE_EVERY_S = 60.0
 
 # --- Chain -----------------------------------------------------------------------------------------
@@ -95,6 +103,8 @@ TRADER_LIMIT_ORDER_S = 7 * 86_400  # the same of a limit order
 TRADER_WATCH_S = 600  # for a Delta order to end
 TRADER_ORDER_LOOK_S = 1.0  # between two looks at an order; half as much again with each
 TRADER_ORDER_LOOK_S_MAX = 5.0
+TRADER_ORDER_LOOK_PUSHED_S = 30.0  # the same where the venue pushes changes
+TRADER_TWAP_SLACK_S = 60  # the least from the last slice's time to the deadline, beyond what a venue asks for
 TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue tells of
 TRADER_FOUND_S = 10.0  # for an order to show whose submission was not answered
 
@@ -131,10 +141,20 @@ AUCTION_ROUND_S = 1.0  # design, "Auction": a round, in which agents may bid
 AUCTION_GATHER_S = 0.05  # an order waits for others to share its first round with
 AUCTION_AGAIN_S = 1.0  # before an order without a bid is auctioned again; doubles
 AUCTION_AGAIN_S_MAX = 30.0
+RESTING_LOOK_S = 0.05  # between two looks at limit orders whose prices have changed
+RESTING_RETRY_S = 0.25  # before a limit order that was not fillable at its size is looked at again; doubles
+RESTING_RETRY_S_MAX = 5.0
+RESTING_AWAY_S = 10.0  # that a limit order was not fillable: rounds in vain before that count no more
+RESTING_SWEEP_S = 2.0  # between two looks at all end pairs of limit orders, whatever has changed
 SETTLEMENT_S = 120.0  # for a settlement to be mined, before it is given up
+SETTLING_LOOK_S = 0.25  # between two looks whether a settlement that was mined is read
 SETTLING_PAUSE_S = 0.5  # before a settlement is gone on with when the chain or the store is away; doubles
 SETTLING_PAUSE_S_MAX = 10.0
 AGENT_NOTIFY_S = 5.0  # for an agent to take a notice
+FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, whatever the logs say
+FUNDS_SLICE_S = 1.0  # between two parts of that
+FUNDS_PAUSE_S = 0.5  # before funds are read again when the chain or the store is away; doubles
+FUNDS_PAUSE_S_MAX = 10.0
 EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late
 
 # --- Agent -----------------------------------------------------------------------------------------

@@ -9,17 +9,20 @@ Which chains are served, and as what, is said in `[chains]`: one with `market` o
 contracts and its listed tokens.
 """
 
+import re
 from ipaddress import ip_address
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from . import limits, timeouts
-from .nodes import HTTP, NAMES_PLACE, WEBSOCKET, has_place
+from .endpoint_url import HTTP, WEBSOCKET, check_url
+from .error_text import shown
 from .secret import Secret
+from .webhooks import WebhookSettings
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+_WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 SecretEncoding = Literal["utf8", "base64", "hex"]
 
 
@@ -52,25 +55,13 @@ class VenueMakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     stale_s: Seconds = timeouts.BOOK_STALE_S
 
     def __post_init__(self) -> None:
-        _check_url("url", self.url, HTTP)
+        check_url("url", self.url, HTTP)
         if "?" in self.url:
             raise ValueError("url has no query: it is the base of five endpoints")
         if self.ws_url:
-            _check_url("ws_url", self.ws_url, WEBSOCKET)
+            check_url("ws_url", self.ws_url, WEBSOCKET)
         if not self.ws_url and self.stale_s <= self.prices_every_s:
             raise ValueError("stale_s is above prices_every_s, or books are stale between two polls")
-
-
-def _check_url(name: str, url: str, schemes: tuple[str, str]) -> None:
-    """Pass for a URL that a connection can be made to. What it holds is not repeated: it may be a key."""
-    if not url.startswith(schemes):
-        raise ValueError(f"{name} is {schemes[0]}... or {schemes[1]}...")
-    if not has_place(url):
-        raise ValueError(f"{name} {NAMES_PLACE}")
-    if "@" in urlsplit(url).netloc or "#" in url:
-        raise ValueError(f"{name} has neither user nor fragment")
-    if not (url.isascii() and url.isprintable()) or " " in url:
-        raise ValueError(f"{name} has everything percent-encoded that is not visible ASCII")
 
 
 class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -133,7 +124,7 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     credentials: MakerCredentials | None = None
 
     def __post_init__(self) -> None:
-        _check_url("url", self.url, HTTP)
+        check_url("url", self.url, HTTP)
         if "?" in self.url:
             raise ValueError("url has no query: it is the base of two endpoints")
 
@@ -204,9 +195,10 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         blacklist_s: an address that a maker blacklisted is not sent to it for so long.
         rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one.
         api_keys: by name.
+        webhooks: whom the venue tells of orders, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to everybody, not to loopback alone.
-        quote_streams_max: quote streams at a time.
+        quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
         route_life_s: for which an order may be built from a Delta route, at least (choices.md 11).
     """
@@ -223,9 +215,11 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         }
     )
     api_keys: dict[str, ApiKey] = {}
+    webhooks: dict[str, WebhookSettings] = {}
     trusted_proxies: tuple[str, ...] = ()
     metrics_open: bool = False
     quote_streams_max: int = 1_024
+    event_streams_max: int = 4_096
     delta_gas: int = 150_000
     route_life_s: Seconds = 600.0
 
@@ -241,10 +235,21 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for name, key in self.api_keys.items():
             if key.tier not in self.rate_tiers:
                 raise ValueError(f"api_keys.{name}: there is no tier {key.tier}")
+        self._check_webhooks()
         for address in self.trusted_proxies:
             try:
                 ip_address(address)
             except ValueError:
                 raise ValueError(f"trusted_proxies are IP addresses, got {address}") from None
-        if self.quote_streams_max < 1:
-            raise ValueError(f"quote_streams_max is at least 1, got {self.quote_streams_max}")
+        for name in ("quote_streams_max", "event_streams_max"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
+
+    def _check_webhooks(self) -> None:
+        for name, hook in self.webhooks.items():
+            if len(name) > limits.NAME_CHARS_MAX or not _WEBHOOK_NAME.fullmatch(name):
+                raise ValueError(
+                    "a webhook's name is 1 to 128 letters, digits, dots, - and _, the first a letter or digit"
+                )
+            if hook.api_key and hook.api_key not in self.api_keys:
+                raise ValueError(f"webhooks.{name}: there is no key {shown(hook.api_key)}")

@@ -9,7 +9,8 @@ SLICE_S = 0.001
 
 
 class Slices:
-    """The work of one maker on one chain: what polls and the socket bring is applied here, in turn."""
+    """Work that shares its slices, in turn: of one maker on one chain what polls and the socket bring, of one
+    chain's auctions what agents have bid."""
 
     def __init__(self) -> None:
         self._turn = trio.Lock()

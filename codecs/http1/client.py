@@ -1,10 +1,10 @@
-"""The client's side of one HTTP/1.1 connection to a maker: one request in flight, whole answers out.
+"""The client's side of one HTTP/1.1 connection: one request in flight, whole answers out.
 
     IDLE --send_request--> AWAITING --answer complete--> IDLE
       any --anything we do not take--> FAILED (every later call raises the same MakerError)
 
 An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. Whatever
-else arrives is the maker's fault: a body that ends with the connection, two lengths, a length beside a
+else arrives is the other side's fault: a body that ends with the connection, two lengths, a length beside a
 coding, another coding, 101, bytes nobody asked for, anything beyond the limits. The head goes to llhttp
 in one piece once it is complete; see `fields`.
 
@@ -50,6 +50,7 @@ class ClientConnection:
     """Writes requests and reads their answers. No sockets, no clock.
 
     Attributes:
+        head: of the last answer: its status and headers came, whatever becomes of its body.
         response_started: a byte of the answer in flight has come. A request whose connection died while
             this is False may be sent again elsewhere, if it went out on a reused connection.
     """
@@ -65,12 +66,14 @@ class ClientConnection:
         "_missing",
         "_response",
         "_scanned",
+        "head",
         "response_started",
     )
 
     def __init__(self, limits: Http1Limits) -> None:
         self._limits = limits
         self.response_started = False
+        self.head: Response | None = None
         self._failure = ""
         self._in_flight: bytes | None = None  # the request's method
         self._buffer = b""
@@ -112,6 +115,7 @@ class ClientConnection:
         self._in_flight = method
         self._interim = 0
         self.response_started = False
+        self.head = None
         if not body and method in (b"GET", b"HEAD", b"OPTIONS"):
             return b"%b %b HTTP/1.1\r\nhost: %b\r\n%b\r\n" % (method, target, host, fields)
         return b"%b %b HTTP/1.1\r\nhost: %b\r\n%bcontent-length: %d\r\n\r\n%b" % (
@@ -161,7 +165,7 @@ class ClientConnection:
         """
         self._check_usable()
         awaited = self._in_flight is not None
-        error = self._fail("closed by the maker")
+        error = self._fail("closed by the other side")
         if awaited:
             raise error
 
@@ -171,7 +175,7 @@ class ClientConnection:
 
     def _fail(self, reason: str) -> MakerError:
         """Make the connection unusable; the error that says why."""
-        self._failure = f"maker connection: {reason}"
+        self._failure = f"connection: {reason}"
         self._buffer = b""
         self._body = bytearray()
         self._chunks = None
@@ -196,10 +200,11 @@ class ClientConnection:
             self._skip_interim(status, end)
 
         headers = self._parse_fields(buffer[:end])
+        self.head = response = Response(status, headers, keep_alive=False)
         fields = joined(headers)
         length = self._body_length(fields, status, http_minor)
-        keep_alive = persists(fields.get(b"connection", b"").lower(), http_minor)
-        self._response = response = Response(status, headers, keep_alive)
+        response.keep_alive = persists(fields.get(b"connection", b"").lower(), http_minor)
+        self._response = response
         if length == CHUNKED:
             self._chunks = ChunkedBody(self._limits)
             end -= 2  # it begins with the CRLF that ends the head

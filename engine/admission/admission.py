@@ -181,6 +181,11 @@ class Admission:
         presented = call.request.fields.get(_API_KEY)
         return "" if presented is None else self._ring.find(presented).partner
 
+    def key(self, call: Call) -> str:
+        """The name of an admitted request's key; empty where there is none."""
+        presented = call.request.fields.get(_API_KEY)
+        return "" if presented is None else self._ring.find(presented).name
+
     def statistics(self) -> AdmissionStatistics:
         """Counters."""
         tiers = [(PUBLIC, self._public), *self._keyed.items()]

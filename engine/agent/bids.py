@@ -19,7 +19,7 @@ from .orders import OpenOrder
 
 
 def bid_of_route(order: OpenOrder, route: FirmRoute, rfq: bytes, margin_bps: int) -> SolverBid | None:
-    """An order alone, filled by makers; None where that does not keep its limit.
+    """An order alone, or a part of it, filled by makers; None where that does not keep its limit.
 
     Args:
         route: signed for the order's owner.
@@ -35,6 +35,7 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, rfq: bytes, margin_bps: int
         tuple([_step(hop, rfq) for hop in route.hops]),
         given=str(route.src_amount) if order.side is Side.BUY else "0",
         leftovers=_texts((order.src_token, *_between(order, route))),
+        amount=str(order.fixed_amount) if order.part_min else "",
     )
     return SolverBid((part,))
 

@@ -1,6 +1,11 @@
 """Orders alone, filled by makers' firm quotes, as well as the books give.
 
+An order that may be filled in parts, and that the books do not fill within its limit, is filled by the
+largest part that they do.
+
 Source: design, "Auction" (the built-in agent).
+Choice: where makers do not sign for an order that may be filled in parts, or for a part of it, they are asked
+    for half of that, once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +33,7 @@ class FirmQuotes:
 
         async def solve_one(at: int, order: OpenOrder) -> None:
             async with turns:
-                route = await market.signed(order)
-            bid = route and bid_of_route(order, route, market.rfq, market.margin_bps)
+                bid = await _bid(order, market)
             if bid:
                 bids[at] = bid
 
@@ -39,3 +43,19 @@ class FirmQuotes:
                     if order.order_type in SOLVABLE and order.fixed_amount:
                         nursery.start_soon(solve_one, at, order)
         return [bids[at] for at in sorted(bids)]
+
+
+async def _bid(order: OpenOrder, market: Market) -> SolverBid | None:
+    part = market.largest_part(order)
+    if part is None:
+        return None
+    sizes = [part]
+    half = part.fixed_amount // 2
+    if order.part_min and order.part_min <= half:
+        sizes.append(order.part(half))
+    for size in sizes:
+        route = await market.signed(size)
+        bid = route and bid_of_route(size, route, market.rfq, market.margin_bps)
+        if bid:
+            return bid
+    return None

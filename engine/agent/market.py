@@ -1,11 +1,13 @@
 """What a strategy works with in one round: the orders, the makers, and the time that there is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import structlog
 import trio
 from msgspec import Struct
 
+from ...codecs.rounding import div_down
+from ...codecs.vocabulary import Side
 from ...config.errors import RequestError
 from ..chain.port import Chain
 from ..routing.firm_parts import indicative_within
@@ -14,6 +16,9 @@ from ..routing.makers import OpenMakers
 from ..routing.plan import Wanted
 from ..routing.served import ServedChain
 from .orders import OpenOrder
+
+PART_STEPS = 8
+"""Sizes that are tried between a part that is filled and a larger one that is not."""
 
 _log = structlog.get_logger("cambist.agent")
 
@@ -66,6 +71,33 @@ class Market(Struct, frozen=True):
         total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
         return 0 if total is None else total.dest_amount
 
+    def largest_part(self, order: OpenOrder) -> OpenOrder | None:
+        """The largest part of an order that the makers' books fill within its limit; all of it if they do, or
+        if it may not be filled in parts.
+
+        Sizes are tried from the largest down, until one is filled, then some between that and the one before:
+        a small part may be worth no route on which a larger one is filled.
+
+        Not guaranteed: it is short of the largest one by up to the 2^-PART_STEPS part of the order.
+
+        Returns:
+            The part; None where none of the sizes is filled.
+        """
+        if not order.part_min or self._is_filled(order):
+            return order
+        high = order.fixed_amount
+        for low in _sizes(order):
+            if self._is_filled(order.part(low)):
+                break
+            high = low
+        else:
+            return None
+        most = order.fixed_amount - order.part_min
+        for _ in range(PART_STEPS if low < most else 0):
+            middle = div_down(low + high, 2)
+            low, high = (middle, high) if self._is_filled(order.part(middle)) else (low, middle)
+        return order.part(low)
+
     async def signed(
         self, order: OpenOrder, *, amount: int | None = None, limit: int | None = None
     ) -> FirmRoute | None:
@@ -90,6 +122,15 @@ class Market(Struct, frozen=True):
             _log.debug("not signed", order=order.order_hash, reason=error.detail)
             return None
 
+    def _is_filled(self, order: OpenOrder) -> bool:
+        """Whether the books fill an order within its limit."""
+        total = self.place.makers.pathfinder.total(self._wanted(order, order.fixed_amount))
+        if total is None:
+            return False
+        if order.side is Side.SELL:
+            return total.dest_amount >= order.limit
+        return total.src_amount <= order.limit
+
     def _wanted(self, order: OpenOrder, amount: int) -> Wanted:
         return Wanted(
             order.src_token,
@@ -99,3 +140,17 @@ class Market(Struct, frozen=True):
             without=self.place.makers.barred(order.owner, now_ms=self.wall_ms()),
             gas_price_wei=self.gas_price_wei,
         )
+
+
+def _sizes(order: OpenOrder) -> Iterator[int]:
+    """Parts of an order that are tried at first: the largest, halves of all, the smallest."""
+    most = order.fixed_amount - order.part_min
+    if most < order.part_min:
+        return
+    yield most
+    size = order.fixed_amount // 2
+    while order.part_min < size < most:
+        yield size
+        size //= 2
+    if order.part_min < most:
+        yield order.part_min

@@ -6,6 +6,7 @@ Source: codecs.agent_messages; contracts/Delta.sol, `finish`.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...codecs.agent_messages import AuctionOrder, SolveRequest
 from ...codecs.amounts import parse_amount
@@ -33,6 +34,9 @@ class OpenOrder(Struct, frozen=True):
         src_amount: raw units: what is given (SELL), or the most (BUY).
         dest_amount: the least that the user gets (SELL), or what is wanted (BUY).
         expected: of what is not fixed; 0 for none.
+        part_min: of the fixed side: a bid may fill as much, or more, that leaves nothing or as much; 0 where
+            it fills all.
+        whole: (source, destination, expected) as signed, of an order that may be filled in parts.
     """
 
     order_hash: str
@@ -46,6 +50,8 @@ class OpenOrder(Struct, frozen=True):
     expected: int
     fee: PartnerAndFee
     deadline: int
+    part_min: int = 0
+    whole: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def fixed_amount(self) -> int:
@@ -58,6 +64,26 @@ class OpenOrder(Struct, frozen=True):
         if self.side is Side.SELL:
             return least_before_fee(self.dest_amount, self.fee.fee_bps)
         return most_before_fee(self.src_amount, self.fee.fee_bps)
+
+    def part(self, amount: int) -> "OpenOrder":
+        """A part of it, as the contract reckons it; all of it is itself.
+
+        Args:
+            amount: of the fixed side: from `part_min` to what leaves `part_min`, or all.
+
+        Raises:
+            ValueError: it may not be filled by that.
+        """
+        if amount == self.fixed_amount:
+            return self
+        if not self.part_min or not self.part_min <= amount <= self.fixed_amount - self.part_min:
+            raise ValueError(f"{amount} of {self.fixed_amount} is no part that may be filled")
+        src, dest, expected = self.whole
+        if self.side is Side.SELL:
+            amounts = amount, mul_div_up(dest, amount, src), mul_div_up(expected, amount, src)
+        else:
+            amounts = mul_div_down(src, amount, dest), amount, mul_div_down(expected, amount, dest)
+        return replace(self, src_amount=amounts[0], dest_amount=amounts[1], expected=amounts[2])
 
     def users_of_sale(self, received: int) -> int | None:
         """What the user gets of what a sale brings; None where that is below the minimum."""
@@ -117,7 +143,23 @@ def _open_order(order: AuctionOrder, field: str, wrapped_native: bytes) -> OpenO
         parse_amount(order.expected_amount, f"{field}.expectedAmount"),
         unpack_partner_and_fee(packed, f"{field}.partnerAndFee"),
         order.deadline,
+        *_parts(order, field),
     )
+
+
+def _parts(order: AuctionOrder, field: str) -> tuple[int, tuple[int, int, int]]:
+    """The smallest part, and the amounts that were signed; zeros where it is filled whole."""
+    whole = order.whole
+    if not order.part_min or whole is None:
+        return 0, (0, 0, 0)
+    amounts = (
+        parse_amount(whole.src_amount, f"{field}.whole.srcAmount"),
+        parse_amount(whole.dest_amount, f"{field}.whole.destAmount"),
+        parse_amount(whole.expected_amount, f"{field}.whole.expectedAmount"),
+    )
+    if not amounts[0 if order.side is Side.SELL else 1]:
+        raise InvalidInput(field=f"{field}.whole", expected="a fixed amount above 0", got=0)
+    return parse_amount(order.part_min, f"{field}.partMin"), amounts
 
 
 def _traded(token: bytes, wrapped_native: bytes) -> bytes:

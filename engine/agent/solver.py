@@ -90,7 +90,7 @@ class Solver:
         )
 
     async def solve(self, request: SolveRequest) -> tuple[SolverBid, ...]:
-        """The bids for a round, those of the first strategy first.
+        """The bids for a round, those of the first strategy first; what one answer does not hold is left out.
 
         Raises:
             UnsupportedChain: it is not served here.
@@ -112,11 +112,15 @@ class Solver:
         async with trio.open_nursery() as nursery:
             for name in self._strategies:
                 nursery.start_soon(self._ask, name, request, market, deadline + reserve_s / 2, found)
-        bids = [bid for name in self._strategies for bid in found.get(name, ())][: limits.AGENT_BIDS_MAX]
+        all_bids = [bid for name in self._strategies for bid in found.get(name, ())]
+        bids = _that_fit(all_bids)
+        if len(bids) < len(all_bids):
+            left_out = len(all_bids) - len(bids)
+            _log.warning("more bids than an answer holds", auction=request.auction_id, left_out=left_out)
         self._rounds += 1
         self._orders += len(orders)
         self._bids += len(bids)
-        return tuple(bids)
+        return bids
 
     def told(self, notice: NotifyRequest) -> None:
         """Log what became of bids, and have the strategies hear of it."""
@@ -179,6 +183,16 @@ class Solver:
             deadline,
             self._wall_ms,
         )
+
+
+def _that_fit(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:
+    """As many as one answer holds: a venue takes none of a longer one."""
+    left_bytes = limits.AGENT_ANSWER_BYTES_MAX - len(encode(SolveResponse(())))
+    for at, bid in enumerate(bids[: limits.AGENT_BIDS_MAX]):
+        left_bytes -= len(encode(bid)) + len(",")
+        if left_bytes < 0:
+            return tuple(bids[:at])
+    return tuple(bids[: limits.AGENT_BIDS_MAX])
 
 
 def _checked(bids: Sequence[SolverBid]) -> tuple[SolverBid, ...]:

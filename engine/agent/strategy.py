@@ -85,6 +85,8 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
         raise ConfigError(context.field, f"{name} does not take them: {error!r}") from error
     if not inspect.iscoroutinefunction(getattr(strategy, "solve", None)):
         raise ConfigError("agent.strategies", f"{name} makes what has no `async def solve`")
+    if inspect.iscoroutinefunction(getattr(strategy, "told", None)):
+        raise ConfigError("agent.strategies", f"{name} makes what has an `async def told`: nothing awaits it")
     return strategy
 
 

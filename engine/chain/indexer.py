@@ -6,7 +6,7 @@ A head only wakes it; a look every INDEX_LOOK_S goes on without one. Blocks deep
 their logs are read in ranges. Everything above is read block by block, logs by the block's hash. Of either,
 fewer blocks are read at once after it failed or was refused, and more after it went well. The cursor is read
 anew for each step and moved by compare-and-set, so that of two indexers of a chain one wins each step and the
-other goes on from there.
+other goes on from there: of the blocks that it did not read itself it reads who was touched.
 
 A step that fails (the node lags, contradicts itself, or is away; the store is away) has written nothing; it
 is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
@@ -14,7 +14,7 @@ until the node shows one of the ring's blocks again, or `rescan` says from which
 
 Source: chain.md, "Indexer"; storage.md, "Transactions".
 Choice: after a re-organisation all that is followed is told anew: whose funds the lost blocks moved is not
-    kept.
+    kept. So it is after more blocks of another indexer than one step reads.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ from ..store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from ..store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
 from .applied import Contracts, Event, KeptRow, read_events, rows_of
 from .port import Chain, Header
-from .reading import Reading, header_at, mark_at, read_blocks, read_range
+from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched
 from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
 from .watch import Pair, Watch
 
@@ -170,6 +170,8 @@ class Indexer:
         self._count_max = INDEX_STEP_BLOCKS_MAX  # blocks that are read one by one in the next step
         self._version = 0  # of the cursor, as this indexer wrote it last
         self._top = Mark(NOTHING_READ, b"")
+        self._noted = self._top  # up to there the watch knows whose funds moved
+        self._lost: tuple[Mark, ...] = ()  # were read for the last step, which another indexer took first
         self._head: Header | None = None
         self._state = IndexerState.STARTING
         self._reason = ""
@@ -237,6 +239,9 @@ class Indexer:
         if common is None:
             self._halt(ring)
             return False
+        if cursor.version != self._version:
+            self._watch.refresh(await self._passed(ring, common))
+            self._version, self._noted, self._lost = cursor.version, ring.top, ()
         target, undone = await self._undone(ring, common)
         reading = Reading()
         is_history = head.number - self._depth > common.number
@@ -256,14 +261,28 @@ class Indexer:
     # --- One step -------------------------------------------------------------------------------------
 
     async def _cursor(self) -> ChainCursor | None:
-        """How far the chain was read. Where somebody else read on, nobody here knows what they passed."""
+        """How far the chain was read."""
         (rows,) = await self._store.read(by(CHAIN_CURSOR, self._chain.chain_id))
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
-        version = cursor.version if cursor else 0
-        if version != self._version:
-            self._version = version
-            self._watch.refresh()
         return cursor
+
+    async def _passed(self, ring: Ring, common: Mark) -> frozenset[Pair] | None:
+        """Whose funds the blocks may have moved that somebody else read since; None where nobody can say.
+
+        Raises:
+            NodeUnavailable: it is to be tried again.
+        """
+        passed = ring.since(self._noted)
+        if passed is None or common != ring.top or len(passed) > self._count_max:
+            return None
+        try:
+            return await read_touched(
+                self._chain, self._watch, [mark for mark in passed if mark not in self._lost]
+            )
+        except NodeUnavailable:
+            raise
+        except ChainError:
+            return None
 
     async def _latest(self) -> Header:
         head = await self._chain.block()
@@ -405,6 +424,8 @@ class Indexer:
                     return True
                 case Conflict(table=CHAIN_CURSOR.name):
                     self._counts["lost"] += 1
+                    self._watch.refresh(reading.touched)
+                    self._lost = reading.marks
                     return False
                 case Conflict() | Duplicate():
                     self._counts["conflicts"] += 1
@@ -415,7 +436,7 @@ class Indexer:
     def _written(self, before: Ring, step: Advance, target: Mark, reading: Reading) -> None:
         """A step is durable: count it, and note whom it is about."""
         self._version += 1
-        self._top = step.top
+        self._top = self._noted = step.top
         self._counts["steps"] += 1
         self._counts["blocks"] += step.top.number - target.number
         self._counts["rows"] += len(step.rows)

@@ -2,6 +2,7 @@
 
     read_blocks    block after block: headers whose parents fit, logs by block hash
     read_range     history: logs by heights, in as many blocks as the node answers
+    read_touched   of blocks that another indexer read: whose funds they move
 
 Checked: each block has the number that was asked for, and its parent is the block before; a log is of that
 block and is what was asked for; the contracts' logs are those of the receipts of their transactions; those of
@@ -41,13 +42,13 @@ class Reading(Struct, frozen=True):
         marks: of blocks one after the other, or of a range's end alone; lowest first.
         logs: of the contracts, in the order of the chain.
         times: height -> Unix seconds, of each block with such logs.
-        touched: the followed (token, owner) whose funds may have moved; a range has none.
+        touched: the followed (token, owner) whose funds may have moved; None, of a range: nobody asked.
     """
 
     marks: tuple[Mark, ...] = ()
     logs: tuple[Log, ...] = ()
     times: dict[int, int] = {}
-    touched: frozenset[Pair] = frozenset()
+    touched: frozenset[Pair] | None = frozenset()
 
 
 async def header_at(chain: Chain, number: int) -> Header:
@@ -88,20 +89,28 @@ async def read_blocks(
     marks = [after, *(Mark(header.number, header.hash) for header in headers)]
     for before, header in zip(marks, headers, strict=False):
         _check_parent(before, header)
-    found = await _all(partial(_logs_of, chain, contracts), headers)
+    found = await _all(partial(_logs_of, chain, contracts), marks[1:])
     await _check_receipts(chain, contracts, [log for logs in found for log in logs])
-
-    moves = watch.filter()
-
-    async def touched(header: Header) -> frozenset[Pair]:
-        return watch.touched(await _logs_of(chain, moves, header)) if moves else frozenset()
-
     return Reading(
         tuple(marks[1:]),
         tuple(log for logs in found for log in logs),
         {header.number: header.time_s for header in headers},
-        frozenset().union(*await _all(touched, headers)),
+        await read_touched(chain, watch, marks[1:]),
     )
+
+
+async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[Pair]:
+    """The followed (token, owner) whose funds some blocks may have moved.
+
+    Raises:
+        ChainError: an answer is missing or wrong; BlockGone, the node does not have one of the blocks.
+    """
+    moves = watch.filter()
+
+    async def touched(block: Mark) -> frozenset[Pair]:
+        return watch.touched(await _logs_of(chain, moves, block)) if moves else frozenset()
+
+    return frozenset().union(*await _all(touched, blocks))
 
 
 async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
@@ -122,7 +131,8 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
         raise NodeContradiction(
             NodeFault.LOGS_DIFFER, f"two answers for the logs of blocks {first} to {last} differ"
         )
-    if await _logs_of_old(chain, contracts, beginning) != [log for log in found if log.block_number == first]:
+    of_first = [log for log in found if log.block_number == first]
+    if await _logs_of_old(chain, contracts, Mark(first, beginning.hash)) != of_first:
         raise NodeContradiction(NodeFault.LOGS_DIFFER, f"block {first} has other logs than the range from it")
     numbers = sorted({log.block_number for log in found})
     if numbers and not first <= numbers[0] <= numbers[-1] <= last:
@@ -130,7 +140,7 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     headers = await _all(partial(header_at, chain), numbers)
     by_number = {header.number: header for header in headers}
     for log in found:
-        _check_log(log, contracts, by_number[log.block_number])
+        _check_log(log, contracts, Mark(log.block_number, by_number[log.block_number].hash))
     _check_order(found)
     await _check_receipts(chain, contracts, found)
     if (await header_at(chain, last)).hash != end.hash:
@@ -139,22 +149,23 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
         (Mark(last, end.hash),),
         tuple(found),
         {number: header.time_s for number, header in by_number.items()},
+        None,
     )
 
 
-async def _logs_of_old(chain: Chain, wanted: LogFilter, header: Header) -> list[Log]:
+async def _logs_of_old(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
     try:
-        return await _logs_of(chain, wanted, header)
+        return await _logs_of(chain, wanted, block)
     except BlockGone:
         raise NodeContradiction(
-            NodeFault.LOGS_MISSING, f"the node has block {header.number} and not its logs: they may be pruned"
+            NodeFault.LOGS_MISSING, f"the node has block {block.number} and not its logs: they may be pruned"
         ) from None
 
 
-async def _logs_of(chain: Chain, wanted: LogFilter, header: Header) -> list[Log]:
-    logs = await chain.logs_of(wanted, header.hash)
+async def _logs_of(chain: Chain, wanted: LogFilter, block: Mark) -> list[Log]:
+    logs = await chain.logs_of(wanted, block.hash)
     for log in logs:
-        _check_log(log, wanted, header)
+        _check_log(log, wanted, block)
     _check_order(logs)
     return logs
 
@@ -187,12 +198,12 @@ def _check_parent(before: Mark, header: Header) -> None:
         )
 
 
-def _check_log(log: Log, wanted: LogFilter, header: Header) -> None:
-    if log.block_hash != header.hash or log.block_number != header.number:
-        raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of block {header.number}")
+def _check_log(log: Log, wanted: LogFilter, block: Mark) -> None:
+    if log.block_hash != block.hash or log.block_number != block.number:
+        raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of block {block.number}")
     if not wanted.matches(log):
         raise NodeContradiction(
-            NodeFault.FOREIGN_LOG, f"a log of block {header.number} was not asked for: {log.log_index}"
+            NodeFault.FOREIGN_LOG, f"a log of block {block.number} was not asked for: {log.log_index}"
         )
 
 

@@ -53,6 +53,13 @@ class Ring(Struct, frozen=True):
         lowest = together[-1].number - depth
         return Ring(tuple(mark for mark in together if mark.number > lowest))
 
+    def since(self, mark: Mark) -> tuple[Mark, ...] | None:
+        """Each block that was read after one; None where not each of them is marked."""
+        if mark not in self.marks:
+            return None
+        later = self.marks[self.marks.index(mark) + 1 :]
+        return later if len(later) == self.top.number - mark.number else None
+
     def cut(self, top: Mark) -> "Ring":
         """With what is below a mark, and the mark as the last."""
         return Ring((*(mark for mark in self.marks if mark.number < top.number), top))

@@ -1,6 +1,6 @@
 """The owners whose funds are followed, and the filter that finds what moves them. Pure.
 
-    follow(token, owner)    counted: who follows twice stops twice
+    follow(token, owner)    counted: who follows twice stops twice; of a deposit its contract and order hash
     filter()                one question, however many owners: what moves any funds of their tokens
     touched(logs)           the followed (token, owner) that logs are about
     fresh()                 what is to be told: touched, or followed since the last time
@@ -9,9 +9,9 @@ Guarantee: a pair is told once after it was followed, when the step that runs th
 ended; from there on after every block with a log about it. So whoever follows first, and reads the balance
 when told, at the block that was read by then or a later one, misses nothing, whenever `follow` was called.
 
-What counts is what an event says: Transfer from and to, Approval of an owner, and the two by which wrapped
-native tokens come and go without a Transfer. A token that moves balances without events is found only by
-looking again.
+What counts is what an event says: Transfer from and to, Approval of an owner, the two by which wrapped
+native tokens come and go without a Transfer, and the two of what is deposited for an order. A token that
+moves balances without events is found only by looking again.
 
 Source: chain.md, "Indexer"; EIP-20; the events of WETH9.
 Choice: owners are not named to the node: that takes two questions for each few hundred of them, and an answer
@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from ...codecs.contract_events import APPROVAL, TRANSFER, topic
+from ...codecs.contract_events import APPROVAL, DEPOSIT_WITHDRAWN, DEPOSITED, TRANSFER, topic
 from ...config.limits import WATCH_TOKENS_PER_FILTER_MAX
 from .port import Log, LogFilter
 
@@ -30,7 +30,7 @@ WRAPPED = topic("Deposit(address,uint256)")
 UNWRAPPED = topic("Withdrawal(address,uint256)")
 
 Pair = tuple[bytes, bytes]
-"""(token, owner)."""
+"""(token, owner); of a deposit (contract, hash of the order that it is for)."""
 
 
 class Watch:
@@ -87,7 +87,7 @@ class Watch:
         if not self._pairs:
             return None
         tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
-        return LogFilter(tokens, ((TRANSFER, APPROVAL, WRAPPED, UNWRAPPED),))
+        return LogFilter(tokens, ((TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, DEPOSITED, DEPOSIT_WITHDRAWN),))
 
     def touched(self, logs: Iterable[Log]) -> frozenset[Pair]:
         """What the logs are about, of what is followed."""
@@ -96,5 +96,8 @@ class Watch:
 
 def _pairs_of(log: Log) -> list[Pair]:
     """Whom a log may be about. A token's ERC-721 twin, with another number of topics, does no harm."""
-    parties = log.topics[1:3] if log.topics and log.topics[0] == TRANSFER else log.topics[1:2]
+    kind = log.topics[0] if log.topics else b""
+    if kind in (DEPOSITED, DEPOSIT_WITHDRAWN):
+        return [(log.address, word) for word in log.topics[1:2]]
+    parties = log.topics[1:3] if kind == TRANSFER else log.topics[1:2]
     return [(log.address, word[12:]) for word in parties]

@@ -24,6 +24,7 @@ from .order import order
 from .serve import serve
 from .swap import swap
 from .typed_data import typed_data
+from .webhooks import webhooks
 
 
 class _Commands(click.Group):
@@ -56,7 +57,8 @@ def cli() -> None:
                  cambist maker check URL ...       does a maker keep the interface's rules?
     Solving?     cambist agent serve --config F    bids for the orders that a venue auctions
     Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
-                 cambist order swap ...            a Delta order: no gas; watch, cancel, withdraw
+                 cambist order swap ...            a Delta order: no gas; limit, twap, list, watch
+    Partner?     cambist webhooks list ...         what your webhooks have not taken; replay
     Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
     Setting up?  cambist keys new --out FILE       an encrypted key
@@ -73,6 +75,7 @@ for command in (
     serve,
     swap,
     order,
+    webhooks,
     maker,
     agent,
     contracts,

@@ -11,6 +11,7 @@ from ...config.chains import CONTRACT_SETTINGS
 from ...config.settings import Settings, read_settings
 from ...crypto.addresses import to_checksum
 from ..credentials import check_addresses, policed_key, request_verifier
+from ..events.webhook_opening import hooks_of
 
 
 @click.group()
@@ -35,12 +36,14 @@ def check_command(path: Path | None) -> None:
     check_addresses(settings)
     keys = {name: policed_key(name, key) for name, key in settings.keys.items()}
     request_verifier(settings)
+    hooks = hooks_of(settings.venue.webhooks if settings.venue else {})
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(_chains_table(settings))
     console.print(f"state directory   {Path(settings.state_dir).expanduser()}")
     console.print(f"tokens            {len(settings.tokens)}")
     console.print(f"partners          {', '.join(settings.partners) or 'none'}")
     console.print(f"request domains   {', '.join(settings.auth.domains) or 'none'}")
+    console.print(f"webhooks          {', '.join(hooks) or 'none'}")
     for name, key in keys.items():
         console.print(
             f"key {name:<13} {to_checksum(key.address)}, {len(key.policy.contracts)} contracts allowed"

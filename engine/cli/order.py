@@ -1,7 +1,10 @@
 """`cambist order`: Delta orders of a trader's, from the price to the settlement.
 
-    swap      quote, sign, submit, follow
-    watch     follow one that was submitted
+    swap      at the market's price: quote, sign, submit, follow
+    limit     at a price: rests until it can be had
+    twap      in slices, on a schedule
+    list      what there is
+    watch     follow one that was submitted, or the changes of many
     cancel    sign the cancellation of some, follow them
     withdraw  take back what is left of a deposit of native tokens
 
@@ -19,34 +22,27 @@ from ...codecs.delta_messages import OrderRecord
 from ...codecs.vocabulary import OrderStatus
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import InvalidInput, VenueError
+from ...config.errors import VenueError
 from ...config.nodes import NodeSettings
-from ...crypto.addresses import parse_address
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.order_cancelling import cancel, follow_all
-from ..trader.order_following import MEANS, TERMINAL, Follower, Subject
+from ..trader.order_following import MEANS, TERMINAL
 from ..trader.order_placing import delta_contract, take_back
-from ..trader.order_view import (
-    OrderOutcome,
-    Tokens,
-    Verdict,
-)
 from ..trader.sending import StepFailedError
-from ..trader.tokens import find_token
+from .order_limit import limit
+from .order_list import list_orders
 from .order_options import (
     ENDED,
     HELP,
     UNKNOWN,
     Place,
     UnderWay,
-    ended,
     is_native,
     new_console,
     order_name,
-    report,
     run,
     signing_options,
     timed,
@@ -55,9 +51,9 @@ from .order_options import (
     venue_options,
 )
 from .order_swap import swap
+from .order_twap import twap
+from .order_watch import watch
 from .parameters import (
-    RPC_HELP,
-    Address,
     checked_node,
 )
 from .sources import read_key
@@ -70,18 +66,6 @@ def order() -> None:
     Exit status: 0 settled (or as asked for), 1 refused or failed before it was submitted, 2 wrong usage, 3
     ended in another way, 4 not known.
     """
-
-
-@order.command("watch", context_settings=HELP)
-@click.argument("name", metavar="ID")
-@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
-@click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
-@timeout
-@venue_options
-def watch(venue: Place, name: str, rpc: str | None, delta: bytes | None, timeout_s: float) -> None:
-    """Follow an order, by its id or its hash, until it has ended."""
-    node = None if rpc is None else checked_node(rpc)
-    run(_watch, timed(venue, timeout_s), order_name(name, "ID"), node, delta)
 
 
 @order.command("cancel", context_settings=HELP)
@@ -144,31 +128,6 @@ def withdraw(
 # --- What they do -------------------------------------------------------------------------------------
 
 
-async def _watch(
-    under_way: UnderWay, place: Place, name: str, node: NodeSettings | None, delta: bytes | None
-) -> int:
-    console = new_console()
-    async with place.open() as venue:
-        follower = Follower(venue, name, partial(console.print, style="dim"))
-        under_way.hint = f"the order goes on: {place.hint(name)}"
-        await until_interrupted(follower.follow, place.timeout_s)
-        record = follower.record
-        if record is None:
-            outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
-            return report(place, outcome, Tokens())
-        if node is None:
-            return report(place, await ended(record, None, None), Tokens())
-        chain_id = record.input.chain_id
-        async with RpcChain.open(chain_id, node, known_errors()) as chain:
-            contract = await delta_contract(chain, venue, chain_id, delta)
-            subject = _subject(record, contract.address)
-            listed = await venue.tokens(chain_id)
-            src = await find_token(chain, listed, record.input.token, "input.token")
-            dest = await find_token(chain, listed, record.output.token, "output.token")
-            outcome = await ended(record, chain, subject)
-    return report(place, outcome, Tokens(src, dest))
-
-
 async def _cancel(
     under_way: UnderWay,
     place: Place,
@@ -192,7 +151,7 @@ async def _cancel(
 
 
 async def _withdraw(
-    under_way: UnderWay,  # noqa: ARG001  as the others
+    under_way: UnderWay,
     place: Place,
     order_hash: bytes,
     chain_id: int,
@@ -203,6 +162,7 @@ async def _withdraw(
     tell = partial(new_console().print, style="dim")
     async with RpcChain.open(chain_id, node, known_errors()) as chain, place.open() as venue:
         contract = await delta_contract(chain, venue, chain_id, delta)
+        under_way.hint = "a withdrawal that was sent may be mined all the same; ask again for what is left"
         try:
             receipt, amount = await take_back(chain, key, contract, order_hash, tell)
         except StepFailedError as failed:
@@ -211,20 +171,6 @@ async def _withdraw(
     told = {"txHash": to_hex(receipt.tx_hash), "amountWei": str(amount)}
     click.echo(encode(told).decode() if place.is_json else f"{amount} wei came back: {told['txHash']}")
     return 0
-
-
-def _subject(record: OrderRecord, delta: bytes) -> Subject:
-    """What the chain is asked about an order that only the venue has told of."""
-    try:
-        return Subject(
-            delta,
-            parse_hex(record.order_hash, "orderHash"),
-            parse_address(record.owner, "owner"),
-            parse_address(record.beneficiary, "beneficiary"),
-            parse_address(record.output.token, "output.token"),
-        )
-    except InvalidInput as fault:
-        raise VenueError(f"the record of order {record.id}: {fault.detail}") from None
 
 
 def _report_cancelled(place: Place, records: Sequence[OrderRecord]) -> int:
@@ -244,4 +190,5 @@ def _report_cancelled(place: Place, records: Sequence[OrderRecord]) -> int:
     return 0 if all(record.status is OrderStatus.CANCELLED for record in records) else ENDED
 
 
-order.add_command(swap)
+for command in (swap, limit, twap, list_orders, watch):
+    order.add_command(command)

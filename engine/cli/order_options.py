@@ -1,11 +1,12 @@
 """What the commands of `cambist order` share: a venue, options, how they run and what they tell."""
 
+import math
 import os
 import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -18,7 +19,8 @@ from ...codecs.delta_messages import OrderRecord
 from ...codecs.vocabulary import OrderStatus
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import ConfigError, InvalidInput
+from ...config.error_text import one_line
+from ...config.errors import ConfigError, InvalidInput, VenueError
 from ...config.secret import Secret, read_secret
 from ...config.timeouts import TRADER_WATCH_S
 from ...crypto.hexadecimal import parse_hex, to_hex
@@ -52,15 +54,23 @@ _EXIT = {
     Verdict.REVERTED: ENDED,
     Verdict.UNKNOWN: UNKNOWN,
 }
-_ARGUMENTS = frozenset(("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "--limit-amount"))
+_ARGUMENTS = frozenset(
+    ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "--limit", "--limit-amount", "--min", "--max", "--slices")
+)
 HASH_BYTES = 32
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class UnderWay(Struct):
-    """What whoever interrupts it is told; empty before there is anything to tell."""
+    """What whoever interrupts it is told.
+
+    Attributes:
+        hint: how to go on; empty before there is anything to tell.
+        status: of the exit then.
+    """
 
     hint: str = ""
+    status: int = UNKNOWN
 
 
 class Place(Struct, frozen=True):
@@ -83,6 +93,10 @@ class Place(Struct, frozen=True):
             f"`cambist order watch {name} --venue {self.url}` follows it, "
             f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
         )
+
+    def withdrawal(self, order_hash: bytes) -> str:
+        """How a deposit comes back."""
+        return f"`cambist order withdraw {to_hex(order_hash)} --venue {self.url} ...` takes the deposit back"
 
 
 def venue_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -116,11 +130,25 @@ def signing_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+class Seconds(click.FloatRange):
+    """A time above zero; `inf` is one."""
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See click."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # it is not below any bound
+            self.fail(f"{seconds} is not in the range x>0.", param, ctx)
+        return seconds
+
+
 timeout = click.option(
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
-    type=click.FloatRange(0, min_open=True),
+    type=Seconds(),
     default=TRADER_WATCH_S,
     show_default=True,
     help="How long to follow it; afterwards it goes on without you.",
@@ -145,6 +173,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
         if not under_way.hint:
             raise click.Abort
         click.echo(f"\n{under_way.hint}", err=True)
+        status = under_way.status
     sys.exit(status)
 
 
@@ -194,8 +223,19 @@ async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | 
     return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
 
 
+async def tell_why(venue: VenueClient, record: OrderRecord, tell: Callable[[str], None]) -> None:
+    """Say why an order that goes on is not settled, where the venue says it."""
+    if record.status in TERMINAL:
+        return
+    with suppress(VenueError):
+        for reason in (await venue.explanation(record.id)).reasons:
+            tell(f"{one_line(reason.code)}: {one_line(reason.text)}")
+
+
 def order_name(text: str, field: str) -> str:
     """An order's id, or its hash in lower case."""
+    if not text:
+        raise click.UsageError(f"{field}: expected the id or the hash of an order, got nothing")
     if not text.startswith(("0x", "0X")):
         return text
     try:
@@ -217,6 +257,8 @@ def report(place: Place, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffe
     record = outcome.record
     if record is not None and record.status not in TERMINAL:
         click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
+    elif outcome.tx_hash and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
+        click.echo(f"no order was signed; {place.withdrawal(outcome.order_hash)} if it is mined", err=True)
     elif record is None and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
         click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
     elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):

@@ -1,6 +1,7 @@
 """What several trading commands take: addresses, percents, amounts in whole tokens, a venue and a node."""
 
 import os
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 
 from ...codecs.amounts import parse_decimal, parse_units
 from ...config import limits
+from ...config.error_text import shown
 from ...config.errors import ConfigError, InvalidInput
 from ...config.nodes import NodeSettings, revealed
 from ...crypto.addresses import checked_address
@@ -16,6 +18,9 @@ from ..trader.terms import TradedToken
 
 VENUE_HELP = "The venue's URL."
 RPC_HELP = "A JSON-RPC node: URL, env:NAME or file:PATH."
+_DURATION = re.compile(r"([0-9]{1,10})([smhd]?)", re.ASCII)
+_UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DURATION_S_MAX = 100 * 366 * 86_400
 API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
 
 
@@ -48,6 +53,31 @@ class Percent(click.ParamType[Decimal]):
         except InvalidInput as error:
             self.fail(error.detail, param, ctx)
         return Decimal(mantissa).scaleb(-scale)
+
+
+class Duration(click.ParamType[int]):
+    """Seconds, or a number with s, m, h or d behind it.
+
+    Args:
+        least_s: the shortest that there may be.
+    """
+
+    name = "duration"
+
+    def __init__(self, least_s: int = 1) -> None:
+        self._least_s = least_s
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See click."""
+        if isinstance(value, int):
+            return value
+        found = _DURATION.fullmatch(str(value))
+        if found is None:
+            self.fail(f"expected seconds, or a number with s, m, h or d, got {shown(value)}", param, ctx)
+        seconds = int(found[1]) * _UNIT_S[found[2]]
+        if not self._least_s <= seconds <= _DURATION_S_MAX:
+            self.fail(f"expected {self._least_s} to {_DURATION_S_MAX} s, got {seconds} s", param, ctx)
+        return seconds
 
 
 def checked_node(rpc: str, **amounts: str) -> NodeSettings:

@@ -1,32 +1,24 @@
 """The demo's Delta orders: signed once, auctioned among two agents, settled by the venue's relayer.
 
-The user goes the way of `cambist order`: quote, build, checks of one's own, sign, submit, follow, and have
-the chain prove it. Rapid trades with both makers and plain with the worse one, so that rapid wins; then its
-maker takes its allowance back between the auction and the block.
+Rapid trades with both makers and plain with the worse one, so that rapid wins; in the end its maker takes its
+allowance back between the auction and the block. Orders that wait are in `waiting_orders`.
 """
 
-import secrets
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import msgspec
-import trio
-from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
 from ...codecs.agent_messages import Notice
-from ...codecs.amounts import format_units, parse_units
+from ...codecs.amounts import format_units
 from ...codecs.auction_messages import AuctionedOrder
 from ...codecs.calldata import approve
 from ...codecs.delta_messages import OrderRecord
-from ...codecs.trading_token import NATIVE_TOKEN
 from ...codecs.transactions import Transaction, sign_transaction
-from ...codecs.vocabulary import OrderStatus, OrderType, Side
+from ...codecs.vocabulary import OrderStatus
 from ...config.nodes import NodeSettings
-from ...config.timeouts import TRADER_ORDER_S
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import signer, to_compact64
@@ -36,91 +28,32 @@ from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.order_cancelling import cancel, follow_all
-from ..trader.order_following import Follower, Settled, Subject, proven
-from ..trader.order_placing import OrderOffer, OrderPlacer
-from ..trader.order_terms import OrderWish
 from ..trader.order_view import order_table
-from ..trader.terms import TradedToken
-from .balances import Balances, balances, moved, moves_table
+from .balances import balances, moved
+from .order_scene import (
+    NATIVE,
+    USER,
+    WAIT_S,
+    OrderScene,
+    completed,
+    placed_order,
+    proven_order,
+    record_of,
+    show_moves,
+    timed,
+    until,
+    why_it_rests,
+)
 from .place_settings import AGENTS, TOKENS
 from .settlement import CHAIN_ID, Stage, calldata_of, transactions_of
 from .venue import MarketPlace
+from .waiting_orders import run_waiting_orders
 
-_USER = 6  # account of the devnet
 _BETTER, _OTHER = AGENTS
-_SLIPPAGE_BPS = 50
-_HASH_BYTES = 32
 _SIGNED_CHARS = 42
-_WAIT_S = 20.0
-_LOOK_S = 0.05
-_NATIVE = {"ETH": NATIVE_TOKEN}
+_HASH_BYTES = 32
 _TIP_WEI = 50 * 10**9  # goes before everybody else
 _ALLOWING_GAS = 100_000
-
-_Tell = Callable[[str], None]
-
-
-class _Scene(Struct, frozen=True):
-    """A user at a market place. The chain is read as a user reads it, by JSON-RPC."""
-
-    console: Console
-    stage: Stage
-    place: MarketPlace
-    chain: RpcChain
-    venue: VenueClient
-    user: SigningKey
-
-    @property
-    def people(self) -> Mapping[str, bytes]:
-        makers = {name: key.address for name, key in self.place.keys.items()}
-        at = self.stage.at
-        fees = {"fee vault": at("fee_vault"), "relayer": self.place.relayer}
-        return {"user": self.user.address, **makers, **fees, "Delta": at("delta"), "executor": at("executor")}
-
-    async def balances(self) -> Balances:
-        """Tokens of everybody, and native ones of those who could have to pay for a settlement."""
-        payers = {"user": self.user.address, "relayer": self.place.relayer}
-        tokens = {symbol: self.stage.at(symbol) for symbol in TOKENS}
-        found = await balances(self.stage.chain, tokens, self.people)
-        return found | await balances(self.stage.chain, _NATIVE, payers)
-
-    def token(self, symbol: str) -> TradedToken:
-        return TradedToken(self.stage.at(symbol), symbol, TOKENS[symbol])
-
-    def wish(self, src: str, dest: str, whole: str, least: str = "") -> OrderWish:
-        """Sell so many whole tokens, at the market's price or for no less than `least`."""
-        return OrderWish(
-            chain_id=CHAIN_ID,
-            src=self.token(src),
-            dest=self.token(dest),
-            side=Side.SELL,
-            amount=parse_units(whole, TOKENS[src]),
-            slippage_bps=_SLIPPAGE_BPS,
-            limit_amount=parse_units(least, TOKENS[dest]) if least else None,
-            type=OrderType.LIMIT if least else OrderType.MARKET,
-            owner=self.user.address,
-            beneficiary=self.user.address,
-            partner="",
-            life_s=TRADER_ORDER_S,
-        )
-
-    def placer(self, tell: _Tell, allowing: Allowing) -> OrderPlacer:
-        return OrderPlacer(
-            self.chain,
-            self.venue,
-            self.user,
-            wall_s=lambda: int(time.time()),
-            random32=partial(secrets.token_bytes, _HASH_BYTES),
-            tell=tell,
-            allowing=allowing,
-        )
-
-    def notices(self) -> dict[str, Counter[str]]:
-        """What each agent was told so far."""
-        return {name: Counter(app.solver.statistics().notices) for name, app in self.place.agents.items()}
-
-    def show(self, line: str) -> None:
-        self.console.print(f"  {line}", highlight=False)
 
 
 async def run_orders(console: Console, stage: Stage, place: MarketPlace) -> None:
@@ -131,43 +64,44 @@ async def run_orders(console: Console, stage: Stage, place: MarketPlace) -> None
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,
         VenueClient.open(place.url) as venue,
     ):
-        scene = _Scene(console, stage, place, chain, venue, stage.keys[_USER])
+        scene = OrderScene(console, stage, place, chain, venue, stage.keys[USER])
         console.rule("10. A Delta order: signed once, won by the better of two agents")
         await _show_auction(scene)
-        console.rule("11. A limit order rests, and its owner cancels it")
+        await run_waiting_orders(scene)
+        console.rule("13. Another limit order rests, and its owner cancels it")
         await _show_cancellation(scene)
-        console.rule("12. A settlement fails: it costs the user nothing, the runner-up settles")
+        console.rule("14. A settlement fails: it costs the user nothing, the runner-up settles")
         await _show_failure(scene)
 
 
 # --- The better of two agents -------------------------------------------------------------------------
 
 
-async def _show_auction(scene: _Scene) -> None:
-    tell = _timed(scene.console)
+async def _show_auction(scene: OrderScene) -> None:
+    tell = timed(scene.console)
     placer = scene.placer(tell, Allowing.PERMIT)
     nonce, before = await scene.chain.nonce(scene.user.address), await scene.balances()
     offer = await placer.offer(scene.wish("USDC", "WETH", "10004"))
     scene.console.print(order_table(offer, Allowing.PERMIT))
-    follower = await _placed(scene, placer, offer, tell)
-    signature = _show_signed(scene, _record(follower))
-    record = await _completed(follower)
+    follower = await placed_order(scene, placer, offer, tell)
+    signature = _show_signed(scene, record_of(follower))
+    record = await completed(follower)
     auctioned = await _show_round(scene, record)
     promised = [int(bid.promised_amount or 0) for bid in auctioned.bids]
     if len(promised) != len(AGENTS) or promised[0] <= promised[1]:
         raise AssertionError(f"the bids promise {promised}")
-    settled, receipt = await _proven(scene, offer, record)
+    settled, (receipt,) = await proven_order(scene, offer, record)
     if signature not in await calldata_of(scene.stage, receipt.tx_hash):
         raise AssertionError("the settlement does not show the user's signature")
     after = await scene.balances()
-    _show_moves(scene, before, after, offer, settled, {"alpha"}, receipt)
+    show_moves(scene, before, after, offer, settled, {"alpha"}, receipt)
     if await scene.chain.nonce(scene.user.address) != nonce:
         raise AssertionError("the user has sent a transaction")
     more = format_units(settled.received - offer.terms.dest_quoted, TOKENS["WETH"])
     scene.show(f"The user has sent no transaction, not even to approve, and got {more} WETH above the quote.")
 
 
-def _show_signed(scene: _Scene, record: OrderRecord) -> bytes:
+def _show_signed(scene: OrderScene, record: OrderRecord) -> bytes:
     """What was signed; returns the signature, 64 bytes."""
     table = Table("signed", box=None)
     table.add_column(overflow="fold")
@@ -196,27 +130,17 @@ def _signed_text(value: object) -> str:
 # --- A cancellation -----------------------------------------------------------------------------------
 
 
-async def _show_cancellation(scene: _Scene) -> None:
-    tell = _timed(scene.console)
+async def _show_cancellation(scene: OrderScene) -> None:
+    tell = timed(scene.console)
     placer = scene.placer(tell, Allowing.EXACT)
     offer = await placer.offer(scene.wish("WETH", "USDC", "4", least="10400"))
     scene.console.print(order_table(offer, Allowing.EXACT))
-    record = _record(await _placed(scene, placer, offer, tell))
+    record = record_of(await placed_order(scene, placer, offer, tell))
     before, nonce = await scene.balances(), await scene.chain.nonce(scene.user.address)
-    with trio.fail_after(_WAIT_S):
-        while True:
-            told = await scene.venue.explanation(record.id)
-            if [reason.code for reason in told.reasons] == ["noBids"]:
-                break
-            await trio.sleep(_LOOK_S)
-    table = Table("GET /explain", "", box=None)
-    table.add_row("status", told.status.value)
-    for reason in told.reasons:
-        table.add_row(reason.code, reason.text)
-    scene.console.print(table)
+    await why_it_rests(scene, record)
     followers = await cancel(scene.venue, scene.user, offer.contract, [record.id], tell)
-    await follow_all(followers, _WAIT_S)
-    ended = [_record(follower).status for follower in followers]
+    await follow_all(followers, WAIT_S)
+    ended = [record_of(follower).status for follower in followers]
     if ended != [OrderStatus.CANCELLED]:
         raise AssertionError(f"it has not ended as cancelled: {ended}")
     found = moved(before, await scene.balances())
@@ -228,8 +152,8 @@ async def _show_cancellation(scene: _Scene) -> None:
 # --- A settlement that fails --------------------------------------------------------------------------
 
 
-async def _show_failure(scene: _Scene) -> None:
-    stage, tell = scene.stage, _timed(scene.console)
+async def _show_failure(scene: OrderScene) -> None:
+    stage, tell = scene.stage, timed(scene.console)
     placer = scene.placer(tell, Allowing.EXACT)
     before, told_before = await scene.balances(), scene.notices()
     scene.show("4 WETH again, at the market's price; what was allowed for the limit order is allowed still.")
@@ -239,22 +163,22 @@ async def _show_failure(scene: _Scene) -> None:
     relayer = scene.place.venue.delta.chains[CHAIN_ID].relayer
     handed = relayer.statistics().counts["handed"]
     await stage.chain.set_automine(on=False)
-    follower = await _placed(scene, placer, offer, tell)
-    await _until(lambda: relayer.statistics().counts["handed"] > handed)
+    follower = await placed_order(scene, placer, offer, tell)
+    await until(lambda: relayer.statistics().counts["handed"] > handed)
     tell(f"{_BETTER} has won, and its settlement waits for a block")
     first = await _before_all(stage, scene.place.keys["alpha"], stage.at("USDC"), approve(stage.at("rfq"), 0))
     tell("alpha takes its allowance back, for more gas: its firm quote cannot be filled any more")
     await stage.chain.set_automine(on=True)
     await stage.chain.mine()
-    record = await _completed(follower)
+    record = await completed(follower)
     failed = await _show_block(scene, first)
     await _show_round(scene, record)
     await _show_agents(scene, told_before)
-    settled, receipt = await _proven(scene, offer, record)
+    settled, (receipt,) = await proven_order(scene, offer, record)
     after = await scene.balances()
-    _show_moves(scene, before, after, offer, settled, {"beta"}, receipt, failed)
+    show_moves(scene, before, after, offer, settled, {"beta"}, receipt, failed)
     only_user = {"user": scene.user.address}
-    tokens = _NATIVE | {symbol: stage.at(symbol) for symbol in TOKENS}
+    tokens = NATIVE | {symbol: stage.at(symbol) for symbol in TOKENS}
     at_failure = await balances(stage.chain, tokens, only_user, failed.block_number)
     if moved(before, at_failure):
         raise AssertionError(f"the settlement that failed has cost the user {moved(before, at_failure)}")
@@ -280,7 +204,7 @@ async def _before_all(stage: Stage, key: SigningKey, to: bytes, data: bytes) -> 
     return await stage.chain.send_raw(sign_transaction(transaction, key).raw)
 
 
-async def _show_block(scene: _Scene, first: bytes) -> Receipt:
+async def _show_block(scene: OrderScene, first: bytes) -> Receipt:
     """The block in which alpha was first; returns the receipt of the settlement behind it."""
     receipt = await scene.stage.chain.receipt(first)
     if receipt is None:
@@ -301,7 +225,7 @@ async def _show_block(scene: _Scene, first: bytes) -> Receipt:
     return receipts[-1]
 
 
-async def _show_agents(scene: _Scene, before: Mapping[str, Counter[str]]) -> None:
+async def _show_agents(scene: OrderScene, before: Mapping[str, Counter[str]]) -> None:
     """What the agents were told of this order, and who rests."""
     wanted = {
         _BETTER: {Notice.WON, Notice.SETTLING, Notice.REVERTED, Notice.BANNED},
@@ -311,7 +235,7 @@ async def _show_agents(scene: _Scene, before: Mapping[str, Counter[str]]) -> Non
     def told(name: str) -> Counter[str]:
         return scene.notices()[name] - before[name]
 
-    await _until(lambda: all(set(told(name)) >= notices for name, notices in wanted.items()))
+    await until(lambda: all(set(told(name)) >= notices for name, notices in wanted.items()))
     reports = scene.place.venue.delta.chains[CHAIN_ID].auctioneer.reports()
     table = Table("agent", "was told", "settlements", "faults", "", box=None)
     for name in AGENTS:
@@ -324,62 +248,7 @@ async def _show_agents(scene: _Scene, before: Mapping[str, Counter[str]]) -> Non
     scene.console.print(table)
 
 
-# --- Of every order -----------------------------------------------------------------------------------
-
-
-def _timed(console: Console) -> _Tell:
-    """Tells lines with the time since now."""
-    began = time.monotonic()
-
-    def tell(line: str) -> None:
-        text = f"{time.monotonic() - began:6.2f} s  {line}"
-        console.print(text, style="dim", highlight=False, soft_wrap=True)
-
-    return tell
-
-
-async def _placed(scene: _Scene, placer: OrderPlacer, offer: OrderOffer, tell: _Tell) -> Follower:
-    """Signed and taken; what follows it tells each change."""
-    placed = await placer.place(offer)
-    if placed.record is None:
-        raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
-    follower = Follower(scene.venue, placed.record.id, tell)
-    follower.see(placed.record)
-    return follower
-
-
-def _record(follower: Follower) -> OrderRecord:
-    if follower.record is None:
-        raise AssertionError("the venue has told nothing")
-    return follower.record
-
-
-async def _completed(follower: Follower) -> OrderRecord:
-    """The record once the order is settled."""
-    with trio.fail_after(_WAIT_S):
-        while not follower.has_ended:
-            await trio.sleep(_LOOK_S)
-            await follower.look()
-    record = _record(follower)
-    if record.status is not OrderStatus.COMPLETED:
-        raise AssertionError(f"it is not settled: {record}")
-    return record
-
-
-async def _proven(scene: _Scene, offer: OrderOffer, record: OrderRecord) -> tuple[Settled, Receipt]:
-    """What the chain says of a settled order, and the receipt of its one settlement."""
-    wish = offer.terms.wish
-    order_hash = parse_hex(record.order_hash, "orderHash")
-    subject = Subject(offer.contract.address, order_hash, wish.owner, wish.beneficiary, wish.dest.address)
-    settled = await proven(scene.chain, subject, record)
-    (transaction,) = record.transactions
-    receipt = await scene.chain.receipt(parse_hex(transaction.origin_tx, "originTx"))
-    if settled.fault or settled.remarks or receipt is None:
-        raise AssertionError(f"the chain does not bear the venue out: {settled}")
-    return settled, receipt
-
-
-async def _show_round(scene: _Scene, record: OrderRecord) -> AuctionedOrder:
+async def _show_round(scene: OrderScene, record: OrderRecord) -> AuctionedOrder:
     """The round that decided: rapid has won it, plain is next."""
     told = await scene.venue.explanation(record.id)
     auction = await scene.venue.auction(told.last_rounds[0].auction_id)
@@ -398,47 +267,7 @@ async def _show_round(scene: _Scene, record: OrderRecord) -> AuctionedOrder:
     return auctioned
 
 
-def _show_moves(
-    scene: _Scene,
-    before: Balances,
-    after: Balances,
-    offer: OrderOffer,
-    settled: Settled,
-    makers: set[str],
-    *receipts: Receipt,
-) -> None:
-    """Balances before and after a settlement, held against what the chain says of it.
-
-    Args:
-        makers: who has traded.
-        receipts: of what the relayer sent, the settlement first.
-    """
-    wish = offer.terms.wish
-    scene.console.print(moves_table(before, after, TOKENS, also=(("user", "ETH"),)))
-    gas = sum(receipt.gas_used for receipt in receipts)
-    scene.show(f"the relayer paid for {gas} gas, the user for none")
-    found = moved(before, after)
-    users = {symbol: amount for (who, symbol), amount in found.items() if who == "user"}
-    if users != {wish.src.symbol: -wish.amount, wish.dest.symbol: settled.received}:
-        raise AssertionError(f"the user's {users} are not what the chain says: {settled}")
-    if settled.received < offer.terms.limit:
-        raise AssertionError(f"{settled.received} were received, {offer.terms.limit} were signed")
-    spent_wei = sum(receipt.gas_used * receipt.gas_price_wei for receipt in receipts)
-    traded = {who for who, _ in found} - {"user", "fee vault", "relayer"}
-    if found["relayer", "ETH"] != -spent_wei or traded != makers:
-        raise AssertionError(f"gas was {spent_wei} wei, {makers} have traded, and it moved {found}")
-    for symbol in TOKENS:
-        if sum(amount for (_, of), amount in found.items() if of == symbol):
-            raise AssertionError(f"not everybody's {symbol} are told: {found}")
-
-
 def _to_eight_digits(amount: int, decimals: int) -> str:
     """In whole tokens; what comes behind the eighth digit is cut."""
     digits = min(decimals, 8)
     return format_units(amount // 10 ** (decimals - digits), digits)
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(_WAIT_S):
-        while not condition():  # noqa: ASYNC110  counters of others have no event
-            await trio.sleep(_LOOK_S)

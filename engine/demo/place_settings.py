@@ -24,9 +24,12 @@ GRIDS = {
         "WBTC/USDC": {"bids": [["59950", "2"]], "asks": [["60000", "2"]]},
     },
 }
+QUOTED = "20"
+"""What a maker trades of WETH at its prices."""
 AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
 """Whose quotes each of them trades on."""
 _STREAMING = "alpha"
+_STALE_S = 300  # longer than time is put forward: books do not age by that
 _VENUE_NAME = "venue"
 
 _CHAIN = """
@@ -54,6 +57,7 @@ node_head_max_s = 0
 takers = ["{executor}"]
 price_source = "static"
 price_options.path = "prices.json"
+price_options.refresh_ms = 100
 """
 _MAKER_LISTING = """
 [maker.chains.{chain_id}.tokens.{symbol}]
@@ -97,6 +101,7 @@ credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET
 [{role}.makers.{maker}.chains.{chain_id}]
 url = "http://127.0.0.1:{port}/{chain_id}"
 prices_every_s = 0.2
+stale_s = {stale_s}
 """
 _ASKER = """
 [auth.domains.{asker}]
@@ -196,6 +201,7 @@ def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
             SECRET=Shared(asker, maker).name,
             port=port,
             chain_id=CHAIN_ID,
+            stale_s=_STALE_S,
         )
         if maker == _STREAMING:
             text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'

@@ -38,17 +38,20 @@ def token_of(transaction: int, number: int) -> str:
     return f"{transaction:016x}{number:016x}"
 
 
-def place_of(token: str) -> tuple[int, int]:
+def place_of(token: str, field: str = "after") -> tuple[int, int]:
     """(transaction, number) that a token stands for.
 
+    Args:
+        field: what it came in, for the error.
+
     Raises:
-        InvalidInput: `after` is no token.
+        InvalidInput: it is no token.
     """
     if _TOKEN.fullmatch(token):
         place = int(token[:16], 16), int(token[16:], 16)
         if max(place) < _HALF_MAX:
             return place
-    raise InvalidInput(field="after", expected="the token of an event that was received", got=token)
+    raise InvalidInput(field=field, expected="the token of an event that was received", got=token)
 
 
 async def latest(store: Store) -> str:
@@ -106,6 +109,11 @@ class Follower:
         self._events += 1
         event: OrderEvent = row_of(ORDER_EVENT, columns)
         return token_of(transaction, number), event
+
+    @property
+    def ready(self) -> int:
+        """How many events come without waiting."""
+        return len(self._page)
 
     def statistics(self) -> FollowerStatistics:
         """Counters and the present place."""

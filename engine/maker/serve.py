@@ -57,7 +57,7 @@ async def serve_maker(
             admin_listener = owned.enter_context(listening("maker.admin", admin.host, admin.port))
         owned.enter_context(app.remembering())
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(drain_on_signal, app, nursery.cancel_scope)
+            await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(_drain_after_parent, app)
             nursery.start_soon(freeze_collector)
             if inherited is None:

@@ -127,6 +127,28 @@ class Pathfinder:
         plans = {name: self.find(msgspec.structs.replace(wanted, only=frozenset({name}))) for name in names}
         return {name: plan for name, plan in plans.items() if plan is not None}
 
+    def paths(self, src_token: bytes, dest_token: bytes) -> tuple[Path, ...]:
+        """All paths that are looked at between two tokens, with liquidity that way round or without.
+
+        They stay the same while the index's `topology` does.
+        """
+        if src_token == dest_token:
+            return ()
+        return self._paths_of(Wanted(src_token, dest_token, 0, Side.SELL), ANYBODY)
+
+    def best_rate(self, src_token: bytes, dest_token: bytes) -> Rate | None:
+        """Destination for source, in raw units, that no swap of any size is better than, before gas.
+
+        None where there is no liquidity.
+        """
+        if src_token == dest_token:
+            return None
+        best: Rate | None = None
+        for lane in self._network(Wanted(src_token, dest_token, 0, Side.SELL)).lanes:
+            if best is None or lane.first_rate[0] * best[1] > best[0] * lane.first_rate[1]:
+                best = lane.first_rate
+        return best
+
     def _best(self, wanted: Wanted) -> tuple[FilledLane, ...]:
         """The paths of the best plan; none where there is no plan."""
         amount = _at_exchanges(wanted)

@@ -68,7 +68,7 @@ async def serve_app(
             access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
         listener = owned.enter_context(listening("server", server.host, server.port))
         async with open_app(access_log) as app, trio.open_nursery() as nursery:
-            nursery.start_soon(drain_on_signal, app, nursery.cancel_scope)
+            await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(freeze_collector)
             announce(app, url_of(app.scheme, listener))
             await app.run(listener)
@@ -99,9 +99,15 @@ def url_of(scheme: str, listener: socket.socket) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-async def drain_on_signal(app: Draining, everything: trio.CancelScope) -> None:
-    """The first SIGTERM or SIGINT drains, the second ends at once."""
+async def drain_on_signal(
+    app: Draining,
+    everything: trio.CancelScope,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """The first SIGTERM or SIGINT drains, the second ends at once; started once they are listened for."""
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for received in signals:
             _log.info("draining", signal=signal.Signals(received).name)
             app.drain()

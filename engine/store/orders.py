@@ -18,9 +18,11 @@ from uuid import UUID
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...codecs.event_messages import EventBody
+from ...codecs.wire import encode
 from ...config.errors import StoreError
 from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
-from .rows import DeltaOrder, Document, Effect, OrderEvent, OtcOrder
+from .rows import DeltaOrder, Document, Effect, OrderEvent, OtcOrder, amount_of
 from .tables import (
     DELTA_DOCUMENT,
     DELTA_ORDER,
@@ -72,8 +74,9 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
         """Whose order it is: the account that events are found by."""
         return order.owner if isinstance(order, DeltaOrder) else order.maker
 
-    def event(self, order: OrderRow, body: bytes) -> OrderEvent:
+    def event(self, order: OrderRow) -> OrderEvent:
         """The event that says how `order` is now."""
+        body, partner = (_delta_body(order), order.partner) if isinstance(order, DeltaOrder) else (b"", "")
         return OrderEvent(
             self.name,
             order.order_hash,
@@ -84,16 +87,14 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
             str(order.status),
             order.updated_ms,
             body,
+            partner,
         )
 
-    def submitted(
-        self, order: OrderRow, document: bytes, effects: Sequence[Intent] = (), body: bytes = b""
-    ) -> Unit:
+    def submitted(self, order: OrderRow, document: bytes, effects: Sequence[Intent] = ()) -> Unit:
         """Keep a new order, whose version is 1.
 
         Args:
             document: what was signed, as the surface wants to read it again.
-            body: of the event, JSON.
         """
         self.lifecycle.check_new(order.status)
         if order.version != 1 or order.shard != order.order_hash[0]:
@@ -102,7 +103,7 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
             (
                 new(self.orders, order),
                 put(self.documents, Document(order.order_hash, document)),
-                put(ORDER_EVENT, self.event(order, body)),
+                put(ORDER_EVENT, self.event(order)),
                 *_effects(order, effects),
             )
         )
@@ -115,7 +116,6 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
         effects: Sequence[Intent] = (),
         more: Sequence[Change] = (),
         fence: Fence | None = None,
-        body: bytes = b"",
     ) -> Unit:
         """Take a step; nothing is written unless the stored version is still that of `before`.
 
@@ -132,7 +132,7 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
             (
                 cas(self.orders, expected),
                 *more,
-                put(ORDER_EVENT, self.event(after, body)),
+                put(ORDER_EVENT, self.event(after)),
                 *_effects(after, effects),
             ),
             fence,
@@ -180,6 +180,19 @@ def finished(effect: Effect, now_ms: int, *, failed: bool = False) -> Change:
 def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
     """An effect was tried in vain; it is due again later."""
     return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
+
+
+def _delta_body(order: DeltaOrder) -> bytes:
+    """What an event says of a Delta order beyond its columns."""
+    return encode(
+        EventBody(
+            type=order.type,
+            on_chain_order_type=order.kind,
+            side=order.side,
+            spent_amount=str(amount_of(order.spent)),
+            received_amount=str(amount_of(order.received)),
+        )
+    )
 
 
 def _effects(order: DeltaOrder | OtcOrder, intents: Sequence[Intent]) -> list[Change]:

@@ -40,6 +40,8 @@ TRIES = 3
 _WRITERS_KEPT_MS = 7 * 24 * 3_600_000
 _WORDS = {
     "tx": "tx",
+    "by_place": "tx, n",
+    "newest": "tx DESC, n DESC",
     "settled": "tx < pg_snapshot_xmin(pg_current_snapshot())",
     "after": "(tx, n) > (%(after_tx)s::xid8, %(after_n)s) AND tx < pg_snapshot_xmin(pg_current_snapshot())",
     "now_delta_order": "pg_current_snapshot()::text",

@@ -191,13 +191,17 @@ def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
 def _take_over(connection: Connection) -> None:
     """Rows that were restored from another server have transactions of its count, which may lie ahead here.
 
-    Followers would wait for this server to come so far; so they become old.
+    Followers would wait for this server to come so far; so they become old, and so do places of webhooks.
     """
     ahead = "tx >= pg_snapshot_xmax(pg_current_snapshot())"
     if connection.execute(f"SELECT 1 FROM order_event WHERE {ahead} LIMIT 1".encode()).fetchone():
         with connection.transaction():
             for table in _COUNTED:
                 connection.execute(f"UPDATE {table} SET tx = '{_OLD_TX}'::xid8 WHERE {ahead}".encode())
+    here = "lpad(to_hex(pg_snapshot_xmax(pg_current_snapshot())::text::bigint), 16, '0')"
+    if connection.execute(f"SELECT 1 FROM webhook WHERE token > {here} LIMIT 1".encode()).fetchone():
+        old = f"'{_OLD_TX:016x}' || substr(token, 17)"
+        connection.execute(f"UPDATE webhook SET token = {old} WHERE token > {here}".encode())
 
 
 def applied(connection: Connection) -> list[Applied]:

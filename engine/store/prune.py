@@ -57,6 +57,10 @@ PRUNES = (
     ),
     ("DELETE FROM order_event WHERE at_ms < ? AND n IN (SELECT n FROM order_event ORDER BY n LIMIT ?)"),
     (
+        "DELETE FROM delivery WHERE created_ms < ? AND (webhook, token) IN "
+        "(SELECT webhook, token FROM delivery ORDER BY created_ms LIMIT ?)"
+    ),
+    (
         "DELETE FROM issued_route WHERE digest IN "
         "(SELECT digest FROM issued_route WHERE expires_ms < ? ORDER BY expires_ms LIMIT ?)"
     ),

@@ -17,6 +17,7 @@ from .tables import (
     AUCTION_ROUND,
     CHAIN_INTENT,
     CHAIN_TX,
+    DELIVERY,
     DELTA_FILL,
     DELTA_ORDER,
     DELTA_REFUND,
@@ -28,6 +29,10 @@ from .tables import (
 )
 
 IDS_MAX = 1_000
+_FIRST_OF_ORDER = (
+    "NOT EXISTS (SELECT 1 FROM delivery e WHERE e.webhook = d.webhook AND e.order_hash = d.order_hash "
+    "AND e.token < d.token AND e.state = 'WAITING')"
+)
 _WORD = re.compile(r"\{(\w+)\}")
 
 
@@ -222,7 +227,8 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
     columns = ", ".join(ORDER_EVENT.columns)
     of_owner = " AND owner = ?" if owner is not None else ""
     return Query(
-        f"SELECT {{tx}}, n, {columns} FROM order_event WHERE {{after}}{of_owner} ORDER BY {{tx}}, n LIMIT ?",
+        f"SELECT {{tx}}, n, {columns} FROM order_event WHERE {{after}}{of_owner} "
+        "ORDER BY {by_place} LIMIT ?",
         (*(() if owner is None else (owner,)), limit),
         after=after,
     )
@@ -230,7 +236,7 @@ def events_after(after: tuple[int, int], limit: int, owner: bytes | None = None)
 
 def last_event() -> Query:
     """(transaction, number) of the last event whose place is settled; no row if there is none."""
-    return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {tx} DESC, n DESC LIMIT 1", ())
+    return Query("SELECT {tx}, n FROM order_event WHERE {settled} ORDER BY {newest} LIMIT 1", ())
 
 
 def as_of_now(table: Table) -> Query:
@@ -245,11 +251,51 @@ def expired_routes(before_ms: int, limit: int) -> Query:
     )
 
 
+def due_deliveries(webhook: str, now_ms: int, limit: int) -> Query:
+    """Deliveries that are due, the longest first, of each order the first that waits."""
+    return Query(
+        f"{_select(DELIVERY)} d WHERE webhook = ? AND state = 'WAITING' AND due_ms <= ? "
+        f"AND {_FIRST_OF_ORDER} ORDER BY due_ms, token LIMIT ?",
+        (webhook, now_ms, limit),
+    )
+
+
+def next_delivery(webhook: str) -> Query:
+    """When the next delivery is due; no row where none waits."""
+    return Query(
+        f"SELECT due_ms FROM delivery d WHERE webhook = ? AND state = 'WAITING' AND {_FIRST_OF_ORDER} "
+        "ORDER BY due_ms LIMIT 1",
+        (webhook,),
+    )
+
+
+def overdue_deliveries(webhook: str, before_ms: int, limit: int) -> Query:
+    """Waiting deliveries of events before a time, the oldest first."""
+    return Query(
+        f"{_select(DELIVERY)} WHERE webhook = ? AND state = 'WAITING' AND created_ms < ? "
+        "ORDER BY created_ms, token LIMIT ?",
+        (webhook, before_ms, limit),
+    )
+
+
+def deliveries(webhook: str, state: str, after_token: str, limit: int) -> Query:
+    """Deliveries of a state, by place."""
+    return Query(
+        f"{_select(DELIVERY)} WHERE webhook = ? AND state = ? AND token > ? ORDER BY token LIMIT ?",
+        (webhook, state, after_token, limit),
+    )
+
+
+def delivery_counts(webhook: str) -> Query:
+    """(state, how many) of a webhook's deliveries."""
+    return Query("SELECT state, count(*) FROM delivery WHERE webhook = ? GROUP BY state", (webhook,))
+
+
 def render(query: Query, words: Mapping[str, str]) -> str:
     """The SQL of one dialect.
 
     Args:
-        words: `tx`, `settled`, `after`, `as_of` and `now_` with a table's name -> SQL.
+        words: `tx`, `settled`, `after`, `by_place`, `newest`, `as_of` and `now_` with a table's name -> SQL.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 

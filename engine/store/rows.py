@@ -10,7 +10,15 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType, Side
+from ...codecs.vocabulary import (
+    DeliveryState,
+    OnChainOrderType,
+    OrderStatus,
+    OrderType,
+    OtcState,
+    OtcType,
+    Side,
+)
 
 NEVER_S = (1 << 63) - 1
 """`expires_s` of an order without expiry: it sorts last (choices.md 22)."""
@@ -162,7 +170,8 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
         surface: `delta` or `otc`.
         owner: the order's owner or maker.
         version: of the order after the change.
-        body: more of it, as JSON; may be empty.
+        body: more of it, as JSON (`EventBody`); may be empty.
+        partner: of a Delta order; else empty.
     """
 
     surface: str
@@ -174,6 +183,7 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
     status: str
     at_ms: int
     body: bytes
+    partner: str = ""
 
 
 class Effect(Row, frozen=True, array_like=True, gc=False):
@@ -389,6 +399,40 @@ class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
     digest: bytes
     chain_id: int
     expires_ms: int
+
+
+class Webhook(Row, frozen=True, array_like=True, gc=False):
+    """How far a webhook was told of orders; `token` is the place in the log of events."""
+
+    name: str
+    created_ms: int
+    version: int
+    token: str
+    updated_ms: int
+
+
+class Delivery(Row, frozen=True, array_like=True, gc=False):
+    """An event that a webhook has not taken yet.
+
+    Attributes:
+        token: of the event's place.
+        body: as it is posted.
+        created_ms: of the event, or of the replay: what its age is counted from.
+        due_ms: not before.
+        reason: why it was not taken last; empty before.
+    """
+
+    webhook: str
+    token: str
+    order_hash: bytes
+    body: bytes
+    created_ms: int
+    version: int
+    state: DeliveryState
+    tries: int
+    due_ms: int
+    reason: str
+    updated_ms: int
 
 
 class PartnerRow(Row, frozen=True, array_like=True, gc=False):

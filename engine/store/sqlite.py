@@ -338,6 +338,8 @@ def _words(query: Query) -> dict[str, str]:
     return {
         "tx": "(0 + 0)",
         "settled": "TRUE",
+        "by_place": "n",
+        "newest": "n DESC",
         "after": f"n > {query.after[1]:d}",
         "as_of": f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE",
         "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",

@@ -13,6 +13,7 @@ from .rows import (
     ChainCursor,
     ChainIntent,
     ChainTx,
+    Delivery,
     DeltaFill,
     DeltaOrder,
     DeltaRefund,
@@ -29,6 +30,7 @@ from .rows import (
     PartnerRow,
     PreSignature,
     Row,
+    Webhook,
 )
 
 
@@ -132,6 +134,14 @@ OTC_CANCEL = Table("otc_cancel", OtcCancel, (_LOG,), repeatable=True)
 PRE_SIGNATURE = Table("pre_signature", PreSignature, (_LOG,), repeatable=True)
 ISSUED_ROUTE = Table("issued_route", IssuedRoute, (Unique(("digest",)),), repeatable=True)
 PARTNER = Table("partner", PartnerRow, (Unique(("name",)),), ("address", "fee_bps", "tier", "updated_ms"))
+WEBHOOK = Table("webhook", Webhook, (Unique(("name",)),), ("token", "updated_ms"))
+DELIVERY = Table(
+    "delivery",
+    Delivery,
+    (Unique(("webhook", "token")),),
+    ("created_ms", "state", "tries", "due_ms", "reason", "updated_ms"),
+    repeatable=True,
+)
 
 TABLES = {
     table.name: table
@@ -156,6 +166,8 @@ TABLES = {
         PRE_SIGNATURE,
         ISSUED_ROUTE,
         PARTNER,
+        WEBHOOK,
+        DELIVERY,
     )
 }
 """name -> table: everything that a unit may write."""

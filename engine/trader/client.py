@@ -5,12 +5,13 @@ refused with 429 or 503 before anything was done (a firm quote that is asked for
 the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
 TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
 
-Source: document 1, "Endpoints", "Errors"; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After).
+Source: document 1, "Endpoints", "Errors"; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After); design,
+    "Push".
 Choice: a Retry-After that is a date is answered as if there were none: the venue's clock need not be ours.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
 from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -28,6 +29,7 @@ from ...codecs.delta_messages import (
     CancellationBuildResponse,
     CancelResponse,
     DeltaBlock,
+    OrderPage,
     OrderRecord,
     SubmitBody,
 )
@@ -39,20 +41,33 @@ from ...codecs.market_messages import (
     decode_price_route,
 )
 from ...codecs.resource_messages import ContractsDocument, TokenList
-from ...codecs.vocabulary import MarketVersion, Mode, Side
+from ...codecs.vocabulary import DeliveryState, MarketVersion, Mode, Side
+from ...codecs.webhook_messages import (
+    DeliveryPage,
+    ReplayBody,
+    ReplayResponse,
+    WebhookList,
+    decode_delivery_page,
+    decode_replay_response,
+    decode_webhook_list,
+)
 from ...codecs.wire import decoder, encode
 from ...config import limits
-from ...config.errors import ConfigError, InvalidInput, VenueError
+from ...config.errors import ConfigError, InvalidInput, MakerError, VenueError
 from ...config.secret import Secret
 from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
+from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from .order_terms import QuotedDelta
 
 T = TypeVar("T")
 
 API_KEY_HEADER = "X-API-KEY"
 _ORDERS = "/v2/delta/orders"
+_EVENTS = f"{_ORDERS}/events"
+_WEBHOOKS = "/v2/webhooks"
+_SENT_BYTES_MAX = 4_096  # nothing is sent over its WebSocket but pongs and a close frame
 _TRIES = 3
 _CONNECTIONS_MAX = 4
 _OVER_RATE = frozenset((429, 503))
@@ -103,6 +118,7 @@ _decode_block = decoder(DeltaBlock, bytes_max=limits.JSON_BYTES_MAX)
 _decode_route_of = decoder(_RouteOf, bytes_max=limits.JSON_BYTES_MAX)
 _decode_build = decoder(BuildResponse, bytes_max=limits.JSON_BYTES_MAX)
 _decode_record = decoder(OrderRecord, bytes_max=limits.JSON_BYTES_MAX)
+_decode_page = decoder(OrderPage, bytes_max=limits.JSON_BYTES_MAX)
 _decode_explanation = decoder(Explanation, bytes_max=limits.JSON_BYTES_MAX)
 _decode_auction = decoder(Auction, bytes_max=limits.JSON_BYTES_MAX)
 _decode_cancellation = decoder(CancellationBuildResponse, bytes_max=limits.JSON_BYTES_MAX)
@@ -242,7 +258,7 @@ class VenueClient:
 
     async def submit_order(self, body: SubmitBody) -> OrderRecord:
         """POST /v2/delta/orders."""
-        return await self._ask("POST", _ORDERS, encode(body), _decode_record)
+        return await self._ask("POST", _ORDERS, encode(body), _record)
 
     async def order(self, name: str) -> OrderRecord:
         """An order by its id, or by its hash: GET /v2/delta/orders/{id}, GET /v2/delta/orders/hash/{hash}.
@@ -251,7 +267,46 @@ class VenueClient:
             name: 0x and 64 digits are a hash.
         """
         path = f"hash/{name}" if name.startswith("0x") else quote(name, safe="")
-        return await self._get(f"{_ORDERS}/{path}", {}, _decode_record)
+        return await self._get(f"{_ORDERS}/{path}", {}, _record)
+
+    async def orders(self, query: Mapping[str, str], page: int) -> OrderPage:
+        """GET /v2/delta/orders: one page, the newest orders first.
+
+        Args:
+            query: what is wanted, and `limit`.
+            page: from 1.
+        """
+        return await self._get(_ORDERS, {**query, "page": page}, _page)
+
+    @asynccontextmanager
+    async def order_events(self, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
+        """GET /v2/delta/orders/events, as a WebSocket; each message is one of `codecs.event_messages`.
+
+        Args:
+            query: what is wanted, and `after`.
+
+        Raises:
+            VenueError: a refusal, or no answer. Not once it is open.
+        """
+        parts = urlsplit(f"{self._url}{_EVENTS}?{urlencode(query)}")
+        is_secure = parts.scheme == "https"
+        opening = connect_websocket(
+            parts.hostname or "",
+            parts.port or (443 if is_secure else 80),
+            f"{parts.path}?{parts.query}",
+            tls=client_tls() if is_secure else None,
+            headers={name: value for name, value in self._headers.items() if name == API_KEY_HEADER},
+            message_bytes_max=limits.JSON_BYTES_MAX,
+            send_bytes_max=_SENT_BYTES_MAX,
+        )
+        async with AsyncExitStack() as open_while:
+            try:
+                socket = await open_while.enter_async_context(opening)
+            except HandshakeRefused as refused:
+                raise _refusal("GET", _EVENTS, refused.status, refused.body) from None
+            except MakerError as fault:
+                raise VenueError(f"{_named('GET', _EVENTS)}: no answer: {fault.detail}") from None
+            yield socket
 
     async def explanation(self, order_id: str) -> Explanation:
         """GET /v2/delta/orders/{id}/explain: why an order is not filled."""
@@ -270,6 +325,25 @@ class VenueClient:
         """POST /v2/delta/orders/cancel: all of them or none."""
         body = encode(CancelBody(tuple(ids), signature))
         return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
+
+    async def webhooks(self) -> WebhookList:
+        """GET /v2/webhooks: those that the API key manages."""
+        return await self._get(_WEBHOOKS, {}, decode_webhook_list)
+
+    async def deliveries(self, name: str, status: DeliveryState, after: str = "") -> DeliveryPage:
+        """GET /v2/webhooks/{name}/deliveries: one page, by place.
+
+        Args:
+            after: token of the last one that is known already.
+        """
+        query = {"status": status.value} | ({"after": after} if after else {})
+        return await self._get(f"{_WEBHOOKS}/{quote(name, safe='')}/deliveries", query, decode_delivery_page)
+
+    async def replay_deliveries(self, name: str, tokens: Sequence[str]) -> ReplayResponse:
+        """POST /v2/webhooks/{name}/replay: those of the tokens, or without any the first of all."""
+        body = encode(ReplayBody(tuple(tokens)))
+        path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
+        return await self._ask("POST", path, body, decode_replay_response)
 
     async def _get(self, path: str, query: dict[str, Any], read: Callable[[bytes], T]) -> T:
         return await self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", read)
@@ -295,7 +369,7 @@ class VenueClient:
                 passing = _PASSING if method == "GET" else _OVER_RATE
                 asked_s = _wait_s(answer, pause_s) if answer.status_code in passing else None
                 if asked_s is None or not tries_left:
-                    raise _refusal(method, path, answer)
+                    raise _refusal(method, path, answer.status_code, answer.content)
                 wait_s = asked_s
             await trio.sleep(wait_s)
             pause_s *= 2
@@ -325,6 +399,32 @@ def _priced(raw: bytes) -> Priced:
     return Priced(decode_price_route(bytes(route)), route)
 
 
+def _record(raw: bytes) -> OrderRecord:
+    record = _decode_record(raw)
+    _check_shown(record, "")
+    return record
+
+
+def _page(raw: bytes) -> OrderPage:
+    page = _decode_page(raw)
+    for at, record in enumerate(page.data):
+        _check_shown(record, f"data[{at}].")
+    return page
+
+
+def _check_shown(record: OrderRecord, where: str) -> None:
+    """Pass for an order whose names can be shown: what is not printable could draw over what stands there.
+
+    Raises:
+        InvalidInput: names the member.
+    """
+    names = [("id", record.id)]
+    names += [(f"transactions[{at}].originTx", each.origin_tx) for at, each in enumerate(record.transactions)]
+    for field, name in names:
+        if not name.isprintable():
+            raise InvalidInput(field=f"{where}{field}", expected="printable text", got=name)
+
+
 def _delta_quoted(raw: bytes) -> QuotedDelta | None:
     quoted = _decode_quoted(raw)
     block = bytes(quoted.delta)
@@ -343,17 +443,17 @@ def _read(method: str, path: str, answer: httpx.Response, read: Callable[[bytes]
         ) from None
 
 
-def _refusal(method: str, path: str, answer: httpx.Response) -> VenueError:
+def _refusal(method: str, path: str, status: int, content: bytes) -> VenueError:
     try:
-        body = _decode_error(answer.content)
+        body = _decode_error(content)
     except InvalidInput:
         body = _ErrorBody()
     details = body.details or body.error
-    said = f"{answer.status_code} {body.error_type}".rstrip()
+    said = f"{status} {body.error_type}".rstrip()
     request = f" (request {body.request_id})" if body.request_id else ""
     return VenueError(
         f"{_named(method, path)}: {said}{': ' if details else ''}{details}{request}",
-        status=answer.status_code,
+        status=status,
         error_type=body.error_type,
         details=details,
         request_id=body.request_id,

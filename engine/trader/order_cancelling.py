@@ -19,7 +19,7 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import to_compact64
 from .client import VenueClient
-from .order_following import TERMINAL, Follower, was_refused
+from .order_following import TERMINAL, Follower, may_pass, was_refused
 from .order_safety import DeltaContract, check_cancellation
 from .safety import one_spelling
 
@@ -68,10 +68,27 @@ async def cancel(
 
 
 async def follow_all(followers: Sequence[Follower], timeout_s: float) -> None:
-    """Until all have ended, or time is up."""
+    """One after the other, until all have ended or time is up; whoever it is up for is looked at once more.
+
+    Raises:
+        VenueError: as `Follower.follow`.
+    """
     until = trio.current_time() + timeout_s
     for follower in followers:
-        await follower.follow(max(until - trio.current_time(), TRADER_ORDER_LOOK_S))
+        left_s = until - trio.current_time()
+        if left_s > 0:
+            await follower.follow(left_s)
+        else:
+            await _look_once(follower)
+
+
+async def _look_once(follower: Follower) -> None:
+    with trio.move_on_after(TRADER_ORDER_LOOK_S):
+        try:
+            await follower.look()
+        except VenueError as fault:
+            if not may_pass(fault):
+                raise
 
 
 def _check_own(record: OrderRecord, key: SigningKey, contract: DeltaContract) -> None:

@@ -1,8 +1,10 @@
 """An order that was submitted, followed to its end; and what the chain says of that end.
 
-    follow   GET /v2/delta/orders/{id}, with pauses that grow, until a terminal status or until time is up
-    proven   COMPLETED is the venue's word: the receipts of the transactions that it names have to hold the
-             Delta contract's OrderSettled of this very order, the last of which closes it
+    follow   GET /v2/delta/orders/{id} whenever the venue pushes a change of it, until a terminal status or
+             until time is up; with pauses that grow where the venue does not push
+    proven   a terminal status is the venue's word: the receipts of the transactions that it names have to
+             hold the Delta contract's OrderSettled of this very order, the contract has settled no more of
+             it, and the last one of a COMPLETED order closes it
 
 What a venue does not answer in between proves nothing; it is asked again while time is left.
 
@@ -16,10 +18,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 import trio
 from msgspec import UNSET, Struct
 
-from ...codecs.abi import decode_uint
+from ...codecs.abi import WORD_BYTES, decode_uint
 from ...codecs.amounts import parse_amount
 from ...codecs.calldata import balance_of
 from ...codecs.contract_events import OrderSettled, decode_event
+from ...codecs.delta_calldata import filled, slices
 from ...codecs.delta_messages import OrderRecord
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...codecs.vocabulary import OrderStatus, Side
@@ -31,9 +34,10 @@ from ...config.timeouts import (
     TRADER_RECEIPT_S,
 )
 from ...crypto.addresses import to_checksum
-from ...crypto.hexadecimal import parse_hex
+from ...crypto.hexadecimal import parse_hex, to_hex
 from ..chain.port import Call, Chain, Receipt
 from .client import VenueClient
+from .order_events import OrderPush, pushed
 
 _REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
 _HASH_BYTES = 32
@@ -52,7 +56,7 @@ TERMINAL = frozenset(
 MEANS: Mapping[OrderStatus, str] = {
     OrderStatus.PENDING: "no agent has bid yet",
     OrderStatus.AWAITING_SIGNATURE: "the owner has yet to sign on chain",
-    OrderStatus.ACTIVE: "it is auctioned, or settled",
+    OrderStatus.ACTIVE: "it waits for its price or time, is auctioned, or settled",
     OrderStatus.SUSPENDED: "balance or allowance is below what it needs",
     OrderStatus.CANCELLING: "a settlement that is under way may still win",
     OrderStatus.BRIDGING: "on its way to the other chain",
@@ -130,20 +134,24 @@ class Follower:
         Raises:
             VenueError: a refusal that does not pass, or a record of another order.
         """
-        pause_s = TRADER_ORDER_LOOK_S
         with trio.move_on_after(timeout_s):
-            while True:
-                try:
-                    has_changed = await self.look()
-                except VenueError as fault:
-                    if not may_pass(fault):
-                        raise
-                    has_changed = False
-                    self._tell(f"{fault.detail}: asking again")
-                if self.has_ended:
-                    return
-                pause_s = TRADER_ORDER_LOOK_S if has_changed else min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
-                await trio.sleep(pause_s)
+            async with pushed(self._venue, self._name, self._tell) as push:
+                await self._look_until_ended(push)
+
+    async def _look_until_ended(self, push: OrderPush) -> None:
+        pause_s = TRADER_ORDER_LOOK_S
+        while True:
+            try:
+                has_changed = await self.look()
+            except VenueError as fault:
+                if not may_pass(fault):
+                    raise
+                has_changed = False
+                self._tell(f"{fault.detail}: asking again")
+            if self.has_ended:
+                return
+            pause_s = TRADER_ORDER_LOOK_S if has_changed else min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
+            await push.wait(pause_s)
 
     async def look(self) -> bool:
         """Ask once; says whether anything has changed.
@@ -203,24 +211,24 @@ def executed_of(record: OrderRecord) -> int:
 
 
 async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled:
-    """What the chain says of an order that the venue says is settled, in part or whole.
+    """What the chain says of an order that the venue says has ended, settled or not.
 
     Raises:
         ChainError: the chain does not answer.
         VenueError: `executedAmount` is no amount.
     """
+    try:
+        named = [parse_hex(each.origin_tx, "originTx") for each in record.transactions]
+    except InvalidInput as fault:
+        return Settled(fault=fault.detail)
     parts: list[_Part] = []
-    for transaction in record.transactions:
-        try:
-            tx_hash = parse_hex(transaction.origin_tx, "originTx")
-        except InvalidInput as fault:
-            return Settled(fault=fault.detail)
+    for tx_hash in dict.fromkeys(named):  # one that is named twice has settled once
         receipt = await _receipt(chain, tx_hash)
         if receipt is None:
-            return Settled(fault=f"the chain does not know the transaction {transaction.origin_tx}")
+            return Settled(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
         found = _events(receipt, subject)
         if not found:
-            return Settled(fault=f"the transaction {transaction.origin_tx} settles nothing of this order")
+            return Settled(fault=f"the transaction {to_hex(tx_hash)} settles nothing of this order")
         parts += [_Part(receipt.block_number, event) for event in found]
     spent = sum(part.event.spent for part in parts)
     received = sum(part.event.received for part in parts)
@@ -231,6 +239,8 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
         contradiction = f"the venue says {told} raw units were executed, and the chain {moved}"
     elif record.status is OrderStatus.COMPLETED and not is_closed:
         contradiction = "the venue says that it is completed, and on chain it is still open"
+    elif await _is_more_settled(chain, subject, record.side, parts):
+        contradiction = "the chain has settled more of it than the venue says"
     remarks = tuple([remark async for remark in _balance_remarks(chain, subject, parts)])
     return Settled(spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks)
 
@@ -250,6 +260,25 @@ def _events(receipt: Receipt, subject: Subject) -> list[OrderSettled]:
         ):
             found.append(event)
     return found
+
+
+async def _is_more_settled(chain: Chain, subject: Subject, side: Side, parts: Sequence[_Part]) -> bool:
+    """Whether the contract has settled more of the order than these.
+
+    Of a purchase, what came before the last of them is not seen: less may arrive than was bought.
+
+    Raises:
+        ChainError: the chain or the contract does not tell.
+    """
+    if side is Side.SELL:
+        amount = sum(part.event.spent for part in parts)
+    else:
+        amount = max((part.event.filled for part in parts), default=0)
+    kept, done = [
+        int.from_bytes((await chain.call(Call(subject.delta, question)))[:WORD_BYTES], "big")
+        for question in (filled(subject.order_hash), slices(subject.order_hash))
+    ]
+    return kept > amount or done > len(parts)
 
 
 async def _receipt(chain: Chain, tx_hash: bytes) -> Receipt | None:

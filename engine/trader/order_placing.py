@@ -48,7 +48,8 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     """What the trader agrees to.
 
     Attributes:
-        balance, allowance: raw units of the source; the native token is deposited.
+        balance, allowance: raw units of the source; the native token is deposited. A TWAP needs no more of it
+            at first than its first slice takes, but allowance for all of them.
     """
 
     terms: OrderTerms
@@ -154,7 +155,7 @@ class OrderPlacer:
             dest_token=wish.dest.text,
             src_decimals=wish.src.decimals,
             dest_decimals=wish.dest.decimals,
-            amount=wish.amount,
+            amount=wish.priced_amount,
             side=wish.side,
             user=to_checksum(wish.owner),
             beneficiary="" if wish.beneficiary == wish.owner else to_checksum(wish.beneficiary),
@@ -162,13 +163,13 @@ class OrderPlacer:
         )
         fee_bps = check_price(quoted.block, wish, contract.address)
         terms = terms_of(wish, quoted.block, contract.address, fee_bps)
-        if terms.limit == 0:
-            raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
+        _check_bounds(terms)
         balance, allowance = await held(self._chain, wish.src, wish.owner, contract.address)
-        if balance < terms.src_amount_max:
+        needed = terms.src_amount_max if wish.src.is_native else terms.src_amount_first
+        if balance < needed:
             raise ChainError(
                 f"{to_checksum(wish.owner)} has {balance} raw units of {wish.src.symbol}, "
-                f"and {terms.src_amount_max} are needed"
+                f"and {needed} are needed"
             )
         return OrderOffer(terms=terms, quoted=quoted, contract=contract, balance=balance, allowance=allowance)
 
@@ -218,6 +219,7 @@ class OrderPlacer:
             signature=to_hex(to_compact64(*self._key.sign(checked.order_hash))),
             partner=offer.terms.wish.partner or offer.terms.partner,
             type=offer.terms.wish.type,
+            partially_fillable=offer.terms.wish.is_partial,
         )
         try:
             record = await self._submitted(body, to_hex(checked.order_hash))
@@ -314,6 +316,14 @@ async def take_back(
     call = Call(contract.address, withdraw(order_hash), key.address)
     relay_key = policed(key, contract.chain_id, contract.address, 0)
     return await first_step(chain, relay_key, "withdrawal", call, tell), amount
+
+
+def _check_bounds(terms: OrderTerms) -> None:
+    """Pass for bounds that bind, and under which something can be settled."""
+    if terms.limit == 0:
+        raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
+    if terms.wish.schedule is not None and terms.slice_limit == 0:
+        raise VenueError("no slice could spend one unit: ask for fewer slices, or allow more to be spent")
 
 
 def _placed(record: OrderRecord | None, order_hash: bytes, terms: OrderTerms) -> Placed:

@@ -6,10 +6,11 @@ contract itself tells.
 
     price         chain, tokens, side, the fixed amount, spender, fee, one chain
     domain        chain, the Delta contract, and a name and version that give the contract's own separator
-    order         types, every member; of partnerAndFee the fee and who shares in surplus
+    order         types, every member, a TWAP's schedule too; of partnerAndFee the fee and who shares in
+                  surplus
     orderHash     equal to ours
     cancellation  types, exactly the ids that were asked for, hash equal to ours
-    record        of the order that was submitted
+    record        of the order that was submitted, of its kind
     not looked at: who the partner is; its fee is in the bound
 
 Source: document 1, POST /v2/delta/orders/build; interop.md 2 and 3; EIP-712; contracts/Delta.sol.
@@ -33,9 +34,7 @@ from ...codecs.delta_messages import (
     TypedMember,
 )
 from ...codecs.eip712_orders.delta import (
-    ORDER,
     ORDER_CANCELLATIONS,
-    DeltaOrder,
     OrderCancellations,
     delta_domain_separator,
 )
@@ -47,7 +46,7 @@ from ...config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ...crypto.addresses import to_checksum
 from ...crypto.eip712 import signing_digest
 from ...crypto.hexadecimal import to_hex
-from .order_terms import OrderTerms, OrderWish, Signing, order_of
+from .order_terms import OrderTerms, OrderWish, SignedOrder, Signing, order_of
 from .safety import Check, bps_of_percent, hold, named_contract, one_spelling, token_spelling
 
 
@@ -67,7 +66,7 @@ class DeltaContract(Struct, frozen=True):
 class CheckedOrder(Struct, frozen=True):
     """What may be signed: `order_hash` is the digest, 32 bytes."""
 
-    order: DeltaOrder
+    order: SignedOrder
     order_hash: bytes
 
 
@@ -111,24 +110,25 @@ def check_build(
         UnsafeTransaction: names the member.
 
     Guarantees: with a Delta contract of ours, the owner gives at most `src_amount_max`, and the beneficiary
-        gets `dest_amount_min` at least, or nothing happens.
+        gets `dest_amount_min` at least, or nothing happens. Of an order that is settled in parts, and of
+        each slice of a TWAP, that holds pro rata.
     """
-    to_sign = response.to_sign
+    to_sign, struct_type = response.to_sign, terms.wish.struct_type
     _check_domain(to_sign.domain, contract)
-    _check_types(to_sign.types, ORDER)
+    _check_types(to_sign.types, struct_type)
     try:
-        order = ORDER.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
+        order: SignedOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
         fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
     except InvalidInput as fault:
         raise UnsafeTransaction(
-            fault.field or "toSign.value", fault.expected or "an Order", fault.got
+            fault.field or "toSign.value", fault.expected or f"the type {struct_type.name}", fault.got
         ) from None
     expected = order_of(terms, signing, order.partner_and_fee)
-    hold(_member_checks(expected, order))
+    hold(_member_checks(struct_type, expected, order))
     if fee.fee_bps > terms.fee_bps:
         raise UnsafeTransaction("partner fee in basis points", f"at most {terms.fee_bps}", fee.fee_bps)
     hold([("share of surplus for others", False, fee.partner_takes_surplus)])
-    order_hash = signing_digest(contract.separator, ORDER.compiled.hash_struct(expected))
+    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(expected))
     hold([("orderHash", to_hex(order_hash), response.order_hash.lower())])
     return CheckedOrder(expected, order_hash)
 
@@ -165,6 +165,7 @@ def check_record(record: OrderRecord, order_hash: bytes, terms: OrderTerms) -> N
         ("orderHash", to_hex(order_hash), record.order_hash.lower()),
         ("owner", to_checksum(wish.owner), one_spelling(record.owner)),
         ("side", wish.side.value, record.side.value),
+        ("onChainOrderType", wish.kind.value, record.on_chain_order_type.value),
         ("input.chainId", wish.chain_id, record.input.chain_id),
         ("input.token", wish.src.text, token_spelling(record.input.token, "srcToken")),
         ("output.token", wish.dest.text, token_spelling(record.output.token, "destToken")),
@@ -188,15 +189,17 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
         yield f"address of {name}", token.text, token_spelling(entry.address, field)
     sells = wish.side is Side.SELL
     fixed = route.origin.input if sells else route.destination.output
-    yield f"route, the {wish.side.value} amount", str(wish.amount), fixed.amount
+    yield f"route, the {wish.side.value} amount", str(wish.priced_amount), fixed.amount
     yield "route.bridge", None, route.bridge
 
 
-def _member_checks(expected: DeltaOrder, order: DeltaOrder) -> Iterator[Check]:
-    names = [name for name in ORDER.to_wire(expected) if name != "bridge"]
-    wanted, got = ORDER.to_wire(expected), ORDER.to_wire(order)
-    for name in names:
-        yield f"toSign.value.{name}", wanted[name], got[name]
+def _member_checks(
+    struct_type: TypedStruct[Any], expected: SignedOrder, order: SignedOrder
+) -> Iterator[Check]:
+    wanted, got = struct_type.to_wire(expected), struct_type.to_wire(order)
+    for name in wanted:
+        if name != "bridge":
+            yield f"toSign.value.{name}", wanted[name], got[name]
     yield "toSign.value.bridge", structs.asdict(expected.bridge), structs.asdict(order.bridge)
 
 

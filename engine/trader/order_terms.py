@@ -3,7 +3,8 @@
     OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> OrderTerms --POST .../build--> typed data
 
 Everything of the order but the fee's receiver follows from the terms: the nonce too is the trader's. So what
-comes back to be signed is compared with what has to come, member by member.
+comes back to be signed is compared with what has to come, member by member. A TWAP is priced for one slice
+and bounded in all (see `schedule`).
 
 Source: document 1, "Delta flow", POST /v2/delta/orders/build; interop.md 2 (how slippage rounds).
 Choice: an order is signed at the price that was agreed to, however old that is by then: the bound protects
@@ -11,27 +12,48 @@ Choice: an order is signed at the price that was agreed to, however old that is 
 Choice: surplus is the user's: no partner is given a share of it.
 """
 
-from msgspec import Raw, Struct
+from typing import Any
+
+from msgspec import Raw, Struct, structs
 
 from ...codecs.delta_messages import BuildBody, DeltaBlock
-from ...codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder
-from ...codecs.vocabulary import OrderType, Side
+from ...codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    ORDER,
+    SAME_CHAIN,
+    TWAP_BUY_ORDER,
+    TWAP_ORDER,
+    DeltaOrder,
+    TwapBuyOrder,
+    TwapOrder,
+)
+from ...codecs.eip712_orders.typed_struct import TypedStruct
+from ...codecs.vocabulary import BuildOrderType, OnChainOrderType, OrderType, Side
 from ...config import limits
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
+from .schedule import Schedule
 from .terms import TradedToken
+
+SignedOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+"""What a trader signs."""
 
 
 class OrderWish(Struct, frozen=True, kw_only=True):
     """An order as a trader wants it.
 
     Attributes:
-        amount: raw units of `src` for SELL, of `dest` for BUY.
+        amount: raw units of `src` for SELL, of `dest` for BUY; of a TWAP in all, a unit for each
+            slice at least.
         slippage_bps: how much worse than quoted the other side may become.
-        limit_amount: raw units of the other side: the limit price of a LIMIT order, in place of slippage.
+        limit_amount: raw units of the other side, in all: the limit price of a LIMIT order, or the bound of a
+            TWAP, in place of slippage.
         owner: 20 bytes, who signs and gives; beneficiary: who gets the destination.
         partner: its key; empty for none.
         life_s: seconds from the build to the deadline.
+        schedule: of a TWAP; None for an order that is settled at once.
+        is_partial: it may be settled in parts. That is not signed: the venue is trusted with it.
     """
 
     chain_id: int
@@ -46,6 +68,30 @@ class OrderWish(Struct, frozen=True, kw_only=True):
     beneficiary: bytes
     partner: str
     life_s: int
+    schedule: Schedule | None = None
+    is_partial: bool = False
+
+    @property
+    def priced_amount(self) -> int:
+        """What a price is asked for: the amount, or that of one slice."""
+        return self.amount if self.schedule is None else self.schedule.slice_of(self.amount)
+
+    @property
+    def build_type(self) -> BuildOrderType:
+        """What is asked to be built."""
+        if self.schedule is None:
+            return BuildOrderType.ORDER
+        return BuildOrderType.TWAP_ORDER if self.side is Side.SELL else BuildOrderType.TWAP_BUY_ORDER
+
+    @property
+    def kind(self) -> OnChainOrderType:
+        """What its record has to say that it is."""
+        return OnChainOrderType.FILLABLE_ORDER if self.is_partial else OnChainOrderType(self.build_type.value)
+
+    @property
+    def struct_type(self) -> TypedStruct[Any]:
+        """The type that is signed."""
+        return _STRUCTS[self.build_type]
 
 
 class QuotedDelta(Struct, frozen=True):
@@ -60,9 +106,11 @@ class OrderTerms(Struct, frozen=True, kw_only=True):
 
     Attributes:
         delta: 20 bytes: the Delta contract, which takes the source.
-        src_quoted, dest_quoted: raw units.
+        src_quoted, dest_quoted: raw units; of a TWAP for one slice.
         fee_bps: that was quoted; partner: whose it is.
-        limit: raw units of the side that is not fixed: the least that is received, or the most that is spent.
+        limit: raw units of the side that is not fixed, in all: the least that is received, or the most that
+            is spent.
+        slice_limit: the same of a slice of a TWAP but the last; 0 for other orders.
     """
 
     wish: OrderWish
@@ -72,6 +120,7 @@ class OrderTerms(Struct, frozen=True, kw_only=True):
     fee_bps: int
     partner: str
     limit: int
+    slice_limit: int = 0
 
     @property
     def expected(self) -> int:
@@ -89,6 +138,13 @@ class OrderTerms(Struct, frozen=True, kw_only=True):
     def dest_amount_min(self) -> int:
         """The least that is received."""
         return self.limit if self.wish.side is Side.SELL else self.wish.amount
+
+    @property
+    def src_amount_first(self) -> int:
+        """The most that the first settlement takes of an ERC-20 source: what has to be there at first."""
+        if self.wish.schedule is None:
+            return self.src_amount_max
+        return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
 
 
 class Signing(Struct, frozen=True):
@@ -113,6 +169,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
     """
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
+    limit, slice_limit = _limits(wish, src, dest)
     return OrderTerms(
         wish=wish,
         delta=delta,
@@ -120,14 +177,16 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
         dest_quoted=dest,
         fee_bps=fee_bps,
         partner=quoted.partner.name,
-        limit=_limit(wish, src, dest),
+        limit=limit,
+        slice_limit=slice_limit,
     )
 
 
 def build_body(terms: OrderTerms, signing: Signing, route: Raw) -> BuildBody:
     """POST /v2/delta/orders/build for an order of these terms."""
-    wish = terms.wish
-    return BuildBody(
+    wish, schedule = terms.wish, terms.wish.schedule
+    sells = wish.side is Side.SELL
+    body = BuildBody(
         route=route,
         owner=to_checksum(wish.owner),
         deadline=signing.deadline,
@@ -137,17 +196,32 @@ def build_body(terms: OrderTerms, signing: Signing, route: Raw) -> BuildBody:
         permit=to_hex(signing.permit) if signing.permit else None,
         slippage=wish.slippage_bps,
         limit_amount=None if wish.limit_amount is None else str(wish.limit_amount),
+        partially_fillable=wish.is_partial,
         partner=wish.partner or None,
+    )
+    if schedule is None:
+        return body
+    return structs.replace(
+        body,
+        limit_amount=str(terms.slice_limit) if sells else None,
+        order_type=wish.build_type,
+        interval=schedule.interval_s,
+        num_slices=schedule.slices,
+        total_src_amount=str(wish.amount) if sells else None,
+        total_dest_amount=None if sells else str(wish.amount),
+        max_src_amount=None if sells else str(terms.limit),
     )
 
 
-def order_of(terms: OrderTerms, signing: Signing, partner_and_fee: int) -> DeltaOrder:
+def order_of(terms: OrderTerms, signing: Signing, partner_and_fee: int) -> SignedOrder:
     """The order as it has to be.
 
     Args:
         partner_and_fee: as the venue packed it; checked before.
     """
     wish = terms.wish
+    if wish.schedule is not None:
+        return _twap_of(terms, wish.schedule, signing, partner_and_fee)
     sells = wish.side is Side.SELL
     return DeltaOrder(
         owner=wish.owner,
@@ -167,9 +241,69 @@ def order_of(terms: OrderTerms, signing: Signing, partner_and_fee: int) -> Delta
     )
 
 
-def _limit(wish: OrderWish, src: int, dest: int) -> int:
-    if wish.limit_amount is not None:
-        return wish.limit_amount
+def _twap_of(
+    terms: OrderTerms, schedule: Schedule, signing: Signing, partner_and_fee: int
+) -> TwapOrder | TwapBuyOrder:
+    wish = terms.wish
     if wish.side is Side.SELL:
-        return dest * (limits.BPS_ONE - wish.slippage_bps) // limits.BPS_ONE
-    return src * (limits.BPS_ONE + wish.slippage_bps) // limits.BPS_ONE
+        return TwapOrder(
+            owner=wish.owner,
+            beneficiary=wish.beneficiary,
+            src_token=wish.src.address,
+            dest_token=wish.dest.address,
+            nonce=signing.nonce,
+            partner_and_fee=partner_and_fee,
+            deadline=signing.deadline,
+            interval=schedule.interval_s,
+            num_slices=schedule.slices,
+            dest_amount_per_slice=terms.slice_limit,
+            total_src_amount=wish.amount,
+            permit=signing.permit,
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+    return TwapBuyOrder(
+        owner=wish.owner,
+        beneficiary=wish.beneficiary,
+        src_token=wish.src.address,
+        dest_token=wish.dest.address,
+        nonce=signing.nonce,
+        partner_and_fee=partner_and_fee,
+        deadline=signing.deadline,
+        interval=schedule.interval_s,
+        num_slices=schedule.slices,
+        total_dest_amount=wish.amount,
+        max_src_amount=terms.limit,
+        permit=signing.permit,
+        metadata=b"",
+        bridge=SAME_CHAIN,
+    )
+
+
+def _limits(wish: OrderWish, src: int, dest: int) -> tuple[int, int]:
+    """The bound in all, and that of a slice.
+
+    Args:
+        src, dest: as they were quoted.
+    """
+    sells = wish.side is Side.SELL
+    if sells:
+        worst = dest * (limits.BPS_ONE - wish.slippage_bps) // limits.BPS_ONE
+    else:
+        worst = src * (limits.BPS_ONE + wish.slippage_bps) // limits.BPS_ONE
+    schedule = wish.schedule
+    if schedule is None:
+        return worst if wish.limit_amount is None else wish.limit_amount, 0
+    if sells:
+        if wish.limit_amount is not None:
+            worst = schedule.least_per_slice(wish.amount, wish.limit_amount)
+        return schedule.least_of(wish.amount, worst), worst
+    most = schedule.most_of(wish.amount, worst) if wish.limit_amount is None else wish.limit_amount
+    return most, schedule.most_per_slice(wish.amount, most)
+
+
+_STRUCTS: dict[BuildOrderType, TypedStruct[Any]] = {
+    BuildOrderType.ORDER: ORDER,
+    BuildOrderType.TWAP_ORDER: TWAP_ORDER,
+    BuildOrderType.TWAP_BUY_ORDER: TWAP_BUY_ORDER,
+}

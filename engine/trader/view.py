@@ -1,4 +1,7 @@
-"""What a trader is shown: the offer before the question, and what became of it. Pure."""
+"""What a trader is shown: the offer before the question, and what became of it. Pure.
+
+A venue's own words are shown as one printable line: they could draw another offer over this one.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,6 +11,7 @@ from rich.table import Table
 from ...codecs.amounts import format_units
 from ...codecs.market_messages import PriceRoute, Swap
 from ...codecs.vocabulary import Side
+from ...config.error_text import one_line
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from .allowing import Allowing
@@ -34,8 +38,8 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     impact = impact_percent(route.src_usd, route.dest_usd)
     reached = ", more than the venue's ceiling" if route.max_impact_reached else ""
     table.add_row("impact", "not known" + reached if impact is None else f"{impact} %{reached}")
-    table.add_row("partner fee", f"{route.partner_fee} % ({route.partner})")
-    table.add_row("gas", f"about {route.gas_cost} units, {route.gas_cost_usd} USD")
+    table.add_row("partner fee", f"{route.partner_fee} % ({one_line(route.partner)})")
+    table.add_row("gas", f"about {one_line(route.gas_cost)} units, {one_line(route.gas_cost_usd)} USD")
     bound = amount_text(offer.limit, wish.dest if is_sale else wish.src)
     table.add_row("at least received" if is_sale else "at most spent", f"{bound}  ({wish.slippage_bps} bps)")
     if wish.receiver != wish.user:
@@ -119,7 +123,7 @@ def _against(outcome: Outcome, offer: Offer) -> str:
 def _route_lines(route: PriceRoute, symbols: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for at, part in enumerate(route.best_route):
         hops = "; ".join(_hop(swap, symbols) for swap in part.swaps)
-        yield ("" if at else "route"), f"{part.percent} %: {hops}"
+        yield ("" if at else "route"), one_line(f"{part.percent} %: {hops}")
 
 
 def _hop(swap: Swap, symbols: Mapping[str, str]) -> str:

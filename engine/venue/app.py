@@ -36,6 +36,9 @@ from ..admission.keys import HASH_SECRET_BYTES
 from ..chain.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
 from ..credentials import check_addresses
+from ..events.hub import EventHub
+from ..events.webhook_opening import open_webhooks
+from ..events.webhooks import Webhooks
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
@@ -49,6 +52,7 @@ from .api.auctions import Auctions
 from .api.health import Health, Readiness
 from .api.market import Market
 from .api.operating import operating_endpoints
+from .api.order_events import OrderEvents
 from .api.order_reads import OrderReads
 from .api.order_submit import OrderSubmission
 from .api.orders import DeltaOrders
@@ -57,13 +61,14 @@ from .api.reference import Reference
 from .api.resources import Resources
 from .api.routes import Endpoint, encode_trading_error, surface_of
 from .api.streams import QuoteStreams, StreamedChain
+from .api.webhooks import WebhookDesk
 from .delta.engine import DeltaEngine
 from .delta.issued import IssuedRoutes
 from .delta.opening import DeltaOpening, open_delta
 from .delta_metrics import DeltaCollector
 from .market.market_desk import MarketDesk
 from .place import Place
-from .venue_metrics import tell_venue
+from .venue_metrics import tell_events, tell_venue
 
 _SEAL_KEY_CHARS_MIN = 16
 
@@ -77,12 +82,14 @@ class VenueParts(Struct, frozen=True):
         places: by chain id.
         seal: of Market routes.
         delta: runs the Delta orders.
+        webhooks: are told of orders.
     """
 
     places: Mapping[int, Place]
     store: Store
     seal: RouteSeal
     delta: DeltaEngine
+    webhooks: Webhooks
 
 
 class VenueApp:
@@ -112,6 +119,7 @@ class VenueApp:
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
         self.delta = parts.delta
+        self._webhooks = parts.webhooks
         self._store = parts.store
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._wall_ms = clock.now_ms
@@ -135,6 +143,10 @@ class VenueApp:
             streams_max=venue.quote_streams_max,
             wall_ms=clock.now_ms,
         )
+        self._hub = EventHub(parts.store)
+        self._events = OrderEvents(
+            self._hub, caller=self.admission.caller, streams_max=venue.event_streams_max
+        )
         self._lag = LoopLag()
         self._metrics = Metrics()
         health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
@@ -150,6 +162,9 @@ class VenueApp:
             *self._delta_endpoints(settings),
             *Market(market, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
+            *WebhookDesk(
+                parts.webhooks, parts.store, key_of=self.admission.key, now_ms=clock.now_ms
+            ).endpoints(),
             *operating_endpoints(health, self._streams),
         )
         self.router = router = Router(encode_trading_error)
@@ -173,7 +188,8 @@ class VenueApp:
         return (
             *OrderSubmission(settled, settings, delta.orders, store, partner_of=partner_of).endpoints(),
             *OrderReads(self.places, store).endpoints(),
-            *Auctions(self.places, store, delta.orders.get, auctions).endpoints(),
+            *self._events.endpoints(),
+            *Auctions(self.places, store, delta.orders.get, auctions, delta.resting).endpoints(),
         )
 
     async def run(
@@ -191,7 +207,9 @@ class VenueApp:
             nursery.start_soon(self._streams.run)
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
+            await nursery.start(self._hub.run)
             await nursery.start(self.delta.run)
+            await nursery.start(self._webhooks.run)
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         await self._settle()
@@ -222,6 +240,8 @@ class VenueApp:
                 "admission": self.admission.statistics(),
                 "issuedRoutes": self.issued.statistics(),
                 "quoteStreams": self._streams.statistics(),
+                "orderEvents": {"log": self._hub.statistics(), "streams": self._events.statistics()},
+                "webhooks": self._webhooks.statistics(),
                 "delta": self.delta.statistics(),
                 "retention": self._retention.statistics(),
                 "chains": {
@@ -251,6 +271,7 @@ class VenueApp:
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
+        tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))
 
 
@@ -306,7 +327,17 @@ async def opened_venue(
             DeltaOpening(settings, venue, store, clock.now_ms, opening.random, opening.tls),
             places,
         )
-        yield VenueApp(settings, VenueParts(places, store, seal, delta), clock=clock, access_log=access_log)
+        webhooks = await open_webhooks(
+            owned,
+            venue.webhooks,
+            store,
+            delta.leases,
+            tls=opening.tls,
+            now_ms=clock.now_ms,
+            random=opening.random,
+        )
+        parts = VenueParts(places, store, seal, delta, webhooks)
+        yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 
 async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain) -> Place:

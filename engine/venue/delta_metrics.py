@@ -33,6 +33,7 @@ class DeltaCollector(Collector):
         )  # fmt: skip
         yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), told.shards)])
         yield from _auctions(chains)
+        yield from _funds(chains)
         yield from _relayers(chains)
         yield _gauge(
             "indexed_block", "Height that the chain is read to",
@@ -56,10 +57,49 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         "orders_waiting", "Orders that wait for their next round",
         ((at, chain.auctions.waiting + chain.auctions.ready) for at, chain in chains), "chain",
     )  # fmt: skip
+    yield _gauge(
+        "orders_resting", "Limit orders that wait for their price, those that are auctioned among them",
+        ((at, chain.resting.orders) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _gauge(
+        "resting_pairs", "End pairs that such orders, or market orders, are of",
+        ((at, chain.resting.pairs) for at, chain in chains), "chain",
+    )  # fmt: skip
+    yield _counter(
+        "resting_steps", "What was done about limit orders that wait for their price",
+        (
+            ((*at, what), getattr(chain.resting, what))
+            for at, chain in chains
+            for what in ("looks", "touched", "priced", "offered", "exhausted")
+        ),
+        "chain", "what",
+    )  # fmt: skip
+    agents = [((*at, agent), told) for at, chain in chains for agent, told in chain.auctions.agents.items()]
     yield _counter(
         "agent_questions", "Rounds that an agent was asked in",
-        (((*at, agent), count) for at, chain in chains for agent, count in chain.auctions.agents.items()),
-        "chain", "agent",
+        ((at, told.asked) for at, told in agents), "chain", "agent",
+    )  # fmt: skip
+    yield _counter(
+        "agent_questions_failed", "Of them, those without an answer, by whose fault",
+        (
+            ((*at, why), count)
+            for at, told in agents
+            for why, count in (("agent", told.failed - told.unasked), ("venue", told.unasked))
+        ),
+        "chain", "agent", "whose",
+    )  # fmt: skip
+    yield _counter(
+        "agent_notices", "What became of the notices to an agent",
+        (
+            ((*at, what), getattr(told, what))
+            for at, told in agents
+            for what in ("notified", "lost", "dropped")
+        ),
+        "chain", "agent", "what",
+    )  # fmt: skip
+    yield _gauge(
+        "agent_notices_waiting", "Notices that are not sent yet",
+        ((at, told.waiting) for at, told in agents), "chain", "agent",
     )  # fmt: skip
     yield _counter(
         "settlements", "Settlements that have ended",
@@ -74,6 +114,27 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
         "settlements_under_way", "Settlements that have not ended",
         ((at, chain.settling.under_way) for at, chain in chains), "chain",
     )  # fmt: skip
+
+
+def _funds(chains: _Of) -> Iterator[Metric]:
+    for name, help_text in (
+        ("accounts", "Accounts and deposits of live orders that are followed"),
+        ("waiting", "Of them, those that are to be read"),
+    ):
+        yield _gauge(
+            f"funds_{name}", help_text,
+            ((at, float(getattr(chain.funds, name))) for at, chain in chains), "chain",
+        )  # fmt: skip
+    for name, help_text in (
+        ("read", "Accounts that were read, each time counted"),
+        ("failed", "Reads of accounts that came to nothing"),
+        ("suspended", "Orders that were suspended"),
+        ("restored", "Orders whose funds came back"),
+    ):
+        yield _counter(
+            f"funds_{name}", help_text,
+            ((at, float(getattr(chain.funds, name))) for at, chain in chains), "chain",
+        )  # fmt: skip
 
 
 def _relayers(chains: _Of) -> Iterator[Metric]:

@@ -1,9 +1,15 @@
-"""What Prometheus is told of a venue: its makers' books and firm quotes, its quotes and its streams."""
+"""What Prometheus is told of a venue: its makers' books and firm quotes, its quotes, its streams."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ..events.hub import EventHub
+from ..events.webhooks import Webhooks
 from ..telemetry.feed_metrics import FeedCollector, Reading
-from ..telemetry.metrics import Metrics, Row
+from ..telemetry.metrics import METRICS_PREFIX, Metrics, Row
+from .api.order_events import OrderEvents
 from .api.quote import Quotes
 from .api.streams import QuoteStreams
 from .place import Place
@@ -15,6 +21,18 @@ STREAMS = (
     Row("quotes", "counter", "Quotes sent"),
     Row("errors", "counter", "Errors sent"),
     Row("beats", "counter", "Comments sent while a quote could not be priced"),
+)
+EVENTS = (
+    Row("streams", "gauge", "Streams that are open"),
+    Row("opened", "counter", "Streams opened"),
+    Row("refused", "counter", "Streams refused for being too many"),
+    Row("events", "counter", "Events sent"),
+    Row("beats", "counter", "Beats sent where nothing happened"),
+    Row("slow", "counter", "WebSockets closed because the other side did not read"),
+)
+HUB = (
+    Row("events", "counter", "Events read from the log"),
+    Row("pages", "counter", "Pages of older events, read for streams that began behind"),
 )
 
 
@@ -54,3 +72,31 @@ def tell_venue(
     metrics.counts("firm_swaps", "Swaps that firm quotes were asked for", ("chain", "outcome"), swaps)
     metrics.counts("quotes", "Quotes of GET /v2/quote", ("mode", "outcome"), quotes.outcomes.items)
     metrics.statistics("quote_streams", STREAMS, streams.statistics)
+
+
+class _WebhookFailures(Collector):
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(
+            f"{METRICS_PREFIX}webhook_failures", "Tries in a row that failed", labels=("webhook",)
+        )
+        for name, told in self._webhooks.statistics().items():
+            family.add_metric((name,), told.failures)
+        return (family,)
+
+
+def tell_events(metrics: Metrics, hub: EventHub, events: OrderEvents, webhooks: Webhooks) -> None:
+    """Have told what is streamed of orders, and what webhooks take."""
+
+    def deliveries() -> Iterator[tuple[tuple[str, ...], int]]:
+        for name, told in webhooks.statistics().items():
+            yield (name, "taken"), told.taken
+            yield (name, "failed"), told.failed
+            yield (name, "dead"), told.dead
+
+    metrics.counts("webhook_deliveries", "Deliveries tried", ("webhook", "outcome"), deliveries)
+    metrics.add(_WebhookFailures(webhooks))
+    metrics.statistics("order_events", EVENTS, events.statistics)
+    metrics.statistics("event_log", HUB, hub.statistics)

@@ -7,7 +7,8 @@ A connection that saw anything but a whole, clean answer is never used again. A 
 time, on a new connection, only if it went out on a reused one that died before a byte of the answer: then
 the server most likely closed it while it was idle. But it may also have died of the request, so one that is
 not idempotent is sent again only where the caller says that it may be. Everything within one deadline; every
-failure is a MakerError that knows its stage.
+failure is a MakerError that knows its stage. Where the status is all that counts (`needs_body` False), an
+answer whose body breaks off, comes late or cannot be framed is taken for its head.
 
 A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, one that nobody
 uses within HTTP_POOL_IDLE_S.
@@ -134,6 +135,8 @@ class HttpClient:
         connections_max: how many requests run at once; further ones wait.
         limits: bounds of the answers.
         dial: what connects.
+        needs_body: an answer without a whole body is a failure; otherwise its head is the answer, with an
+            empty body, and the connection is dropped.
     """
 
     def __init__(
@@ -145,12 +148,14 @@ class HttpClient:
         connections_max: int,
         limits: Http1Limits,
         dial: Dial = dial,
+        needs_body: bool = True,
     ) -> None:
         self._host = host
         self._port = port
         self._tls = tls
         self._limits = limits
         self._dial = dial
+        self._needs_body = needs_body
         name = f"[{host}]" if ":" in host else host
         self._host_field = (name if port == (443 if tls else 80) else f"{name}:{port}").encode()
         self._idle: list[_Connection] = []
@@ -313,9 +318,16 @@ class HttpClient:
             answer = await self._in_time(connection, call)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             await trio.aclose_forcefully(connection.stream)
+            if head := self._head(connection):
+                return head
             if connection.is_overdue:
                 raise self._late(call) from None
             raise self._fault(call, f"the connection broke: {call.stage.value}") from None
+        except MakerError:
+            await trio.aclose_forcefully(connection.stream)
+            if head := self._head(connection):
+                return head
+            raise
         except BaseException:
             await trio.aclose_forcefully(connection.stream)
             raise
@@ -327,6 +339,11 @@ class HttpClient:
         else:
             await trio.aclose_forcefully(connection.stream)
         return answer
+
+    def _head(self, connection: _Connection) -> Response | None:
+        """What an answer is taken for whose body did not come; None where it is a failure."""
+        head = None if self._needs_body else connection.framing.head
+        return head and Response(head.status, head.headers, keep_alive=False)
 
     async def _converse(self, connection: _Connection, call: _Call) -> Response:
         stream, framing = connection.stream, connection.framing

@@ -11,6 +11,8 @@ Choice: httpx's four time-outs become one deadline for the whole request, the la
 Choice: nothing is compressed: a few bytes of gzip could unfold to any size. A content-encoding is refused.
 Choice: nobody's cookies are kept: httpx would keep all there ever were, and send them back.
 Choice: an answer that only ends with its connection is refused, as it cannot be told from a broken one.
+Choice: where a status is all that counts, of webhooks, an answer has no headers and no body: neither how it
+    is framed and coded nor how long it is can make it another.
 """
 
 from collections.abc import AsyncGenerator
@@ -49,15 +51,23 @@ class DialTransport(httpx.AsyncBaseTransport):
         connections_max: for each host; further requests wait.
         limits: bounds of the answers.
         dial: what connects.
+        needs_body: see `HttpClient`; without it, answers are told without headers too.
     """
 
     def __init__(
-        self, *, tls: SSLContext, connections_max: int, limits: Http1Limits, dial: Dial = dial
+        self,
+        *,
+        tls: SSLContext,
+        connections_max: int,
+        limits: Http1Limits,
+        dial: Dial = dial,
+        needs_body: bool = True,
     ) -> None:
         self._tls = tls
         self._connections_max = connections_max
         self._limits = limits
         self._dial = dial
+        self._needs_body = needs_body
         self._clients: dict[_Origin, tuple[HttpClient, trio.CancelScope]] = {}
         self._opening = trio.Lock()
 
@@ -115,6 +125,8 @@ class DialTransport(httpx.AsyncBaseTransport):
             raise (kind or other)(failure.detail) from failure
         except ValueError as error:
             raise httpx.LocalProtocolError(str(error)) from error
+        if not self._needs_body:
+            return httpx.Response(answer.status)
         headers = [field for field in answer.headers if field[0].lower() != b"set-cookie"]
         response = httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
         coding = response.headers.get("content-encoding", "identity")
@@ -146,6 +158,7 @@ class DialTransport(httpx.AsyncBaseTransport):
             connections_max=self._connections_max,
             limits=self._limits,
             dial=self._dial,
+            needs_body=self._needs_body,
         )
         self._clients[origin] = client, await self._nursery.start(_keep_open, client)
 

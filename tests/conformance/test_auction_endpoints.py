@@ -23,7 +23,7 @@ from cambist.engine.venue.api.openapi import openapi_document
 from cambist.engine.venue.api.routes import encode_trading_error, surface_of
 from cambist.engine.venue.delta.agent_rest import AgentReport
 from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.auction_record import RoundTimes, round_rows
+from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_rows
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.simulation import Proven
@@ -76,8 +76,9 @@ class Front:
         bids = [one for one in found if isinstance(one, Proven)]
         rejections = [one for one in found if isinstance(one, Rejection)]
         times = RoundTimes(auction_id, 1, NOW_MS, NOW_MS + 1_000)
-        rows = round_rows(times, decide(orders, bids, 0, {}), rejections)
-        changes = tuple(put(AUCTION_ROUND, row) for row in rows.values())
+        verdicts = decide(orders, bids, 0, {}).verdicts.values()
+        rows = round_rows(times, verdicts, Rejections(rejections))
+        changes = tuple(put(AUCTION_ROUND, row) for row in rows)
         assert await self.store.write(Unit(changes)) == Done()
 
 
@@ -144,7 +145,10 @@ async def test_a_closed_round_tells_every_order_with_its_bids(tmp_path: Path) ->
         "arrivalMs": 0,
         "crossedWith": [f"0x{other.order_hash.hex()}"],
         "detail": "",
+        "surplusAmount": str(100 * USDC_ONE),
+        "partAmount": None,
     }
+    assert sale["partMin"] is None
     assert (sale["winner"], sale["runnersUp"], sale["orderId"]) == (
         "alpha",
         ["beta"],

@@ -295,6 +295,17 @@ async def test_totals_that_are_missing_or_too_small(venue: QuietVenue, name: str
     assert details.startswith(f"{name} must be >= numSlices")
 
 
+async def test_each_slice_of_a_purchase_may_spend_something(venue: QuietVenue) -> None:
+    route = await routed(venue, **A_PURCHASE)
+    total = 2 * int(A_PURCHASE["amount"])
+    for more, least in ((0, 2), (1, 3)):
+        body = TWAP_BUY | {"totalDestAmount": str(total + more)}
+        await order(venue, route=route, **body | {"maxSrcAmount": str(least)})
+    status, error_type, details = await fault(venue, route=route, **body | {"maxSrcAmount": "2"})
+    assert (status, error_type) == (400, "InvalidTWAPBuyParams")
+    assert details.startswith("InvalidTWAPBuyParams: maxSrcAmount: expected ")
+
+
 async def test_a_slice_is_the_floor_of_the_total(venue: QuietVenue) -> None:
     sale, purchase = await routed(venue), await routed(venue, **A_PURCHASE)
     for total in (3 * ONE - 1, 3 * ONE + 3):

@@ -314,3 +314,12 @@ async def test_a_slash_at_the_end(front: OrderFront) -> None:
     ids = [await an_order(front)]
     assert (await front.post(f"{BUILD_CANCEL}/", {"orderIds": ids}))[0] == 200
     assert (await front.post(f"{CANCEL}/", front.cancellation(ids)))[0] == 200
+
+
+async def test_what_the_store_knows_wins_over_what_is_in_memory(front: OrderFront) -> None:
+    order_id = await an_order(front)
+    assert (await front.post(CANCEL, front.cancellation([order_id])))[0] == 200
+    await moved(front.store, await row_of_id(front, order_id), status=S.COMPLETED)  # as the indexer does it
+    refusal = told(await front.post(CANCEL, front.cancellation([order_id])))
+    assert refusal[:2] == SETTLED
+    assert "is already finalized: COMPLETED" in refusal[2]

@@ -73,6 +73,9 @@ ROWS = {
                                           "InsufficientBalance", "InsufficientAllowance"],
     ("get", "/v2/delta/auctions/{auctionId}"): ["Auction not found", "rate limit exceeded"],
     ("get", "/v2/delta/orders/{orderId}/explain"): ["Order not found", "rate limit exceeded"],
+    ("get", "/v2/webhooks"): ["X-API-KEY", "rate limit exceeded"],
+    ("get", "/v2/webhooks/{name}/deliveries"): ["X-API-KEY", "Webhook not found", "Invalid input"],
+    ("post", "/v2/webhooks/{name}/replay"): ["X-API-KEY", "Webhook not found", "Invalid input"],
     ("get", "/v2/delta/agents/list/{chainId}"): ["Unsupported chain", "rate limit exceeded"],
 }  # fmt: skip
 

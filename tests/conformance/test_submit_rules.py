@@ -4,14 +4,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from cambist.codecs.eip712_orders.delta import EXTERNAL_ORDER, PRODUCTIVE_ORDER, SAME_CHAIN
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.config import limits
 from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, VENUE_ORDER_AGENTS_MAX
 from cambist.crypto.addresses import to_checksum
-from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.store.orders import step
+from cambist.engine.venue.delta.life import Step
 from support.order_front import API_KEY, CHAIN_ID, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import Market
 from support.world import HOUR_S, NATIVE, ONE, USDC
@@ -179,7 +182,8 @@ async def test_the_struct_may_be_written_as_other_libraries_write_it(front: Orde
         ({"src_amount": 0}, "order.srcAmount: expected an amount above 0"),
         ({"kind": 1, "dest_amount": 0}, "order.destAmount: expected an amount above 0"),
         ({"kind": 2}, "order.kind: expected 0 (SELL) or 1 (BUY)"),
-        ({"dest_amount": UINT256_MAX}, "order.expectedAmount: expected a product"),
+        ({"dest_amount": UINT256_MAX}, "order.destAmount: expected a product"),
+        ({"kind": 1, "src_amount": UINT256_MAX}, "order.srcAmount: expected a product"),
         ({"expected_amount": UINT256_MAX}, "order.expectedAmount: expected a product"),
         ({"partner_and_fee": 201}, "order.partnerAndFee: expected partner << 96"),
         ({"partner_and_fee": 1 << 90}, "order.partnerAndFee: expected partner << 96"),
@@ -269,6 +273,15 @@ async def test_totals_of_a_twap(front: OrderFront) -> None:
         assert refusal[2].startswith(f"{member} must be >= numSlices")
 
 
+async def test_each_slice_of_a_purchase_may_spend_something(front: OrderFront) -> None:
+    market = market_of(front)
+    refusal = await front.fault(await market.a_twap_purchase(max_src_amount=3, total_dest_amount=10))
+    assert refusal[:2] == (400, "InvalidTWAPBuyParams")
+    assert refusal[2].startswith("InvalidTWAPBuyParams: order.maxSrcAmount: expected ")
+    record = await front.submitted(await market.a_twap_purchase(max_src_amount=4, total_dest_amount=10))
+    assert record["status"] == "PENDING"
+
+
 async def test_products_of_a_twap_fit_the_contract(front: OrderFront) -> None:
     market = market_of(front)
     for order in (
@@ -315,6 +328,29 @@ async def test_a_partner_may_have_to_be_there(tmp_path: Path, headers: dict[str,
         assert (await front.submitted(await front.a_sale(), partner="nobody"))["partner"] == "anon"
 
 
+# --- How many -------------------------------------------------------------------------------------------
+
+
+async def test_an_account_has_a_bounded_number_of_orders(
+    front: OrderFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "VENUE_LIVE_ORDERS_PER_OWNER_MAX", 2)
+    world = front.world
+    await world.give(world.stranger, world.weth, ONE, world.at.delta)
+    orders = [await front.a_sale() for _ in range(3)]
+    first = await front.submitted(orders[0])
+    await front.submitted(orders[1])
+    refusal = await front.fault(orders[2])
+    assert refusal[:2] == (400, "TooManyOpenOrders")
+    assert refusal[2].startswith("Too many open orders: order.owner: expected fewer than 2 orders")
+    assert await front.submitted(orders[0]) == first
+    await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
+    row = (await front.live.step_all([parse_hex(first["orderHash"], "hash")], lambda _: None))[0]
+    ended = step(row, row.updated_ms, status=OrderStatus.EXPIRED, is_final=True)
+    await front.live.step(row.order_hash, lambda _: Step(ended))
+    await front.submitted(orders[2])
+
+
 # --- Where ----------------------------------------------------------------------------------------------
 
 
@@ -342,11 +378,11 @@ async def test_what_came_with_an_order_is_kept(front: OrderFront) -> None:
         "includeAgents": ["one", "two"],
         "excludeAgents": ["three"],
     }
-    await front.submitted(order, **more, partiallyFillable=True)
+    record = await front.submitted(order, **more, partiallyFillable=True)
     live = front.live.get(front.world.delta_hash(order))
     assert live is not None
     document = live.document
     assert document.signature == front.world.delta_signed(order)
     assert (document.referrer, document.partially_fillable) == (referrer, True)
     assert [name for name in ("one", "two", "three", "four") if document.admits(name)] == ["one", "two"]
-    assert msgspec.json.decode(document.order) == wire_of(order)
+    assert (await front.get(f"{ORDERS}/{record['id']}"))["order"] == wire_of(order)

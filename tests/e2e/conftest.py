@@ -89,6 +89,10 @@ async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:
         if isinstance(chain, AnvilChain):
             await chain.reset()
         world = await a_world(chain)
+    last = await chain.block()
+    assert last is not None
+    if last.time_s < (now_s := int(time.time())):
+        await chain.set_time(now_s)  # an anvil's clock goes on from the snapshot's block
     await chain.mine()  # its time is now, however long ago the world was made
     head = await chain.block()
     assert head is not None

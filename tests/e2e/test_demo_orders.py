@@ -1,4 +1,4 @@
-"""The demo of Delta: the better of two agents wins, an order is cancelled, a settlement fails for free."""
+"""The demo of Delta: the better of two agents wins, orders wait, a settlement fails for free."""
 
 import io
 import re
@@ -28,10 +28,10 @@ def rows(text: str, *first: str) -> list[list[str]]:
     return [cells for cells in lines if cells[0] in first]
 
 
-async def test_an_auction_a_cancellation_and_a_settlement_that_fails(tmp_path: Path) -> None:
+async def test_every_scene_says_what_has_happened(tmp_path: Path) -> None:
     async with a_stage(tmp_path) as stage:
         text = await shown(tmp_path, stage)
-    auction, cancellation, failure = text.split(" 10. ")[1].replace(" 12. ", " 11. ").split(" 11. ")
+    auction, limit, twap, cancellation, failure = re.split(r" 1[0-4]\. ", text)[1:]
 
     assert [(row[0], row[-1]) for row in rows(auction, "rapid", "plain")] == [
         ("rapid", "won"),
@@ -44,7 +44,23 @@ async def test_an_auction_a_cancellation_and_a_settlement_that_fails(tmp_path: P
     assert [row[1:] for row in rows(auction, "alpha")][-1] == ["USDC", "1000000", "1010004", "10004"]
     assert "has sent no transaction, not even to approve" in auction
 
-    assert "no agent bid for it" in cancellation
+    assert "limit price        1 WETH = 2600 USDC  (+4.02 % from now)" in limit
+    assert "it waits for its price: it sells 4000000000000000000 for at least 10400000000" in limit
+    assert [row[1:] for row in rows(limit, "rounds")] == [["0"]], "nobody is asked while it rests"
+    assert "alpha raises its bid from 2500 to 2606" in limit
+    assert [row[-1] for row in rows(limit, "user")] == ["-4", "10422.9576", "0"]
+    assert "better by 22.9576 USDC" in limit
+
+    assert "3 of 1.000000000000000033 WETH, the last 1.000000000000000034 WETH" in twap
+    assert "one every 1 min: the first at once, the last in 2 min at the earliest" in twap
+    assert "worst price        1 WETH = 2466.66666" in twap
+    assert len(re.findall(r"settled by 0x\w+, 33\.33333[34] %", twap)) == 3
+    assert twap.count("60 s pass, for the chain and for everybody") == 2
+    assert rows(twap, "user")[0][-1] == "-3.0000000000000001"
+    gaps = re.findall(r"settled (\d+) and (\d+) s apart on the chain, and the last took the remainder", twap)
+    assert min(int(gap) for gap in gaps[0]) >= 60
+
+    assert "it waits for its price" in cancellation
     assert "is CANCELLED: nothing more of it is settled" in cancellation
     assert not rows(cancellation, "user")
     assert "nobody's balance has moved" in cancellation
@@ -56,12 +72,25 @@ async def test_an_auction_a_cancellation_and_a_settlement_that_fails(tmp_path: P
     assert "reverted" in block[2]
     told = {row[0]: row[1:] for row in rows(failure, "rapid", "plain")[2:]}
     assert told == {
-        "rapid": ["won, settling, reverted, banned", "1", "1 reverted", "rests"],
+        "rapid": ["won, settling, reverted, banned", "5", "1 reverted", "rests"],
         "plain": ["lost, settling, settled", "1", "none"],
     }
     assert [row[-1] for row in rows(failure, "user")] == ["-4", "9991.0008", "0"]
     assert [row[-1] for row in rows(failure, "beta")] == ["4", "-9992"]
     assert f"After block {block[0]} the user had what it had before" in failure
+
+
+async def test_a_price_that_does_not_come_is_no_demo_of_a_limit_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alpha bids a little less than the limit and its fee."""
+    monkeypatch.setattr("cambist.engine.demo.waiting_orders._RAISED", ("2600.1", "2607"))
+    monkeypatch.setattr("cambist.engine.demo.order_scene.WAIT_S", 3)
+    async with a_stage(tmp_path) as stage:
+        with pytest.RaisesGroup(
+            pytest.RaisesExc(AssertionError, match="it is not settled"), flatten_subgroups=True
+        ):
+            await shown(tmp_path, stage)
 
 
 async def test_a_settlement_that_does_not_fail_is_no_demo_of_one(

@@ -55,6 +55,14 @@ async def test_agents_that_an_order_excludes_are_not_shown_it(world: World, tmp_
         record, moved = await story.completed(await world.a_delta_order(), includeAgents=["bob"])
         assert moved["user", "USDC"] == 2_480 * USDC
         assert [len(story.agents[name].requests) for name in ("ann", "bob", "cid")] == [0, 2, 1]
+        metrics = (await story.web.ask("GET", "/metrics")).body.decode()
+        for name, labels, count in (
+            ("questions", 'agent="bob",chain="31337"', 2),
+            ("questions_failed", 'agent="bob",chain="31337",whose="agent"', 0),
+            ("questions_failed", 'agent="bob",chain="31337",whose="venue"', 0),
+            ("notices", 'agent="ann",chain="31337",what="lost"', 0),
+        ):
+            assert f"cambist_delta_agent_{name}_total{{{labels}}} {count}.0" in metrics
         names = await story.web.get("/v2/delta/agents/list/31337")
         assert names == ["ann", "bob", "cid"]
         assert (await story.explain(record))["status"] == "COMPLETED"

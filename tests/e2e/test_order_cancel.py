@@ -40,8 +40,12 @@ async def test_an_order_that_is_cancelled_during_a_round_is_let_go(world: World,
         assert (await story.cancel(record))[0] == 200
         await story.becomes(record, "CANCELLED")
         ann.may_answer.set()
-        await story.heard("ann", record, "won")
-        assert ann.told("settling") == []
+        await story.heard("ann", record, "lost")
+        (lost,) = ann.told("lost")
+        assert lost.detail == "an order of it was not open any more"
+        assert ann.told("won") == ann.told("settling") == []
+        (bid,) = (await story.last_auction(record))["orders"][0]["bids"]
+        assert (bid["agent"], bid["notice"]) == ("ann", "lost")
         assert await story.balances() == before
 
 

@@ -86,7 +86,9 @@ async def test_a_crossing_does_not_settle_what_was_cancelled_meanwhile(world: Wo
         assert (await story.cancel(sale))[0] == 200
         await story.becomes(sale, "CANCELLED")
         ann.may_answer.set()
-        await story.heard("ann", counter, "won")
+        for record in (sale, counter):
+            await story.heard("ann", record, "lost")
+        assert ann.told("won") == []
         assert (await story.record(counter["id"]))["status"] == "PENDING"
         assert await story.balances() == before
         again = msgspec.structs.replace(order, nonce=order.nonce + 1)

@@ -39,5 +39,7 @@ async def test_a_settlement_that_is_lost_to_an_invalidated_nonce_is_cancelled(
         await story.gives_up_first(world.user, order.nonce)
         await story.mine()
         await story.becomes(record, "CANCELLED")
+        await story.becomes_final(record)
+        assert (await story.record(record["id"]))["status"] == "CANCELLED"
         moved = await story.moved_since(before)
         assert not {token for who, token in moved if who == "user"} - {"ETH"}

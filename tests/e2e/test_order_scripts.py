@@ -158,8 +158,7 @@ def test_the_command_swaps_and_the_chain_bears_it_out(
 
 
 def test_the_command_cancels_what_rests(running: Running) -> None:
-    limit = ("--type", "LIMIT", "--limit-amount", "9000")
-    placed = ordered(running, "swap", "WETH", "USDC", "1", *limit, "--no-wait", "--yes")
+    placed = ordered(running, "limit", "WETH", "USDC", "1", "--limit", "9000", "--yes")
     assert placed["outcome"] == "placed"
     told = ordered(running, "cancel", placed["id"])
     assert told["orders"] == [{"id": placed["id"], "status": "CANCELLED"}]

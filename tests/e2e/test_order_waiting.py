@@ -4,21 +4,27 @@ from pathlib import Path
 
 from support.delta_stories import a_delta_story
 from support.maker_server import until
+from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
 
 
-async def test_a_limit_order_rests_active_until_its_price_is_met(world: World, tmp_path: Path) -> None:
+async def test_a_limit_order_rests_active_while_no_maker_has_its_price(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         ann = story.agents["ann"]
-        order = await world.a_delta_order(dest_amount=3_000 * USDC, expected_amount=3_000 * USDC)
-        before = await story.balances()
-        record = await story.submitted(order, type="LIMIT")
-        await story.becomes(record, "ACTIVE")
-        await until(lambda: len(ann.requests) > 2, 20)
-        assert await story.balances() == before
         ann.gives = lambda _: 3_000 * USDC
-        record = await story.becomes(record, "COMPLETED")
-        assert (record["type"], record["output"]["executedAmount"]) == ("LIMIT", str(3_000 * USDC))
+        before = await story.balances()
+        record = await story.submitted(await world.a_delta_order(), type="LIMIT")
+        record = await story.becomes(record, "ACTIVE")
+        resting = story.web.app.delta.chains[CHAIN_ID].prices.statistics
+        looks = resting().looks
+        await until(lambda: resting().looks > looks, 20)
+        swap, _ = await story.completed(await world.a_delta_order())
+        assert {order.order_hash for request in ann.requests for order in request.orders} == {
+            swap["orderHash"]
+        }, "of a market order it is asked"
+        (reason,) = (await story.explain(record))["reasons"]
+        assert reason["code"] == "resting"
+        assert (await story.moved_since(before))["user", "WETH"] == -ONE
 
 
 async def test_a_twap_settles_slice_by_slice_and_is_completed_by_the_last(

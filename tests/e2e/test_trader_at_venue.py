@@ -3,21 +3,29 @@
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import trio
 from msgspec import Struct
 
+from cambist.codecs.event_messages import OrderEventMessage, StreamMessage
 from cambist.codecs.maker_messages import PriceGrid
-from cambist.codecs.vocabulary import OrderStatus, OrderType, Side
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import VenueError
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_cancelling import cancel, follow_all
+from cambist.engine.trader.order_events import EventsWanted, OrderEvents
 from cambist.engine.trader.order_following import Settled
+from cambist.engine.trader.order_listing import OrdersWanted, pages
 from cambist.engine.trader.order_placing import delta_contract
+from cambist.engine.trader.schedule import Schedule
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook
 from support.delta_stories import DeltaStory, a_delta_story
+from support.maker_server import until
 from support.order_trader import ETH, TraderAtVenue
 from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
@@ -79,6 +87,43 @@ async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trad
     followers = await cancel(trader.client, world.user, contract, [placed.record.id], trader.told.append)
     await follow_all(followers, 20)
     assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.CANCELLED]
+
+
+async def test_our_venue_pushes_what_happens_to_an_order(trading: Trading) -> None:
+    trading.delivers(2_500 * USDC)
+    trader, heard = trading.trader, list[StreamMessage]()
+    owner = to_checksum(trader.world.user.address)
+    told: list[str] = []
+    events = OrderEvents(
+        trader.client, EventsWanted(owner=owner), heard.append, tell=told.append, random=Random(1)
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(events.run)
+        await until(lambda: events.is_live, 10)
+        record, _ = await trader.settled()
+        await until(lambda: len(heard) >= 4, 10)
+        nursery.cancel_scope.cancel()
+    changes = [each for each in heard if isinstance(each, OrderEventMessage)]
+    assert {each.id for each in changes} == {record.id}
+    assert [each.status for each in changes][:2] == ["PENDING", "ACTIVE"]
+    assert changes[-1].status == "COMPLETED"
+    assert told == []
+    assert not any("connecting again" in line for line in trader.told)
+
+
+async def test_a_twap_is_taken_as_one_and_orders_are_listed(trading: Trading) -> None:
+    trader = trading.trader
+    twap = trader.wish(schedule=Schedule(4, 60), life_s=3_600, limit_amount=2_400 * USDC)
+    in_parts = trader.wish(type=OrderType.LIMIT, limit_amount=3_000 * USDC, life_s=_WEEK_S, is_partial=True)
+    for wish in (twap, in_parts):
+        _, placed = await trader.place(wish)
+        assert placed.record is not None, placed.fault
+    listed = [record async for page in pages(trader.client, OrdersWanted()) for record in page]
+    kinds = [record.on_chain_order_type for record in listed]
+    assert kinds == [OnChainOrderType.FILLABLE_ORDER, OnChainOrderType.TWAP_ORDER]
+    assert listed[1].output.min_amount == str(2_400 * USDC)
+    wanted = OrdersWanted(statuses=(OrderStatus.COMPLETED,), chain_ids=(CHAIN_ID,))
+    assert [page async for page in pages(trader.client, wanted)] == [[]]
 
 
 async def test_a_refusal_of_the_venue_is_told_in_its_words(trading: Trading) -> None:

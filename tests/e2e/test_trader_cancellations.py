@@ -87,6 +87,16 @@ async def test_what_has_ended_is_not_cancelled(trader: OrderTrader) -> None:
         await cancelled(trader, [record.id])
 
 
+async def test_time_that_is_up_is_up_for_all_but_one_look_each(trader: OrderTrader) -> None:
+    ids = await two_orders(trader)
+    trader.venue.at_look = None
+    followers = [Follower(trader.client, one, trader.told.append) for one in ids]
+    await follow_all(followers, 0.1)
+    looks = [request for request in trader.venue.requests if request == f"GET /v2/delta/orders/{ids[1]}"]
+    assert len(looks) == 1
+    assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.PENDING] * 2
+
+
 def unsigned_cancellation(**changed: Any) -> OrderLies:
     def changes(told: dict[str, Any]) -> dict[str, Any]:
         return told | {"toSign": told["toSign"] | changed}

@@ -48,7 +48,7 @@ async def test_a_sale_costs_an_approval_and_brings_what_the_chain_says(
     sent = [line for line in trader.told if line.startswith("sending")]
     assert len(sent) == 1
     assert sent[0].startswith("sending the approval 0x")
-    order = trader.venue.only.order
+    order = trader.venue.only_order
     assert (order.dest_amount, order.expected_amount, order.owner) == (
         LIMIT,
         2_500 * USDC,
@@ -67,7 +67,7 @@ async def test_a_purchase_spends_what_the_chain_says(trader: OrderTrader) -> Non
     wish = trader.wish(side=Side.BUY, amount=1_000 * USDC, slippage_bps=100)
     _, settled = await trader.settled(wish)
     assert (settled.spent, settled.received, settled.fault) == (4 * ONE // 10, 1_000 * USDC, "")
-    assert trader.venue.only.order.src_amount == 404 * ONE // 1_000
+    assert trader.venue.only_order.src_amount == 404 * ONE // 1_000
     assert await trader.has(trader.world.weth) == 96 * ONE // 10
 
 
@@ -76,7 +76,7 @@ async def test_a_permit_takes_the_place_of_an_approval(trader: OrderTrader) -> N
     before = await trader.world.chain.nonce(trader.world.user.address)
     _, settled = await trader.settled(wish, Allowing.PERMIT)
     assert settled.received == ONE
-    assert len(trader.venue.only.order.permit) == 224
+    assert len(trader.venue.only_order.permit) == 224
     assert await trader.world.chain.nonce(trader.world.user.address) == before
 
 
@@ -114,7 +114,7 @@ async def test_a_limit_order_carries_its_limit_and_its_type(trader: OrderTrader)
     wish = trader.wish(type=OrderType.LIMIT, limit_amount=2_400 * USDC)
     _, settled = await trader.settled(wish)
     assert settled.received >= 2_400 * USDC
-    order = trader.venue.only.order
+    order = trader.venue.only_order
     assert (order.dest_amount, order.expected_amount) == (2_400 * USDC, 2_400 * USDC)
     assert trader.venue.submissions[0]["type"] == "LIMIT"
 
@@ -287,6 +287,58 @@ async def test_a_transaction_that_settles_something_else_proves_nothing(trader: 
     trader.venue.order_lies = recorded(transactions=[row])
     _, settled = await trader.settled()
     assert settled.fault == f"the transaction {row['originTx']} settles nothing of this order"
+
+
+async def test_a_transaction_that_is_named_twice_has_settled_once(trader: OrderTrader) -> None:
+    def doubled(record: dict[str, Any]) -> dict[str, Any]:
+        if not record["transactions"]:
+            return record
+        (row,) = record["transactions"]
+        again = row | {"originTx": row["originTx"].upper().replace("0X", "0x")}
+        output = record["output"] | {"executedAmount": str(2 * int(record["output"]["executedAmount"]))}
+        return record | {"transactions": [row, again], "output": output}
+
+    trader.venue.order_lies = OrderLies(record=doubled)
+    _, settled = await trader.settled()
+    assert settled.received == 2_500 * USDC
+    assert settled.fault == "the venue says 5000000000 raw units were executed, and the chain 2500000000"
+
+
+@pytest.mark.parametrize("status", ["EXPIRED", "CANCELLED"])
+async def test_a_settlement_that_the_venue_hides_is_found(trader: OrderTrader, status: str) -> None:
+    def hidden(record: dict[str, Any]) -> dict[str, Any]:
+        output = record["output"] | {"executedAmount": None}
+        return record | {"status": status, "transactions": [], "output": output}
+
+    offer, placed = await trader.place()
+    trader.venue.order_lies = OrderLies(record=hidden)
+    trader.venue.at_look = None
+    record = await trader.client.order(f"0x{placed.order_hash.hex()}")
+    assert (await trader.proven(offer, placed, record)).fault == ""
+    trader.venue.at_look = trader.venue.settle
+    record = await trader.client.order(record.id)
+    settled = await trader.proven(offer, placed, record)
+    assert settled.fault == "the chain has settled more of it than the venue says"
+
+
+async def test_a_name_that_would_draw_over_the_terminal_is_refused(trader: OrderTrader) -> None:
+    row = {
+        "originTx": "0x11\x1b[2J",
+        "destinationTx": None,
+        "filledPercent": 100,
+        "spentAmount": None,
+        "receivedAmount": None,
+    }
+    for lies, member in (
+        (OrderLies(record=lambda record: record | {"id": "\x1b[2Jsettled"}), "id"),
+        (recorded(transactions=[row]), r"transactions\[0\].originTx"),
+    ):
+        trader.venue.order_lies = OrderLies()
+        _, placed = await trader.place()
+        trader.venue.order_lies = lies
+        with pytest.raises(VenueError, match=f"{member}: expected printable text") as caught:
+            await trader.client.order(f"0x{placed.order_hash.hex()}")
+        assert "\x1b" not in caught.value.detail
 
 
 async def test_completed_without_a_transaction_is_not_believed(trader: OrderTrader) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from cambist.codecs import calldata
 from cambist.codecs.calldata import approve
@@ -17,6 +18,7 @@ from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.swap import Offer, Outcome, Status, Swapper, swapped_outcome
 from cambist.engine.trader.terms import TradedToken, Wish
+from cambist.engine.trader.view import offer_table
 from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
 from support.world import MOST, NATIVE, ONE, USDC, World, person
 
@@ -410,3 +412,26 @@ async def test_a_native_sale_is_not_made_dearer(trader: Trader) -> None:
     trader.venue.lies = enveloped(value=str(ONE + 1))
     with pytest.raises(UnsafeTransaction, match=f"value: expected {ONE}, got {ONE + 1}"):
         await trader.swap(trader.wish(src=ETH))
+
+
+async def test_a_venues_words_draw_no_row_of_the_offer(trader: Trader) -> None:
+    row = "x\nat least received  9999 USDC\x1b[8m"
+    words = {"partner": row, "gasCost": row, "gasCostUSD": row}
+
+    def lies(route: dict[str, Any]) -> dict[str, Any]:
+        for part in route["bestRoute"]:
+            for hop in part["swaps"]:
+                for each in hop["swapExchanges"]:
+                    each["exchange"] = row
+        return route | words
+
+    trader.venue.lies = Lies(route=lies)
+    offer = await trader.swapper().offer(trader.wish())
+    console = Console(width=1_000, color_system=None)
+    with console.capture() as captured:
+        console.print(offer_table(offer, {}, Allowing.EXACT))
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    assert [line for line in lines if line.startswith("at least received")] == [
+        "at least received  2487.5 USDC  (50 bps)"
+    ]
+    assert "\x1b" not in captured.get()

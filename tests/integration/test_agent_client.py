@@ -120,6 +120,20 @@ async def test_an_answer_that_does_not_come_in_time_is_late() -> None:
         assert await client.solve(ASKED, deadline_s=PATIENCE_S) is None
 
 
+async def test_a_question_that_never_had_a_connection_is_not_the_agents_fault() -> None:
+    async with scripted_server(hanging) as port:
+        client = AgentClient(
+            "alpha", f"http://127.0.0.1:{port}", signer=None, wall_ms=lambda: NOW_MS, solves_max=1
+        )
+        async with client, trio.open_nursery() as nursery:
+            nursery.start_soon(partial(client.solve, ASKED, deadline_s=PATIENCE_S))
+            await trio.testing.wait_all_tasks_blocked()
+            told = await failure(client, deadline_s=0.05)
+            assert (told.fault, told.detail) == (None, "not asked: no connection was free")
+            assert (client.statistics().failed, client.statistics().unasked) == (1, 1)
+            nursery.cancel_scope.cancel()
+
+
 async def test_rounds_that_overlap_do_not_wait_for_each_other() -> None:
     async with (
         scripted_server(hanging, answering(204, b"")) as port,

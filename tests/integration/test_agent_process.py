@@ -111,6 +111,7 @@ WRONG = [
     (MARGIN, 'strategies = ["OWN:Absent"]', f"{STRATEGY}module OWN has no Absent"),
     (MARGIN, 'strategies = ["OWN:narrow"]', f"{STRATEGY}OWN:narrow is not called as narrow(options"),
     (MARGIN, 'strategies = ["OWN:still"]', f"{STRATEGY}OWN:still makes what has no `async def solve`"),
+    (MARGIN, 'strategies = ["OWN:Deaf"]', f"{STRATEGY}OWN:Deaf makes what has an `async def told`"),
     (MARGIN, 'strategies = ["OWN:picky"]', "agent.options.OWN:picky: OWN:picky does not take them"),
     (MARGIN, "options = { crossing = { a = 1 } }", "agent.options.crossing.a: is not an option"),
     (MARGIN, "options = { own = { a = 1 } }", "agent: options: own is not in strategies"),
@@ -132,6 +133,10 @@ OWN_WRONG = """
 def narrow(): ...
 def still(options, context): return object()
 def picky(options, context): return options["needed"]
+class Deaf:
+    def __init__(self, options, context): ...
+    async def solve(self, request, market): ...
+    async def told(self, notice): ...
 """
 
 

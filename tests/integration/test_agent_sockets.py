@@ -7,7 +7,16 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from cambist.codecs.agent_messages import Notice, NoticeEntry, NotifyRequest, SolverBid
+from cambist.codecs.agent_messages import (
+    Notice,
+    NoticeEntry,
+    NotifyRequest,
+    SolverBid,
+    SolveResponse,
+    decode_solve_response,
+)
+from cambist.codecs.wire import encode
+from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
 from support.agent_role import SECRET, RunningAgent, own_module, running_agent
 from support.maker_server import until
@@ -187,6 +196,42 @@ async def test_a_strategy_that_fails_costs_its_own_bids(tmp_path: Path, fault: s
         assert failed
         assert all(entry["strategy"].endswith(":Own") for entry in failed)
         assert says in failed[0]["reason"]
+
+
+LENGTHY = """
+from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid
+
+
+class Lengthy:
+    def __init__(self, options, context):
+        self.data = "0x" + "00" * options["bytes"]
+
+    async def solve(self, request, market):
+        step = BidStep(request.rfq, self.data)
+        return [SolverBid((BidPart(order.order_hash, "1", (step,)),)) for order in market.orders]
+
+
+class More(Lengthy): ...
+"""
+
+
+async def test_bids_that_no_answer_holds_together_cost_the_later_ones_alone(tmp_path: Path) -> None:
+    name, nearly_half = own_module(tmp_path, LENGTHY), AGENT_ANSWER_BYTES_MAX // 2 // 2 - 1_000
+    first, second = f"{name}:Lengthy", f"{name}:More"
+    options = [f'[agent.options."{each}"]\nbytes = {nearly_half}\n' for each in (first, second)]
+    text = f'strategies = ["{first}", "{second}", "firm_quotes"]\n' + "".join(options)
+    async with running_agent(tmp_path, more=text) as agent:
+        sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
+        bids = await agent.app.solver.solve(agent.request(sale))
+        assert [bid.parts[0].promised_amount for bid in bids][:2] == ["1", "1"]
+        assert len(bids) == 3
+        other = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
+        with capture_logs() as logs:
+            bids = await agent.app.solver.solve(agent.request(sale, other))
+        assert [bid.parts[0].order_hash for bid in bids] == [sale.shown.order_hash, other.shown.order_hash]
+        assert len(decode_solve_response(encode(SolveResponse(bids))).bids) == 2
+        (line,) = [line for line in logs if line["event"] == "more bids than an answer holds"]
+        assert line["left_out"] == 4
 
 
 async def test_a_drain_waits_for_the_answer_of_a_round(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_however_transactions_overlap_a_reader_misses_and_repeats_nothing(
             writer = writers[number]
             if what == "write":
                 event_hash = os.urandom(32)
-                writer.execute(insert, ("delta", event_hash, 0, 1, ALICE, 1, "PENDING", 0, b""))
+                writer.execute(insert, ("delta", event_hash, 0, 1, ALICE, 1, "PENDING", 0, b"", ""))
                 open_now[number].append(event_hash)
             elif what == "read":
                 read(number + 1)

@@ -53,7 +53,7 @@ async def test_only_what_may_be_taken_twice_is_sent_twice(method: bytes, repeats
         if repeats:
             assert (await client.request(method, b"/", deadline_s=LONG_S)).status == 204
         else:
-            with pytest.raises(MakerError, match="closed by the maker"):
+            with pytest.raises(MakerError, match="closed by the other side"):
                 await client.request(method, b"/", deadline_s=LONG_S)
         assert client.statistics().retries == int(repeats)
 

@@ -201,7 +201,7 @@ async def test_the_second_try_is_the_last() -> None:
 
     async with scripted_server(dies, dies_at_once) as port, client_of(port) as client:
         await post(client)
-        assert "closed by the maker" in await failure_of(client, may_repeat=True)
+        assert "closed by the other side" in await failure_of(client, may_repeat=True)
         assert client.statistics().dialled == 2
 
 
@@ -210,7 +210,7 @@ async def test_a_new_connection_that_dies_is_not_tried_again() -> None:
         await caller.request()
 
     async with scripted_server(dies) as port, client_of(port) as client:
-        assert "closed by the maker" in await failure_of(client)
+        assert "closed by the other side" in await failure_of(client)
         assert client.statistics().dialled == 1
 
 
@@ -231,7 +231,7 @@ async def test_an_answer_that_began_is_not_asked_for_again() -> None:
 
     async with scripted_server(dies) as port, client_of(port) as client:
         await post(client)
-        assert "closed by the maker" in await failure_of(client, may_repeat=True)
+        assert "closed by the other side" in await failure_of(client, may_repeat=True)
         assert client.statistics().dialled == 1
         assert client.statistics().retries == 0
 

@@ -138,7 +138,7 @@ async def test_a_post_is_never_sent_twice() -> None:
             if status:
                 assert (await http.request(method, f"http://127.0.0.1:{port}/")).status_code == status
             else:
-                with pytest.raises(httpx.RemoteProtocolError, match="closed by the maker"):
+                with pytest.raises(httpx.RemoteProtocolError, match="closed by the other side"):
                     await http.request(method, f"http://127.0.0.1:{port}/")
 
 
@@ -220,9 +220,9 @@ async def test_a_dial_without_end_is_a_connect_time_out(autojump_clock: trio.tes
     ("answer", "kind", "text"),
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", httpx.RemoteProtocolError, "no status line"),
-        (OK[:-1], httpx.RemoteProtocolError, "closed by the maker"),
+        (OK[:-1], httpx.RemoteProtocolError, "closed by the other side"),
         (b"HTTP/1.1 200 OK\r\n\r\nok", httpx.RemoteProtocolError, "neither content-length"),
-        (b"", httpx.RemoteProtocolError, "closed by the maker"),
+        (b"", httpx.RemoteProtocolError, "closed by the other side"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 100001\r\n\r\n" + bytes(100_001),
             httpx.RemoteProtocolError,

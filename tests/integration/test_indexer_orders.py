@@ -160,18 +160,6 @@ async def test_an_owner_who_is_followed_while_blocks_are_read_misses_nothing(qui
     assert told.taken() == {(TOKEN, ALICE)}
 
 
-async def test_what_another_indexer_read_is_told_here_without_knowing_what_it_was(quick: Store) -> None:
-    chain, watch, told = ScriptedChain(), Watch(), Told()
-    watch.follow(TOKEN, ALICE)
-    indexer = an_indexer(chain, quick, watch=watch, told=told)
-    await run_dry(indexer)
-    told.taken()
-    chain.grow([a_move(TOKEN, ALICE, CAROL)])
-    await run_dry(an_indexer(chain, quick))
-    await run_dry(indexer)
-    assert told.taken() == {(TOKEN, ALICE)}
-
-
 # --- Projections ----------------------------------------------------------------------------------------
 
 

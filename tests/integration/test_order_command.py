@@ -1,91 +1,26 @@
 """`cambist order` against a scripted venue that settles on an embedded chain behind JSON-RPC."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
-from click.testing import CliRunner, Result
 
+from cambist.codecs.delta_calldata import deposit
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.cli import cli
-from support.scripted_orders import OrderLies, OrderVenue, Placed, scripted_orders
-from support.venue_role import CHAIN_ID, served_devnet
-from support.world import NATIVE, ONE, USDC, a_world
-
-PATIENCE_S = 60
-
-
-class Shell:
-    """Runs the command for the user."""
-
-    def __init__(self, venue: OrderVenue, node: str, folder: Path) -> None:
-        self.venue = venue
-        self.world = venue.world
-        self.node = node
-        self.folder = folder
-
-    async def order(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[bytes]":
-        """As a process of its own."""
-        with trio.fail_after(PATIENCE_S):
-            return await trio.run_process(
-                self.command(*arguments),
-                stdin=typed.encode(),
-                capture_stdout=True,
-                capture_stderr=True,
-                check=False,
-                env=os.environ | self.environ(),
-                cwd=self.folder,
-            )
-
-    async def invoke(self, *arguments: str) -> Result:
-        """In a thread of this process, which starts sooner."""
-        with trio.fail_after(PATIENCE_S):
-            return await trio.to_thread.run_sync(
-                lambda: CliRunner().invoke(
-                    cli, ["order", *self.placed(*arguments)], env=self.environ(), input=""
-                )
-            )
-
-    async def told(self, *arguments: str, status: int = 0) -> dict[str, Any]:
-        """The JSON that it ends with."""
-        done = await self.invoke(*arguments, "--json")
-        assert done.exit_code == status, (done.stderr, done.exception)
-        (line,) = done.stdout.splitlines()
-        told: dict[str, Any] = json.loads(line)
-        return told
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "cambist", "order", *self.placed(*arguments)]
-
-    def placed(self, *arguments: str) -> list[str]:
-        """With venue, chain and key; `watch` needs neither of the last two."""
-        places = ["--venue", self.venue.url]
-        if arguments[0] != "watch":
-            places += ["--chain", str(CHAIN_ID), "--rpc", self.node, "--key", "env:KEY"]
-        return [*arguments, *places]
-
-    def environ(self) -> dict[str, str]:
-        return {"KEY": self.world.user.secret32().hex()}
+from support.order_shell import PATIENCE_S, Shell, an_order_shell
+from support.scripted_orders import OrderLies, Placed
+from support.world import NATIVE, ONE, USDC
 
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    async with served_devnet(tmp_path) as devnet:
-        world = await a_world(devnet.chain)
-        await world.give(world.maker, world.usdc, 100_000 * USDC, world.at.rfq)
-        await world.give(world.maker, world.weth, 100 * ONE, world.at.rfq)
-        await world.mint(world.weth, world.user, 10 * ONE)
-        await world.mint(world.usdc, world.user, 10_000 * USDC)
-        async with scripted_orders(world) as venue:
-            venue.at_look = venue.settle
-            yield Shell(venue, devnet.running.url, tmp_path)
+    async with an_order_shell(tmp_path) as opened:
+        yield opened
 
 
 async def test_a_sale_shows_its_terms_asks_and_ends_with_what_the_chain_says(shell: Shell) -> None:
@@ -99,10 +34,10 @@ async def test_a_sale_shows_its_terms_asks_and_ends_with_what_the_chain_says(she
         "partner fee        0 % (anon), included",
         "impact             0.40 %",
         "at least received  3731.25 USDC  (50 bps)",
-        "valid for          1200 s",
+        "valid for          20 min",
         f"spender            {to_checksum(world.at.delta)} (Delta)",
         "first              approve the exact amount of WETH to the spender",
-        "Swap? [y/N]",
+        "Place it? [y/N]",
         "sending the approval 0x",
         "signing the order 0x",
         "is PENDING: no agent has bid yet",
@@ -137,31 +72,15 @@ async def test_native_tokens_another_receiver_and_a_purchase(shell: Shell) -> No
     assert told["limit"] == str(1_250 * USDC * 10_030 // 10_000)
 
 
-async def test_a_limit_order_is_placed_and_watched_later(shell: Shell) -> None:
-    limit = ("--type", "LIMIT", "--limit-amount", "2490.5", "--deadline", "5000")
-    told = await shell.told("swap", "WETH", "USDC", "1", *limit, "--yes", "--no-wait")
-    assert (told["outcome"], told["status"], told["type"]) == ("placed", "PENDING", "LIMIT")
-    assert told["limit"] == "2490500000"
-    assert shell.venue.only.order.dest_amount == 2_490_500_000
-    unproven = await shell.told("watch", told["orderHash"].upper().replace("0X", "0x"))
-    assert (unproven["outcome"], unproven["isProven"], unproven["executed"]) == (
-        "settled",
-        False,
-        "2500000000",
-    )
-    done = await shell.invoke("watch", told["id"], "--rpc", shell.node)
-    assert done.exit_code == 0, done.stderr
-    assert "spent        1 WETH\nreceived     2500 USDC" in done.stdout
-
-
 async def test_time_that_is_up_says_how_to_go_on(shell: Shell) -> None:
     shell.venue.at_look = None
     done = await shell.invoke("swap", "WETH", "USDC", "1", "--yes", "--timeout", "0.2")
     assert done.exit_code == 4, done.stderr
     order_id = shell.venue.only.id
-    assert f"order unknown: {order_id} PENDING" in done.stdout
+    assert f"order not ended: {order_id} PENDING" in done.stdout
     assert f"the order goes on: `cambist order watch {order_id} --venue {shell.venue.url}`" in done.stderr
     assert f"`cambist order cancel {order_id}" in done.stderr
+    assert "noBids: no agent bid for it" in done.stderr
     assert (await shell.told("watch", order_id, "--timeout", "0.2", status=4))["status"] == "PENDING"
 
 
@@ -199,7 +118,7 @@ async def test_an_order_that_ends_otherwise_ends_with_3(shell: Shell, status: st
     assert done.exit_code == 3, done.stderr
     assert f"order ended: {shell.venue.only.id} {status}" in done.stdout
     assert "`cambist order withdraw` takes back what was deposited" in done.stderr
-    order_hash = f"0x{shell.world.delta_hash(shell.venue.only.order).hex()}"
+    order_hash = f"0x{shell.world.delta_hash(shell.venue.only_order).hex()}"
     before = await shell.world.balance(NATIVE, shell.world.user)
     assert (await shell.told("withdraw", order_hash))["amountWei"] == str(ONE)
     assert await shell.world.balance(NATIVE, shell.world.user) > before + ONE * 99 // 100
@@ -211,6 +130,96 @@ async def test_a_venue_that_only_says_completed_is_not_believed(shell: Shell) ->
     told = await shell.told("swap", "WETH", "USDC", "1", "--yes", status=4)
     assert (told["outcome"], told["status"], told["isProven"]) == ("unknown", "COMPLETED", False)
     assert told["reason"] == "the venue says that it is completed, and on chain it is still open"
+
+
+async def test_a_venues_words_draw_no_row_of_the_offer(shell: Shell) -> None:
+    def lies(block: dict[str, Any]) -> dict[str, Any]:
+        partner = block["partner"] | {"name": "x\nat least received  9999 USDC\x1b[8m"}
+        gas = block["route"]["fees"]["gas"] | {"amountUSD": "0\nat least received  9999"}
+        route = block["route"] | {"fees": block["route"]["fees"] | {"gas": gas}}
+        return block | {"partner": partner, "route": route}
+
+    shell.venue.order_lies = OrderLies(price=lies)
+    done = await shell.invoke("swap", "WETH", "USDC", "1", "--dry-run")
+    assert done.exit_code == 0, done.stderr
+    lines = [line.rstrip() for line in done.stderr.splitlines()]
+    shown = [line for line in lines if line.startswith("at least received")]
+    assert shown == ["at least received  2487.5 USDC  (50 bps)"]
+    assert "\x1b" not in done.stderr
+
+
+async def test_an_amount_that_makes_no_sense_does_not_hide_what_became_of_it(shell: Shell) -> None:
+    def lies(record: dict[str, Any]) -> dict[str, Any]:
+        return record | {"output": record["output"] | {"executedAmount": "many"}}
+
+    shell.venue.order_lies = OrderLies(record=lies)
+    told = await shell.told("swap", "WETH", "USDC", "1", "--yes", status=4)
+    assert (told["outcome"], told["status"], told["executed"]) == ("unknown", "COMPLETED", None)
+    assert told["reason"].startswith("executedAmount of order ")
+    told = await shell.told("watch", told["id"])
+    assert (told["status"], told["executed"]) == ("COMPLETED", None)
+    assert (await shell.invoke("watch", told["id"])).exit_code == 0
+
+
+async def test_an_end_that_the_chain_does_not_tell_of_is_not_known(shell: Shell) -> None:
+    placed = await shell.told("swap", "WETH", "USDC", "1", "--yes")
+    nowhere = "http://127.0.0.1:9"
+    told = await shell.told("watch", placed["id"], "--rpc", nowhere, status=4)
+    assert (told["outcome"], told["status"], told["isProven"]) == ("unknown", "COMPLETED", False)
+    assert told["reason"]
+
+
+async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist.engine.trader.sending.TRADER_FOLLOW_S", 0.5)
+    chain = shell.world.chain
+    await chain.set_automine(on=False)
+    done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")
+    assert done.exit_code == 4, done.stderr
+    assert "deposit unknown: 0x" in done.stdout
+    (order_hash,) = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("hash ")]
+    assert f"`cambist order withdraw {order_hash} --venue {shell.venue.url}" in done.stderr
+    await chain.mine()
+    await chain.set_automine(on=True)
+    assert (await shell.told("withdraw", order_hash))["amountWei"] == str(ONE)
+    assert shell.venue.submissions == []
+
+
+async def interrupted(shell: Shell, once_said: bytes, *arguments: str) -> tuple[int | None, str]:
+    """Run a command, interrupt it once it has said something; its status and all that it said."""
+    said = b""
+    process = await trio.lowlevel.open_process(
+        shell.command(*arguments),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | shell.environ(),
+        cwd=shell.folder,
+    )
+    assert process.stderr
+    with trio.fail_after(PATIENCE_S):
+        async for piece in process.stderr:
+            said += piece
+            if once_said in said:
+                process.send_signal(signal.SIGINT)
+                once_said = b"never said"
+        return await process.wait(), said.decode()
+
+
+async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: Shell) -> None:
+    chain, world = shell.world.chain, shell.world
+    order_hash = bytes(range(32))
+    await world.send(world.user, world.at.delta, deposit(order_hash), value_wei=ONE)
+    await chain.set_automine(on=False)
+    status, said = await interrupted(shell, b"sending the withdrawal", "withdraw", f"0x{order_hash.hex()}")
+    assert (status, "a withdrawal that was sent may be mined all the same" in said) == (4, True), said
+    await chain.mine()
+    status, said = await interrupted(shell, b"sending the approval", "swap", "WETH", "USDC", "1", "--yes")
+    assert (status, "no order was placed; an approval that was sent may be mined" in said) == (4, True), said
+    await chain.mine()
+    status, said = await interrupted(shell, b"sending the deposit", "swap", "ETH", "USDC", "1", "--yes")
+    assert (status, "`cambist order withdraw 0x" in said) == (4, True), said
+    assert shell.venue.submissions == []
 
 
 async def test_a_refusal_is_told_with_the_request(shell: Shell) -> None:
@@ -264,18 +273,6 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("swap", "USDC", "WETH", "1.0000001"), 2, "AMOUNT: USDC has 6 decimals, got 1.0000001"),
     (("swap", "WETH", "WETH", "1"), 2, "BUY_TOKEN: is the token that is sold"),
     (("swap", "WETH", "NOPE", "1"), 2, "BUY_TOKEN: expected an address or a symbol that the venue lists"),
-    (("swap", "WETH", "USDC", "1", "--type", "LIMIT"), 2, "--type LIMIT and --limit-amount go together"),
-    (("swap", "WETH", "USDC", "1", "--limit-amount", "1"), 2, "--type LIMIT and --limit-amount go together"),
-    (
-        ("swap", "WETH", "USDC", "1", "--type", "LIMIT", "--limit-amount", "2500.0000001"),
-        2,
-        "--limit-amount: USDC has 6 decimals",
-    ),
-    (
-        ("swap", "WETH", "USDC", "1", "--type", "LIMIT", "--limit-amount", "1", "--permit"),
-        2,
-        "a limit order needs an approval",
-    ),
     (("swap", "WETH", "USDC", "1", "--permit", "--approve-max"), 2, "exclude each other"),
     (("swap", "WETH", "USDC", "1", "--timeout", "0"), 2, "--timeout"),
     (("swap", "WETH", "USDC", "1", "--side", "up"), 2, "--side"),
@@ -283,10 +280,14 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("swap", "WETH", "USDC", "1", "--yes", "--permit"), 1, "takes no EIP-2612 permits: approve instead"),
     (("swap", "WETH", "USDC", "900000", "--yes"), 1, "raw units of WETH, and"),
     (("watch", "0x12"), 2, "ID: expected 0x and 64 hexadecimal digits"),
+    (("watch", ""), 2, "ID: expected the id or the hash of an order, got nothing"),
+    (("watch", "nobody", "--timeout", "nan"), 2, "--timeout"),
     (("watch", "nobody"), 1, "404 OrderNotFound: Order not found (request r-9)"),
     (("watch", "../../tokens/1"), 1, "404"),
     (("cancel", *map(str, range(101))), 2, "ID: at most 100 at once, got 101"),
     (("cancel", "nobody"), 1, "404 OrderNotFound"),
+    (("cancel", ""), 2, "ID: expected the id or the hash of an order, got nothing"),
+    (("cancel", "nobody", "--timeout", "nan"), 2, "--timeout"),
     (("withdraw", "nobody"), 2, "HASH: expected 0x and 64"),
     (("withdraw", "0x" + "11" * 32), 1, "has no deposit for the order"),
 ]

@@ -459,9 +459,11 @@ async def test_events_come_in_order_after_a_place_and_of_an_owner(store: Store) 
     places = [(row[0], row[1]) for row in rows]
     assert len(rows) == 12
     assert places == sorted(places)
+    body = DELTA.event(a_delta_order(0)).body
+    assert body.startswith(b'{"type":"MARKET"')
     assert [row[2:] for row in rows[:2]] == [
-        ("delta", hash_of(0), hash_of(0)[0], 1, ALICE, 1, "PENDING", NOW_MS, b""),
-        ("delta", hash_of(0), hash_of(0)[0], 1, ALICE, 2, "ACTIVE", NOW_MS + 10_000, b""),
+        ("delta", hash_of(0), hash_of(0)[0], 1, ALICE, 1, "PENDING", NOW_MS, body, "anon"),
+        ("delta", hash_of(0), hash_of(0)[0], 1, ALICE, 2, "ACTIVE", NOW_MS + 10_000, body, "anon"),
     ]
     assert await rows_of(store, events_after(places[3], 5)) == rows[4:9]
     assert await rows_of(store, events_after(places[3], 100, BOB)) == [

@@ -185,7 +185,7 @@ def test_a_unit_of_several_decisions_is_made_whole_or_not_at_all(store: Writing)
         Unit((New(DELTA_ORDER.name, an_order(owner="text")),)),
         Unit((New(DELTA_ORDER.name, an_order(chain_id=1 << 63)),)),
         Unit((Cas(ORDER_EVENT.name, (1,), 1, ()),)),
-        Unit((put(ORDER_EVENT, DELTA.event(an_order(status="\0"), b"")),)),
+        Unit((put(ORDER_EVENT, DELTA.event(an_order(status="\0"))),)),
         Unit((put(EFFECT, an_effect("x" * 100_000)),)),
     ],
     ids=[

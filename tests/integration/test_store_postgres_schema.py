@@ -9,13 +9,15 @@ import psycopg
 import pytest
 
 from cambist.config.errors import ConfigError
+from cambist.engine.events.follower import place_of
 from cambist.engine.store import queries
 from cambist.engine.store.migrate import migrations
 from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.postgres_connection import applied, connect, migrate, reason
 from cambist.engine.store.queries import DeltaFilter
-from cambist.engine.store.tables import DELTA_ORDER
-from cambist.engine.store.units import DONE
+from cambist.engine.store.rows import Webhook
+from cambist.engine.store.tables import DELTA_ORDER, WEBHOOK
+from cambist.engine.store.units import DONE, Unit, new, row_of
 from support.postgres import PostgresServer
 from support.store_orders import an_order, submitted
 
@@ -163,14 +165,24 @@ def test_what_was_restored_from_another_server_is_followed_at_once(empty_url: st
     """Transaction numbers of the other server lie ahead of this one's."""
     order, ahead = an_order(), 1 << 40
     with closing(PostgresBackend(empty_url, lambda: 7)) as backend:
-        assert backend.apply(bytes(16), 1, [submitted(order)]) == [DONE]
+        hook = Webhook("acme", 7, 1, f"{ahead:016x}{1:016x}", 7)
+        assert backend.apply(bytes(16), 1, [submitted(order), Unit((new(WEBHOOK, hook),))]) == [DONE] * 2
     with psycopg.connect(empty_url) as connection:
         for table in ("order_event", "delta_order"):
             connection.execute(f"UPDATE {table} SET tx = '{ahead}'::xid8".encode())
     with closing(PostgresBackend(empty_url, lambda: 7)) as backend:
         ((event,),) = backend.read([queries.events_after((0, 0), 10)])
         assert event[3] == order.order_hash
+        ((kept,),) = backend.read([queries.by(WEBHOOK, "acme")])
+        place = place_of(row_of(WEBHOOK, kept).token)
+        assert place == event[:2]
+        assert backend.read([queries.events_after(place, 10)]) == [[]]
         (((as_of,),),) = backend.read([queries.as_of_now(DELTA_ORDER)])
         assert backend.apply(bytes(16), 2, [submitted(an_order())]) == [DONE]
         _, ((total,),) = backend.read(queries.delta_page(DeltaFilter(), 10, 0, as_of))
         assert total == 1
+        ((event,),) = backend.read([queries.events_after(place, 10)])
+        assert event[1] > place[1]
+    with closing(PostgresBackend(empty_url, lambda: 7)) as backend:
+        ((kept,),) = backend.read([queries.by(WEBHOOK, "acme")])
+        assert place_of(row_of(WEBHOOK, kept).token) == place

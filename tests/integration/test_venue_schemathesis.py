@@ -24,12 +24,13 @@ from cambist.engine.store.rows import Document
 from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
 from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.auction_record import RoundTimes, round_rows
+from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_rows
 from cambist.engine.venue.delta.document import encode_document
 from support.bidding import a_proven, a_round_order
 from support.oracles import require_oracle
 from support.stores import a_delta_order as a_row
 from support.venue_role import CHAIN_ID, KEYS, USER, RunningVenue, running_venue
+from support.webhook_receiver import SECRET
 
 CHECKS = (
     "not_a_server_error", "status_code_conformance", "content_type_conformance",
@@ -37,7 +38,7 @@ CHECKS = (
     "unsupported_method", "allow_header_conformance",
 )  # fmt: skip
 TRANSACTIONS = "/transactions/{chainId}"
-ENDLESS = "/v2/quote/stream"
+ENDLESS = ("/v2/quote/stream", "/v2/delta/orders/events")
 BUILD = "/v2/delta/orders/build"
 SUBMIT = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
@@ -47,6 +48,17 @@ RELAYER = f"""
 source = "env:RELAYER_KEY"
 [relayers.{CHAIN_ID}]
 key = "relayer"
+"""
+WEBHOOKS = "^/v2/webhooks"
+API_KEY = "a-key-of-a-partner"
+WEBHOOK = """
+[venue.api_keys.acme]
+secret = "env:API_KEY"
+[venue.webhooks.acme]
+url = "http://127.0.0.1:9/orders"
+secret = "env:HOOK_SECRET"
+statuses = ["REFUNDED"]
+api_key = "acme"
 """
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 # Methods that HTTP here does not know at all, as TRACE, are 501 (RFC 9110 15.6.2).
@@ -62,8 +74,8 @@ Seen = dict[str, set[int]]
 
 @pytest.mark.oracle
 async def test_requests_that_schemathesis_makes_up(tmp_path: Path) -> None:
-    environ = {"RELAYER_KEY": KEYS[1].secret32().hex()}
-    async with running_venue(tmp_path, more=RELAYER, environ=environ) as venue:
+    environ = {"RELAYER_KEY": KEYS[1].secret32().hex(), "API_KEY": API_KEY, "HOOK_SECRET": SECRET}
+    async with running_venue(tmp_path, more=RELAYER + WEBHOOK, environ=environ) as venue:
         (tmp_path / "schemathesis.toml").write_text(SETTINGS)
         document = await venue.get("/openapi.json")
         operations = {
@@ -76,15 +88,22 @@ async def test_requests_that_schemathesis_makes_up(tmp_path: Path) -> None:
             (SUBMIT, await a_submission(venue)),
             (BUILD_CANCEL, {"orderIds": [await a_kept_order(venue)]}),
             (CANCEL, await a_cancellation(venue)),
+            ("/v2/webhooks/{name}/replay", {"tokens": ["0" * 32]}),
         ):
             content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
             content["example"] = example
         await name_what_there_is(venue, document)
         seen = await made_up(venue, document, tmp_path, "--include-path", TRANSACTIONS)
         seen |= await made_up(
-            venue, document, tmp_path, "--exclude-path", TRANSACTIONS, "--exclude-path", ENDLESS
+            venue,
+            document,
+            tmp_path,
+            *(word for path in (TRANSACTIONS, *ENDLESS) for word in ("--exclude-path", path)),
+            *("--exclude-path-regex", WEBHOOKS),
         )
-        assert seen.keys() == operations - {f"GET {ENDLESS}"}
+        keyed = ("--include-path-regex", WEBHOOKS, "--header", f"X-API-KEY: {API_KEY}")
+        seen |= await made_up(venue, document, tmp_path, *keyed)
+        assert seen.keys() == operations - {f"GET {path}" for path in ENDLESS}
         assert [operation for operation, statuses in seen.items() if 200 not in statuses] == []
         assert venue.app.server.statistics().errors == 0
 
@@ -142,13 +161,19 @@ async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> N
     row = msgspec.structs.replace(a_row(), order_hash=asked.order_hash, shard=asked.order_hash[0], **settled)
     times = RoundTimes(7, CHAIN_ID, row.created_ms, row.created_ms + 1_000)
     decision = decide([asked], [a_proven("alpha", (asked, asked.limit))], 0, {})
+    (kept,) = round_rows(times, decision.verdicts.values(), Rejections(()))
     changes = (
         new(DELTA_ORDER, row),
         put(DELTA_DOCUMENT, Document(row.order_hash, encode_document(asked.document))),
-        put(AUCTION_ROUND, round_rows(times, decision, ())[row.order_hash]),
+        put(AUCTION_ROUND, kept),
     )
     assert await cast("Any", venue.app)._store.write(Unit(changes)) == Done()
-    named = {"auctionId": 7, "orderId": str(order_id(row.order_hash)), "hash": f"0x{row.order_hash.hex()}"}
+    named = {
+        "name": "acme",
+        "auctionId": 7,
+        "orderId": str(order_id(row.order_hash)),
+        "hash": f"0x{row.order_hash.hex()}",
+    }
     for methods in document["paths"].values():
         for operation in methods.values():
             for parameter in operation["parameters"]:

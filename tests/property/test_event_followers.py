@@ -72,7 +72,8 @@ class Writer:
         columns = ", ".join(ORDER_EVENT.columns)
         for order_hash in order_hashes:
             self._open.execute(
-                f"INSERT INTO order_event ({columns}) VALUES ('delta', %s, 0, 1, %s, 1, '', 1, '')".encode(),
+                f"INSERT INTO order_event ({columns}) "
+                "VALUES ('delta', %s, 0, 1, %s, 1, '', 1, '', '')".encode(),
                 (order_hash, bytes(20)),
             )
         self._held += order_hashes

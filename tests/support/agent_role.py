@@ -28,6 +28,7 @@ from cambist.codecs.agent_messages import (
     NotifyRequest,
     SolverBid,
     SolveRequest,
+    WholeOrder,
     decode_solve_response,
 )
 from cambist.codecs.contract_events import OrderSettled, decode_event
@@ -61,6 +62,7 @@ from support.venue_role import (
     ENVIRON,
     GRIDS,
     KEYS,
+    MAKER_KEYS,
     STRANGER,
     USER,
     Devnet,
@@ -173,6 +175,7 @@ class RunningAgent:
         owner: SigningKey = USER,
         expected: int = 0,
         partner_and_fee: int = 0,
+        part_min: int = 0,
     ) -> SignedOrder:
         devnet, now_s = self.devnet, self.clock.now_ms() // 1_000
         order = DeltaOrder(
@@ -211,6 +214,10 @@ class RunningAgent:
             expected_amount=str(expected),
             partner_and_fee=str(partner_and_fee),
             deadline=order.deadline,
+            part_min=str(part_min) if part_min else "",
+            whole=WholeOrder(str(order.src_amount), str(order.dest_amount), str(expected))
+            if part_min
+            else None,
         )
         signed = SignedOrder(order, to_compact64(*owner.sign(digest)), shown)
         self._orders[shown.order_hash] = signed
@@ -223,7 +230,8 @@ class RunningAgent:
         parts = [(self._orders[part.order_hash], part) for part in bid.parts]
         if len(parts) == 1:
             ((signed, part),) = parts
-            data = delta_calldata.settle(signed.order, signed.signature, _amount(signed), _execution(part))
+            amount = int(part.amount or _amount(signed))
+            data = delta_calldata.settle(signed.order, signed.signature, amount, _execution(part))
         else:
             data = delta_calldata.settle_crossed(
                 [
@@ -254,7 +262,7 @@ def _execution(part: BidPart) -> Execution:
 
 def _front(name: str, devnet: Devnet, port: int) -> Front:
     world = SimpleNamespace(at=SimpleNamespace(rfq=devnet.at("rfq")))
-    return Front(name, cast("World", world), port)
+    return Front(name, cast("World", world), port, MAKER_KEYS[name])
 
 
 def own_module(folder: Path, text: str) -> str:

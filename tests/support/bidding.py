@@ -59,12 +59,17 @@ def a_twap() -> TwapOrder:
 
 
 def a_round_order(
-    number: int = 1, order: DeltaOrder | TwapOrder | None = None, *, buys: bool = False, **document: Any
+    number: int = 1,
+    order: DeltaOrder | TwapOrder | None = None,
+    *,
+    buys: bool = False,
+    filled: int = 0,
+    **document: Any,
 ) -> RoundOrder:
     """An order of a round; the number makes its hash."""
     found = a_delta_order(buys=buys, nonce=number) if order is None else order
     kind = "TWAPOrder" if isinstance(found, TwapOrder) else "Order"
-    part = next_part(found, 0)
+    part = next_part(found, filled)
     assert part is not None
     kept = DeltaDocument(kind, order_json(kind, found), SIGNATURE, **document)
     return RoundOrder(hash_of(number), found, kept, terms_of(found), part)
@@ -76,14 +81,26 @@ def a_candidate(
     arrival: int = 0,
     place: int = 0,
     calldata: bytes | None = None,
+    amount: int | None = None,
 ) -> Candidate:
-    """A bid with what it promises for each order."""
+    """A bid with what it promises for each order; of one order alone, maybe for a part of that amount."""
     return Candidate(
         agent,
         arrival,
         10 * arrival,
         place,
-        tuple(CandidatePart(asked, promised, 0, 0, (Step(USDC, 1, b""),), ()) for asked, promised in parts),
+        tuple(
+            CandidatePart(
+                asked,
+                asked.part if amount is None else asked.part_of(amount),
+                promised,
+                0,
+                0,
+                (Step(USDC, 1, b""),),
+                (),
+            )
+            for asked, promised in parts
+        ),
         f"{agent}:{arrival}:{place}".encode() if calldata is None else calldata,
     )
 
@@ -98,11 +115,12 @@ def a_proven(
     """A bid that keeps what it promises, and does `better` for the user by so much, part by part."""
     extra = [*better, *[0] * len(parts)]
     outcomes = []
-    for (asked, promised), more in zip(parts, extra, strict=False):
-        sells = asked.terms.side is Side.SELL
+    found = a_candidate(agent, *parts, **candidate)
+    for part, more in zip(found.parts, extra, strict=False):
+        sells = part.asked.terms.side is Side.SELL
         outcomes.append(
-            Outcome(asked.part.src_amount, promised + more, gas)
+            Outcome(part.part.src_amount, part.promised + more, gas)
             if sells
-            else Outcome(promised - more, asked.part.dest_amount, gas)
+            else Outcome(part.promised - more, part.part.dest_amount, gas)
         )
-    return Proven(a_candidate(agent, *parts, **candidate), tuple(outcomes))
+    return Proven(found, tuple(outcomes))

@@ -3,15 +3,19 @@
     ann = StoryAgent("ann", market)
     ann.gives = lambda order: 2_500 * USDC        what its contract delivers for a sale; None is no bid
     ann.takes = lambda order: ONE                 what it wants for a purchase
-    ann.habit = "hangs"                           bids | hangs | garbage | refuses | gone
+    ann.settles = lambda order: ONE // 2          how much it bids for; None is all that is asked for
+    ann.habit = "hangs"                           bids | hangs | garbage | refuses
 
 Each is served on a socket, and verifies that it is the venue who asks.
 """
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from fractions import Fraction
+from math import ceil
 
 import trio
+from msgspec.structs import replace
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
@@ -24,6 +28,7 @@ from cambist.codecs.agent_messages import (
     SolverBid,
     SolveRequest,
     SolveResponse,
+    WholeOrder,
     decode_notify_request,
     decode_solve_request,
 )
@@ -55,6 +60,7 @@ class StoryAgent:
     Attributes:
         gives: raw units that its contract delivers for a sale, before the fee.
         takes: raw units that it keeps of a purchase, before the fee.
+        settles: raw units of the fixed side; `gives` and `takes` are asked about that part of the order.
         lies_by: it promises so much more (SELL) or less (BUY) than it does.
         contract: that delivers, and is given to; 20 bytes.
         also: what it bids besides, of a round.
@@ -67,6 +73,7 @@ class StoryAgent:
         self.habit = "bids"
         self.gives: Offer = lambda order: None
         self.takes: Offer = lambda order: None
+        self.settles: Offer = lambda order: None
         self.lies_by = 0
         self.contract = market.agent
         self.also: Callable[[SolveRequest], list[SolverBid]] = lambda request: []
@@ -102,9 +109,12 @@ class StoryAgent:
         """What it bids in a round."""
         bids = self.also(request)
         for order in request.orders:
-            offer = self.gives(order) if order.side is Side.SELL else self.takes(order)
+            amount = self.settles(order)
+            bid_for = order if amount is None else cut(order, amount)
+            offer = self.gives(bid_for) if order.side is Side.SELL else self.takes(bid_for)
             if offer is not None:
-                bids.append(SolverBid((self.part(order, offer),)))
+                part = self.part(bid_for, offer)
+                bids.append(SolverBid((part if amount is None else replace(part, amount=str(amount)),)))
         return tuple(bids)
 
     def part(self, order: AuctionOrder, offer: int) -> BidPart:
@@ -187,6 +197,18 @@ class StoryAgent:
         await self.may_answer.wait()
         bids = self.bids_on(asked)
         return encode_response(200, encode(SolveResponse(bids))) if bids else encode_response(204, b"")
+
+
+def cut(order: AuctionOrder, amount: int) -> AuctionOrder:
+    """A part of an order, as the contract reckons it; of one that is filled whole, as if it might be cut."""
+    whole = order.whole or WholeOrder(order.src_amount, order.dest_amount, order.expected_amount)
+    src, dest, expected = int(whole.src_amount), int(whole.dest_amount), int(whole.expected_amount)
+    if order.side is Side.SELL:
+        amounts = amount, ceil(Fraction(dest * amount, src)), ceil(Fraction(expected * amount, src))
+    else:
+        amounts = src * amount // dest, amount, expected * amount // dest
+    texts = [str(one) for one in amounts]
+    return replace(order, src_amount=texts[0], dest_amount=texts[1], expected_amount=texts[2])
 
 
 @asynccontextmanager

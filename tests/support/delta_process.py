@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -166,13 +166,20 @@ class CrashStory:
         agents: by name.
         node: between the venue and the chain.
         process: of the venue that runs, or ran last.
+        port: where it listens.
         starts: how often it was started.
     """
 
     process: trio.Process
 
     def __init__(
-        self, market: Market, node: GatedNode, agents: dict[str, StoryAgent], folder: Path, port: int
+        self,
+        market: Market,
+        node: GatedNode,
+        agents: dict[str, StoryAgent],
+        folder: Path,
+        port: int,
+        environ: Mapping[str, str],
     ) -> None:
         self.market = market
         self.world: World = market.world
@@ -182,8 +189,9 @@ class CrashStory:
         self.folder = folder
         self.starts = 0
         self.relayer_nonce = 0
-        self._port = port
-        self._environ = ENVIRON | {"RELAYER_KEY": self.world.relayer.secret32().hex()}
+        self.port = port
+        self._environ = {**ENVIRON, **environ}
+        self._environ |= {"RELAYER_KEY": self.world.relayer.secret32().hex()}
         self._environ |= {f"{name.upper()}_SECRET": agent.secret for name, agent in agents.items()}
 
     # --- The process ------------------------------------------------------------------------------------
@@ -239,7 +247,7 @@ class CrashStory:
         """Status and JSON of an answer. MakerError where there is none."""
         raw = b"" if body is None else msgspec.json.encode(body)
         headers = [(b"content-type", b"application/json")]
-        async with HttpClient("127.0.0.1", self._port, connections_max=1, limits=Http1Limits()) as client:
+        async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
             response = await client.request(method.encode(), path.encode(), headers, raw, deadline_s=20)
         return response.status, msgspec.json.decode(response.body)
 
@@ -383,11 +391,18 @@ class CrashStory:
 
 
 @asynccontextmanager
-async def a_crash_story(folder: Path, *names: str, round_s: float = 10) -> AsyncGenerator[CrashStory]:
+async def a_crash_story(
+    folder: Path,
+    *names: str,
+    round_s: float = 10,
+    more: str = "",
+    environ: Mapping[str, str] | None = None,
+) -> AsyncGenerator[CrashStory]:
     """A venue that serves, in the folder, with agents of these names; killed in the end.
 
     Args:
         round_s: a round ends earlier once all agents have answered.
+        more: TOML of the venue; environ: what it refers to.
     """
     chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
     market = await a_market(await a_world(chain))
@@ -399,7 +414,9 @@ async def a_crash_story(folder: Path, *names: str, round_s: float = 10) -> Async
         ports = {name: await owned.enter_async_context(serving(agent)) for name, agent in agents.items()}
         port = _free_port()
         _write_settings(folder, market.world, port, f"http://127.0.0.1:{node_port}", ports, round_s)
-        story = CrashStory(market, node, agents, folder, port)
+        with (folder / "venue.toml").open("a") as settings:
+            settings.write(more)
+        story = CrashStory(market, node, agents, folder, port, environ or {})
         story.relayer_nonce = await chain.nonce(market.world.relayer.address)
         await story.start()
         try:

@@ -2,9 +2,7 @@
 
 async with a_delta_story(world, tmp_path, "ann", "bob") as story:
     story.agents["ann"].gives = lambda order: 2_500 * USDC
-    order = await story.world.a_delta_order()
-    record = await story.submitted(order)
-    moved = await story.settled(record)
+    record, moved = await story.completed(await story.world.a_delta_order())
     assert moved["user", "USDC"] == 2_500 * USDC
 
 The venue is the one that operators run; rounds last ROUND_S, or until all agents have answered. The user has
@@ -294,6 +292,15 @@ class DeltaStory:
         """Wait until nothing of an order can be undone any more."""
         orders = self.web.app.delta.orders
         await until(lambda: orders.get(self.hash_of(record)) is None, 20)
+
+    async def becomes_final(self, record: Record) -> None:
+        """As `is_final`, while blocks go on being made: one that ended without a fill is final so many blocks
+        after the one with which the venue first saw that."""
+        orders = self.web.app.delta.orders
+        with trio.fail_after(20):
+            while orders.get(self.hash_of(record)) is not None:
+                await self.world.chain.mine()
+                await trio.sleep(0.01)  # as a chain makes its blocks
 
     async def confirm(self) -> None:
         """What is mined becomes final."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import trio
 
-from cambist.codecs.http1 import Http1Limits, Request, ServerConnection
+from cambist.codecs.http1 import Http1Limits, Request, ServerConnection, Upgrade
 from cambist.feeds.net.streams import listen
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -23,8 +23,15 @@ class Caller:
     async def request(self) -> Request:
         """The next request, whole. Raises EOFError when none comes any more."""
         while True:
+            asked = await self.asked()
+            if isinstance(asked, Request):
+                return asked
+
+    async def asked(self) -> Request | Upgrade:
+        """The next request, an opening handshake too. Raises EOFError when none comes any more."""
+        while True:
             event = self._framing.next_event()
-            if isinstance(event, Request):
+            if isinstance(event, Request | Upgrade):
                 return event
             data = await self.stream.receive_some()
             if not data:

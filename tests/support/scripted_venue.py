@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 import msgspec
 import trio
 
-from cambist.codecs.http1 import Request
+from cambist.codecs.http1 import Request, Upgrade
 from cambist.codecs.market_messages import TransactionBody, decode_transaction_body
 from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
 from cambist.config import limits
@@ -71,13 +71,22 @@ class ScriptedVenue:
     async def serve(self, caller: Caller) -> None:
         while True:
             try:
-                request = await caller.request()
+                request = await caller.asked()
             except (EOFError, trio.BrokenResourceError):
+                return
+            if isinstance(request, Upgrade):
+                await self.upgraded(caller, request)
                 return
             try:
                 await caller.stream.send_all(await self._answer(request))
             except trio.BrokenResourceError:
                 return
+
+    async def upgraded(self, caller: Caller, upgrade: Upgrade) -> None:
+        """The end of a connection that asks for a WebSocket: there is none."""
+        await caller.stream.send_all(
+            answered(404, {}, {"errorType": "NotFound", "details": "no socket here"})
+        )
 
     async def _answer(self, request: Request) -> bytes:
         self.requests.append(f"{request.method.decode()} {request.path.decode()}")

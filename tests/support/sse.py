@@ -11,12 +11,14 @@ class EventStream:
 
     Attributes:
         head: of the answer, once `open` returned.
+        last_id: of the last event that had one.
     """
 
     def __init__(self, stream: trio.abc.Stream) -> None:
         self._stream = stream
         self._text = b""
         self.head = b""
+        self.last_id = ""
 
     async def open(self, target: bytes, *headers: bytes) -> None:
         """Ask, and wait for the head of the answer."""
@@ -32,9 +34,11 @@ class EventStream:
         while True:
             block = await self._until(b"\n\n")
             if not block.startswith(b":"):
-                kind, data = block.strip().split(b"\n")
+                kind, *others, data = block.strip().split(b"\n")
                 assert kind.startswith(b"event: ")
                 assert data.startswith(b"data: ")
+                assert all(line.startswith(b"id: ") for line in others)
+                self.last_id = others[0][4:].decode() if others else self.last_id
                 return kind[7:].decode(), msgspec.json.decode(data[6:])
 
     async def block(self) -> bytes:

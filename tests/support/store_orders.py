@@ -38,7 +38,7 @@ def an_order(order_hash: bytes | None = None, **changed: Any) -> DeltaOrder:
 
 def submitted(order: DeltaOrder, *kinds: str) -> Unit:
     """Keep an order, with an effect of each kind."""
-    return DELTA.submitted(order, b"document", [Intent(kind) for kind in kinds], b"{}")
+    return DELTA.submitted(order, b"document", [Intent(kind) for kind in kinds])
 
 
 def advanced(

@@ -48,7 +48,7 @@ def operation(number: int, fences: Mapping[int, Fence] | None = None) -> Unit:
     order = a_delta_order(number, updated_ms=number)
     fence = None if fences is None else fences[order.shard]
     if number % 2:
-        return Unit((put(ORDER_EVENT, DELTA.event(order, b"")),), fence)
+        return Unit((put(ORDER_EVENT, DELTA.event(order)),), fence)
     return Unit(DELTA.submitted(order, document_of(order)).changes, fence)
 
 

@@ -38,7 +38,7 @@ class StoryClock(WallClock):
 
 
 class Front:
-    """Between the venue and one maker.
+    """Between the venue and one maker, who signs with this key.
 
     Attributes:
         habit: what it does with firm requests; empty hands them on.
@@ -47,11 +47,11 @@ class Front:
         asked: how many firm requests came.
     """
 
-    def __init__(self, name: str, world: World, port: int) -> None:
+    def __init__(self, name: str, world: World, port: int, key: SigningKey | None = None) -> None:
         self.habit = ""
         self.worse_bps = 0
         self.asked = 0
-        self._key = KEYS[name]
+        self._key = key or KEYS[name]
         self._port = port
         separator = rfq_domain_separator(RFQ_NAME, CHAIN_ID, world.at.rfq)
         self._digest_of = RFQ_ORDER.compiled.digest_for(separator)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ....codecs.auction_messages import Auction, Explanation
 from ....codecs.delta_messages import AgentList
+from ....codecs.iso_time import iso_ms
 from ....codecs.wire import encode
 from ....config.errors import AuctionNotFound, OrderNotFound
 from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
@@ -23,7 +24,7 @@ from ..delta.agent_rest import AgentReport
 from ..delta.auction_record import round_of
 from ..delta.explain import OrderFacts, explained
 from ..delta.live_orders import LiveOrder
-from ..delta.record import iso_ms
+from ..delta.resting_price import RestingFacts
 from ..delta.stored_orders import StoredOrders
 from ..place import Places, delta_place_at
 from .resources import chain_in_path
@@ -48,6 +49,7 @@ class Auctions:
     Args:
         live: an order as this process has it.
         auctions: by chain id.
+        resting: of a chain, why an order rests; None where it does not.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Auctions:
         store: Store,
         live: Callable[[bytes], LiveOrder | None],
         auctions: Mapping[int, ChainAuctions],
+        resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
     ) -> None:
         self._places = places
         self._store = store
         self._live = live
         self._auctions = auctions
+        self._resting = resting
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -136,6 +140,7 @@ class Auctions:
                 0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
                 {} if of_chain is None else of_chain.reports(),
                 now_ms,
+                self._resting(row.chain_id, row.order_hash),
             )
         )
 

@@ -17,7 +17,7 @@ from ....codecs.delta_messages import Route
 from ....codecs.http1 import JSON
 from ....codecs.market_messages import PriceRoute
 from ....codecs.resource_messages import TradingError, trading_error_body
-from ....config.errors import RequestError, catalogue_rows
+from ....config.errors import RequestError, UnknownApiKey, catalogue_rows
 from ....config.limits import MAX_IMPACT_PERCENT_DEFAULT, NATIVE_PLACEHOLDER, NETWORK_DEFAULT
 from ....config.version import __version__
 from .routes import Endpoint
@@ -86,13 +86,29 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "orderId": ("Id of an order, as its record has it.", {}),
     "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
     "hash": ("Hash of an order, as its build told it.", {}),
+    "orderHash": ("Hashes of orders, at most 100: only these, and those of `orderId`.", {}),
+    "after": ("Token of an event: what came after it is told first.", {"pattern": "^[0-9a-f]{32}$"}),
     "ids": ("Ids of orders, at most 100: only these.", {}),
+    "name": ("Name of a webhook.", {}),
     "type": ("MARKET or LIMIT orders only.", {}),
     "onChainOrderType": ("Orders of this kind only.", {}),
     "status": ("Orders in one of these states only.", {}),
     "page": ("Page, from 1.", {}),
     "limit": ("Orders of a page.", {}),
 }
+_OF_QUERIES = {
+    "OrderEventsQuery": {
+        "orderId": "Ids of orders, at most 100: only these, and those of `orderHash`.",
+        "partner": "The partner of the orders, as their records have it.",
+        "userAddress": "Whose orders.",
+    },
+    "DeliveriesQuery": {
+        "status": "Deliveries in this state.",
+        "after": "Token of the last delivery that is known already.",
+        "limit": "Deliveries of a page.",
+    },
+}
+"""What parameters mean to these queries, where that is something else."""
 _MEMBERS = {
     "TransactionBody": {
         "priceRoute": "As it was quoted, to the digit.",
@@ -140,6 +156,7 @@ _MEMBERS = {
         "signature": "Of the owner, over `toSign` of the cancellation's build with the same ids.",
     },
     "CancellationBuildBody": {"orderIds": "1 to 100 ids of orders of one owner and chain."},
+    "ReplayBody": {"tokens": "Of dead deliveries; without any the first of all."},
 }
 """Members of bodies that are no parameters elsewhere, or other ones."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
@@ -191,10 +208,20 @@ _SHAPES = {
     "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
     "AuctionedOrder": "One order of a closed round: what was asked for, and the bids on it, the best first.",
     "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user was to get (SELL) or "
-    "spend (BUY), `simulatedAmount` the same by simulation, `netAmount` that less gas or with it.",
+    "spend (BUY), `simulatedAmount` the same by simulation, `netAmount` that less gas or with it, "
+    "`surplusAmount` how much better that is than the limit; `partAmount` how much of the order it settles, "
+    "null where that is all.",
     "OrderRound": "A closed round as one order saw it.",
     "Explanation": "Why an order is not filled: what weighs most first.",
     "ExplainedReason": "`code` for programs, `text` for people.",
+    "WebhookList": "The webhooks that a key manages.",
+    "WebhookEntry": "What a webhook is told of, and how it stands: `waiting` and `dead` are deliveries that "
+    "it has not taken, `failures` tries in a row that failed, `reason` why the last one did.",
+    "DeliveryPage": "Deliveries that were not taken, in the order of their events.",
+    "DeliveryEntry": "`token` is sent as `webhook-id`, `body` as it is; `reason`: why the last try failed.",
+    "DeliveryState": "WAITING is tried again by itself; DEAD waits for a replay.",
+    "ReplayBody": "Which dead deliveries are delivered anew.",
+    "ReplayResponse": "What is delivered anew; ask again where there is `more`.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
 """What the shapes of answers and bodies are, for readers."""
@@ -256,7 +283,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
                     "type": "apiKey",
                     "in": "header",
                     "name": "X-API-KEY",
-                    "description": "Optional: a known caller has a rate limit of its own.",
+                    "description": "Optional, but for webhooks: a known caller has a rate limit of its own.",
                 }
             },
         },
@@ -270,6 +297,8 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
         "tags": [row.group],
         "parameters": [*_path_parameters(row), *_query_parameters(row, components)],
     }
+    if row.needs_key:
+        operation["security"] = [{"apiKey": []}]
     if row.detail:
         operation["description"] = row.detail
     if row.body is not None:
@@ -319,6 +348,7 @@ def _query_parameters(row: Endpoint, components: dict[str, Any]) -> Iterable[dic
     described = components[row.query.__name__]
     for name, schema in described["properties"].items():
         text, more = _PARAMETERS[name]
+        text = _OF_QUERIES.get(row.query.__name__, {}).get(name, text)
         kept = {key: value for key, value in _not_null(schema).items() if value is not None}
         required = (
             name in described["required"]
@@ -356,7 +386,8 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
     for kind in catalogue_rows():
         named = [name.strip() for name in kind.endpoint.split(",")]
         anywhere = named == ["any"] and kind.error_type != "MalformedRequest"
-        if row.name in named or (anywhere and kind.status in _OWN_STATUSES):
+        of_key = row.needs_key and kind is UnknownApiKey
+        if row.name in named or of_key or (anywhere and kind.status in _OWN_STATUSES):
             if not issubclass(kind, RequestError):
                 continue
             for message in kind.messages:

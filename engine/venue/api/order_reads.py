@@ -128,8 +128,8 @@ class OrderReads:
         user = parse_address(user_text, "user")
         wanted = [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
         listed = [token for token in wanted if token in place.tokens.by_address]
-        usable = await in_time(usable_of(place, user, listed))
         taken = promised(await self._stored.live_of(user, place.chain_id))
+        usable = await in_time(usable_of(place, user, listed))  # last: a fill between counts twice, not never
         answer: FillableBalance = {
             to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in wanted
         }

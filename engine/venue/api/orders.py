@@ -5,7 +5,7 @@ Choice: a build is answered for a route that was issued, here or by a process on
     what is wrong with another one is not looked into.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from ....codecs.canonical_json import canonical
 from ....codecs.delta_messages import BuildBody, BuildResponse, Route, decode_build_body, decode_route
@@ -13,10 +13,10 @@ from ....codecs.wire import encode
 from ....config.errors import InvalidInput, RouteValidationFailed
 from ....config.settings import Settings
 from ...server.routing import Call, Reply
-from ..delta.build import BuildTerms, built, delta_domain_of
+from ..delta.build import BuildTerms, built, delta_domains
 from ..delta.issued import IssuedRoutes
 from ..market.prices import Fees, with_partner
-from ..place import Place, delta_place_at
+from ..place import Places, delta_place_at
 from .routes import Endpoint
 
 
@@ -30,7 +30,7 @@ class DeltaOrders:
 
     def __init__(
         self,
-        places: Mapping[int, Place],
+        places: Places,
         settings: Settings,
         issued: IssuedRoutes,
         *,
@@ -39,11 +39,7 @@ class DeltaOrders:
     ) -> None:
         self._places = places
         self._fees = Fees(settings.partners, settings.tiers)
-        self._domains = {
-            chain_id: delta_domain_of(chain_id, place.delta, place.settings)
-            for chain_id, place in places.items()
-            if place.settings.delta
-        }
+        self._domains = delta_domains(places)
         self._issued = issued
         self._random32 = random32
         self._partner_of = partner_of

@@ -18,7 +18,18 @@ from ....codecs.resource_messages import trading_error_body
 from ....codecs.wire import encode
 from ....config.errors import CambistError
 from ...admission.admission import Admission
-from ...server.routing import CoroutineHandler, PlainHandler, Surface
+from ...server.routing import Call, CoroutineHandler, HandshakeCheck, PlainHandler, SocketHandler, Surface
+
+
+class Socket(Struct, frozen=True):
+    """What a path does with WebSockets.
+
+    Attributes:
+        check: what refuses one before it is opened.
+    """
+
+    check: HandshakeCheck
+    serve: SocketHandler
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -28,7 +39,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         path: with `{placeholders}`.
         plain: answers under 100 us without waiting; or
         coroutine: may wait. Exactly one of the two.
+        socket: for whoever asks to upgrade instead, at the same cost.
         cost: requests of the caller's bucket.
+        needs_key: is refused without an API key.
         group: of the documentation.
         summary: one line; detail: what else is to be known.
         query: the struct of its parameters; body: of its JSON body.
@@ -40,7 +53,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     path: str
     plain: PlainHandler | None = None
     coroutine: CoroutineHandler | None = None
+    socket: Socket | None = None
     cost: int = 1
+    needs_key: bool = False
     group: str
     summary: str
     detail: str = ""
@@ -75,4 +90,20 @@ def surface_of(
             surface.coroutine(row.method, row.path, counted)
         else:
             raise ValueError(f"{row.name} has no handler")
+        if row.socket is not None:
+            surface.websocket(row.path, _admitted(row.socket.check, admission, row.cost), row.socket.serve)
     return surface
+
+
+def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
+    """The check of a WebSocket behind admission."""
+
+    def admitted(call: Call) -> None:
+        headers = admission.admit(call, cost) if cost else ()
+        try:
+            check(call)
+        except CambistError as error:
+            error.headers = headers
+            raise
+
+    return admitted

@@ -12,8 +12,6 @@ nothing else does.
 Source: design, "Push"; WHATWG HTML, "Server-sent events".
 Choice: a book matters when its pair can stand on a path of at most 4 tokens: it has one of the two ends, or
     lies between neighbours of both.
-Choice: one caller has at most 32 streams, and is answered 429 beyond; the venue has `quote_streams_max`, and
-    answers 503 beyond.
 Choice: a parameter at fault is answered as by GET /v2/quote; what has no route yet is an event, not a 400.
 Choice: a quote on which nothing changes is sent anew every QUOTE_STREAM_BEAT_S, with a fresh seal: the newest
     that a client has can always be built.
@@ -28,17 +26,10 @@ import trio
 from msgspec import UNSET, Struct, UnsetType
 
 from ....codecs.market_messages import QuoteQuery, decode_quote_query
-from ....config import limits
-from ....config.errors import (
-    CambistError,
-    ChainError,
-    NoRoute,
-    RateLimited,
-    ServiceUnavailable,
-    UnsupportedChain,
-)
+from ....config.errors import CambistError, ChainError, NoRoute, ServiceUnavailable, UnsupportedChain
 from ....config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ....feeds.pair_index import PairIndex
+from ...admission.open_streams import OpenStreams
 from ...routing.tokens import TokenTable
 from ...server.routing import Call, StreamReply
 from .routes import encode_trading_error
@@ -47,7 +38,7 @@ from .routes import encode_trading_error
 Quote = Callable[[bytes, int, str], bytes]
 
 CONTENT_TYPE = b"text/event-stream"
-_HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
+HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
 _BEAT = b": beat\n\n"
 _MARKED_AT_ONCE = 32  # streams that are looked at between two checkpoints
 
@@ -176,13 +167,11 @@ class QuoteStreams:
         self._chains = chains
         self._caller = caller
         self._partner_of = partner_of
-        self._streams_max = streams_max
         self._wall_ms = wall_ms
         self._changed = trio.Event()
         self._changes = {chain_id: _Changes(chain.index, self._wake) for chain_id, chain in chains.items()}
-        self._by_caller: Counter[str] = Counter()
+        self._open = OpenStreams("quote streams", streams_max)
         self._pricing = trio.Lock()
-        self._opened = self._refused = 0
         self._sent: Counter[str] = Counter()
 
     async def run(self) -> None:
@@ -204,22 +193,22 @@ class QuoteStreams:
         query = decode_quote_query(call.request.query or b"")
         src, dest = self._ends(query)
         caller = self._caller(call)
-        self._make_room(caller)
+        self._open.check(caller)
         stream = _Stream(self, self._changes[query.chain_id], call, src, dest, caller, self._partner_of(call))
         try:
             await stream.begin()
         except BaseException:
             await stream.aclose()
             raise
-        self._opened += 1
-        return StreamReply(content_type=CONTENT_TYPE, headers=_HEADERS, pieces=stream, endless=True)
+        self._open.opened += 1
+        return StreamReply(content_type=CONTENT_TYPE, headers=HEADERS, pieces=stream, endless=True)
 
     def statistics(self) -> QuoteStreamStatistics:
         """Counters."""
         return QuoteStreamStatistics(
-            self._by_caller.total(),
-            self._opened,
-            self._refused,
+            len(self._open),
+            self._open.opened,
+            self._open.refused,
             self._sent["quote"],
             self._sent["error"],
             self._sent["beat"],
@@ -227,13 +216,11 @@ class QuoteStreams:
 
     def enter(self, caller: str) -> None:
         """A stream begins."""
-        self._by_caller[caller] += 1
+        self._open.enter(caller)
 
     def leave(self, caller: str) -> None:
         """A stream has ended."""
-        self._by_caller[caller] -= 1
-        if not self._by_caller[caller]:
-            del self._by_caller[caller]
+        self._open.leave(caller)
 
     def count(self, kind: str) -> None:
         """Something was sent."""
@@ -267,16 +254,6 @@ class QuoteStreams:
         src = chain.tokens.find(query.src_token, "srcToken", query.src_decimals)
         dest = chain.tokens.find(query.dest_token, "destToken", query.dest_decimals)
         return src.routed, dest.routed
-
-    def _make_room(self, caller: str) -> None:
-        if self._by_caller[caller] >= limits.ADMISSION_STREAMS_PER_CALLER_MAX:
-            self._refused += 1
-            raise RateLimited(
-                f"at most {limits.ADMISSION_STREAMS_PER_CALLER_MAX} quote streams of one caller"
-            )
-        if self._by_caller.total() >= self._streams_max:
-            self._refused += 1
-            raise ServiceUnavailable("too many quote streams")
 
 
 class _Stream:

@@ -3,7 +3,7 @@
     solve     204                      --> None: no bid
               200                      --> the body, which `bids` reads
               any other status         --> REFUSED
-              deadline                 --> LATE
+              deadline                 --> LATE; where no connection was free until then, nobody's fault
               no whole HTTP answer     --> UNAVAILABLE: no connection, it broke, what came is none or too long
     notify    into a bounded queue, which `run` empties in order; what waits in a row about one round goes
               in one request; the answer is not read
@@ -31,10 +31,15 @@ from ....codecs.agent_messages import NotifyRequest
 from ....codecs.http1 import Http1Limits, Response
 from ....codecs.wire import encode
 from ....config.errors import MakerError
-from ....config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_MAX, AGENT_ORDERS_MAX
+from ....config.limits import (
+    AGENT_ANSWER_BYTES_MAX,
+    AGENT_NOTICES_WAITING_MAX,
+    AGENT_ORDERS_MAX,
+    VENUE_ROUNDS_OPEN_MAX,
+)
 from ....config.timeouts import AGENT_NOTIFY_S
 from ....crypto.hmac_auth import RequestSigner
-from ....feeds.net.http_client import HttpClient, HttpFailure
+from ....feeds.net.http_client import HttpClient, HttpFailure, Stage
 from ....feeds.net.streams import Dial, client_tls, dial
 from .agent_rest import AgentFault
 
@@ -48,11 +53,12 @@ class AgentFailure(MakerError):
     """An agent gave no answer that can be read. Its text names no host, key or header.
 
     Attributes:
-        fault: REFUSED, LATE or UNAVAILABLE.
+        fault: REFUSED, LATE or UNAVAILABLE; None where it was not asked at all, for want of a connection.
     """
 
-    def __init__(self, fault: AgentFault, detail: str = "") -> None:
-        super().__init__(f"{fault.value}: {detail}" if detail else fault.value)
+    def __init__(self, fault: AgentFault | None, detail: str = "") -> None:
+        said = "not asked" if fault is None else fault.value
+        super().__init__(f"{said}: {detail}" if detail else said)
         self.fault = fault
 
 
@@ -60,13 +66,14 @@ class AgentClientStatistics(Struct, frozen=True):
     """One moment of a client.
 
     Attributes:
-        asked, failed: rounds.
+        asked, failed: rounds; unasked: of the failed, those for which no connection was free.
         waiting: notices that are not sent yet.
         notified: that were taken; lost: that were not; dropped: for which there was no room.
     """
 
     asked: int
     failed: int
+    unasked: int
     waiting: int
     notified: int
     lost: int
@@ -93,7 +100,7 @@ class AgentClient:
         *,
         signer: RequestSigner | None,
         wall_ms: Callable[[], int],
-        solves_max: int = 2,
+        solves_max: int = VENUE_ROUNDS_OPEN_MAX,
         tls: SSLContext | None = None,
         dial: Dial = dial,
     ) -> None:
@@ -117,7 +124,7 @@ class AgentClient:
         self._open = AsyncExitStack()
         self._waiting: deque[NotifyRequest] = deque(maxlen=AGENT_NOTICES_WAITING_MAX)
         self._is_wanted = trio.Event()
-        self._asked = self._failed = self._notified = self._lost = self._dropped = 0
+        self._asked = self._failed = self._unasked = self._notified = self._lost = self._dropped = 0
 
     async def __aenter__(self) -> Self:
         await self._open.enter_async_context(self._solving)
@@ -132,7 +139,13 @@ class AgentClient:
     def statistics(self) -> AgentClientStatistics:
         """Counters and present sizes."""
         return AgentClientStatistics(
-            self._asked, self._failed, len(self._waiting), self._notified, self._lost, self._dropped
+            self._asked,
+            self._failed,
+            self._unasked,
+            len(self._waiting),
+            self._notified,
+            self._lost,
+            self._dropped,
         )
 
     async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
@@ -151,8 +164,9 @@ class AgentClient:
         self._asked += 1
         try:
             answer = await self._post(self._solving, "solve", request, deadline_s)
-        except AgentFailure:
+        except AgentFailure as failure:
             self._failed += 1
+            self._unasked += failure.fault is None
             raise
         if answer.status == _NO_BIDS:
             return None
@@ -211,5 +225,7 @@ class AgentClient:
 
 
 def _failure_of(failure: HttpFailure) -> AgentFailure:
+    if failure.stage is Stage.TURN:
+        return AgentFailure(None, failure.stage.value)
     fault = AgentFault.LATE if failure.is_late else AgentFault.UNAVAILABLE
     return AgentFailure(fault, failure.stage.value)

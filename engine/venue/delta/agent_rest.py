@@ -1,6 +1,6 @@
 """Which agents rest: those that win and do not deliver, that lie, and that answer nonsense or nothing. Pure.
 
-    wins, and the settlement fails or never comes; a promise that the simulation belies  --> a strike
+    wins, and the settlement fails; a promise that the simulation belies                 --> a strike
     malformed, late, refused or no answers, soft_faults_max of them without a good one   --> a strike
     a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, and so does rest_ms_max without one
@@ -24,7 +24,6 @@ class AgentFault(StrEnum):
     """What an agent did wrong."""
 
     REVERTED = "reverted"
-    NOT_SETTLED = "notSettled"
     SIMULATION_MISMATCH = "simulationMismatch"
     MALFORMED = "malformed"
     LATE = "late"
@@ -32,7 +31,7 @@ class AgentFault(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-STRIKES = frozenset({AgentFault.REVERTED, AgentFault.NOT_SETTLED, AgentFault.SIMULATION_MISMATCH})
+STRIKES = frozenset({AgentFault.REVERTED, AgentFault.SIMULATION_MISMATCH})
 """Faults that are a strike at once."""
 
 

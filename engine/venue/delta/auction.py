@@ -1,9 +1,14 @@
 """Who wins a round: the best simulated outcome net of gas, first price. Pure.
 
-    of each order alone    SELL: most received, less gas; BUY: least spent, and gas. Ties: the better promise,
-                           the earlier answer, the agent's name, the place in the answer
+    of each order alone    the most surplus: SELL: what is received beyond the limit, less gas; BUY: what is
+                           not spent of the limit, less gas. Ties: the larger part, the better promise, the
+                           earlier answer, the agent's name, the place in the answer
     of crossed orders      as a whole, and only where no order is worse off than with its best bid alone
     an order               is settled once: by a crossing that wins, else by its best bid alone
+
+The limit is that of what a bid settles: of a part of an order, pro rata. Of bids that settle all, the one
+with the most surplus is the one of which the user gets most, or spends least. An order has one winner a
+round; what that leaves is auctioned anew.
 
 What was bid is not changed: the user gets what the winner's settlement comes to. The decision depends on
 nothing but its arguments, and not on their order.
@@ -11,6 +16,8 @@ nothing but its arguments, and not on their order.
 Source: design, "Auction".
 Choice: gas is valued in the token that is paid out (SELL) or in (BUY); where it has no price there, the gas
     of no bid on that order counts.
+Choice: surplus is compared in raw units, not by the unit settled: what a bid for a part leaves may be worth
+    nothing to anybody.
 Choice: a crossing gains, for each of its orders, by how much it is better than the best bid alone, or than
     the limit where there is none, as a part of the larger of the two amounts. It wins where no order loses
     and some order gains or has no other bid; of crossings that share an order the one that gains more wins.
@@ -18,10 +25,11 @@ Choice: runners-up of an order are the two next best bids on it alone, of the wi
     calldata is another; a crossing is no runner-up.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....codecs.agent_messages import Notice, NoticeEntry
 from ....codecs.vocabulary import Side
@@ -31,6 +39,8 @@ from .simulation import Proven
 
 RUNNERS_UP_MAX = 2
 """With the winner, three settlements of one round may be tried (design, "Auction")."""
+
+_LET_GO = "an order of it was not open any more"
 
 GasCost = Callable[[int], int]
 """wei -> raw units of the token that an order pays in."""
@@ -42,13 +52,15 @@ class JudgedBid(Struct, frozen=True):
     Attributes:
         at: which part of the bid the order is.
         net: raw units, less gas (SELL) or with it (BUY).
+        surplus: by how much that is better than the limit; below zero where gas costs more.
         notice: WON or LOST.
-        detail: why a crossing lost.
+        detail: why it lost, where that is not its rank.
     """
 
     bid: Proven
     at: int
     net: int
+    surplus: int
     notice: Notice
     detail: str = ""
 
@@ -72,6 +84,11 @@ class Verdict(Struct, frozen=True):
         """What the user gets or spends by the bid that won."""
         return self.bids[0].bid.amount(self.bids[0].at) if self.winner is not None else None
 
+    @property
+    def best_part_amount(self) -> int | None:
+        """Of the fixed side, what the bid that won settles; None where that is all, or nothing."""
+        return self.bids[0].bid.candidate.parts[self.bids[0].at].part_amount if self.winner else None
+
 
 class Decision(Struct, frozen=True):
     """A round's.
@@ -86,19 +103,19 @@ class Decision(Struct, frozen=True):
 
 
 class _Ranked(Struct, frozen=True):
-    """A bid as one order sees it; a higher score is better."""
+    """A bid as one order sees it; a higher surplus is better."""
 
     bid: Proven
     at: int
     net: int
-    score: int
+    surplus: int
 
-    def key(self) -> tuple[int, int, int, str, int]:
+    def key(self) -> tuple[int, int, int, int, str, int]:
         """The best first."""
         candidate = self.bid.candidate
         part = candidate.parts[self.at]
         promise = part.promised if part.asked.terms.side is Side.SELL else -part.promised
-        return -self.score, -promise, *_arrival(candidate)
+        return -self.surplus, -part.part.amount, -promise, *_arrival(candidate)
 
 
 class _Crossed(Struct, frozen=True):
@@ -114,7 +131,23 @@ def decide(
     gas_price_wei: int,
     gas_costs: Mapping[bytes, GasCost],
 ) -> Decision:
-    """The outcome of a round.
+    """The outcome of a round; see `deciding`."""
+    steps = deciding(orders, bids, gas_price_wei, gas_costs)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            decision: Decision = end.value
+            return decision
+
+
+def deciding(
+    orders: Sequence[RoundOrder],
+    bids: Iterable[Proven],
+    gas_price_wei: int,
+    gas_costs: Mapping[bytes, GasCost],
+) -> Generator[None, None, Decision]:
+    """The outcome of a round, in steps of which none takes long, however much was bid.
 
     Args:
         orders: all of the round.
@@ -129,23 +162,22 @@ def decide(
             by_order[order_hash].append(_ranked(bid, at, gas_price_wei, gas_costs.get(order_hash)))
         if bid.candidate.is_crossing:
             crossings.append(bid)
+        yield
     for ranked in by_order.values():
         ranked.sort(key=_Ranked.key)
+        yield
     alone = {
         order_hash: [one for one in ranked if not one.bid.candidate.is_crossing]
         for order_hash, ranked in by_order.items()
     }
-    taken, reasons = _won_crossings(crossings, by_order, alone)
-    verdicts = {
-        asked.order_hash: _verdict(
-            asked,
-            by_order[asked.order_hash],
-            alone[asked.order_hash],
-            taken.get(asked.order_hash),
-            reasons,
+    taken, reasons = yield from _won_crossings(crossings, by_order, alone)
+    verdicts: dict[bytes, Verdict] = {}
+    for asked in orders:
+        order_hash = asked.order_hash
+        verdicts[order_hash] = _verdict(
+            asked, by_order[order_hash], alone[order_hash], taken.get(order_hash), reasons
         )
-        for asked in orders
-    }
+        yield
     winners = {
         id(verdict.winner): verdict.winner
         for _, verdict in sorted(verdicts.items())
@@ -154,11 +186,32 @@ def decide(
     return Decision(tuple(winners.values()), verdicts)
 
 
-def notices(decision: Decision, rejections: Iterable[Rejection]) -> dict[str, tuple[NoticeEntry, ...]]:
-    """What each agent is told of its bids once the round is closed."""
-    told: dict[str, list[NoticeEntry]] = {}
+def let_go(decision: Decision, winner: Proven) -> Decision:
+    """The decision once a settlement that won cannot be: its orders have no winner, and it has lost."""
+    verdicts = dict(decision.verdicts)
+    for part in winner.candidate.parts:
+        verdict = verdicts[part.asked.order_hash]
+        bids = tuple(
+            [
+                replace(judged, notice=Notice.LOST, detail=_LET_GO) if judged.bid is winner else judged
+                for judged in verdict.bids
+            ]
+        )
+        verdicts[part.asked.order_hash] = Verdict(verdict.asked, None, (), bids)
+    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+
+
+def left_out(decision: Decision, winner: Proven) -> Decision:
+    """The decision without the orders of a settlement of which nobody can say whether it is to be."""
+    hashes = {part.asked.order_hash for part in winner.candidate.parts}
+    verdicts = {key: verdict for key, verdict in decision.verdicts.items() if key not in hashes}
+    return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
+
+
+def notices(decision: Decision, rejections: Iterable[Rejection]) -> Iterator[tuple[str, NoticeEntry]]:
+    """What agents are told of their bids once the round is closed, one by one: (agent, what)."""
     for order_hash, verdict in sorted(decision.verdicts.items()):
-        best = None if verdict.best_amount is None else str(verdict.best_amount)
+        best, best_part = _text(verdict.best_amount), _text(verdict.best_part_amount)
         for judged in verdict.bids:
             entry = NoticeEntry(
                 judged.notice,
@@ -166,47 +219,52 @@ def notices(decision: Decision, rejections: Iterable[Rejection]) -> dict[str, tu
                 judged.detail,
                 simulated_amount=str(judged.bid.amount(judged.at)),
                 best_amount=best,
+                part_amount=_text(judged.bid.candidate.parts[judged.at].part_amount),
+                best_part_amount=best_part,
             )
-            told.setdefault(judged.bid.candidate.agent, []).append(entry)
+            yield judged.bid.candidate.agent, entry
     for rejection in rejections:
-        entries = told.setdefault(rejection.agent, [])
         if not rejection.orders:
-            entries.append(NoticeEntry(rejection.notice, detail=rejection.detail))
+            yield rejection.agent, NoticeEntry(rejection.notice, detail=rejection.detail)
         for order_hash in rejection.orders:
             found = decision.verdicts.get(order_hash)
-            best_amount = None if found is None else found.best_amount
-            simulated = rejection.simulated.get(order_hash)
-            entries.append(
-                NoticeEntry(
-                    rejection.notice,
-                    to_hex(order_hash),
-                    rejection.detail,
-                    simulated_amount=None if simulated is None else str(simulated),
-                    best_amount=None if best_amount is None else str(best_amount),
-                )
+            entry = NoticeEntry(
+                rejection.notice,
+                to_hex(order_hash),
+                rejection.detail,
+                simulated_amount=_text(rejection.simulated.get(order_hash)),
+                best_amount=None if found is None else _text(found.best_amount),
+                part_amount=_text(rejection.parts.get(order_hash)),
+                best_part_amount=None if found is None else _text(found.best_part_amount),
             )
-    return {agent: tuple(entries) for agent, entries in told.items()}
+            yield rejection.agent, entry
+
+
+def _text(amount: int | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 def _ranked(bid: Proven, at: int, gas_price_wei: int, gas_cost: GasCost | None) -> _Ranked:
     cost = 0 if gas_cost is None else gas_cost(bid.outcomes[at].gas * gas_price_wei)
-    if bid.candidate.parts[at].asked.terms.side is Side.SELL:
+    part = bid.candidate.parts[at]
+    if part.asked.terms.side is Side.SELL:
         net = bid.amount(at) - cost
-        return _Ranked(bid, at, net, net)
+        return _Ranked(bid, at, net, net - part.limit)
     net = bid.amount(at) + cost
-    return _Ranked(bid, at, net, -net)
+    return _Ranked(bid, at, net, part.limit - net)
 
 
 def _won_crossings(
     crossings: Sequence[Proven],
     by_order: Mapping[bytes, Sequence[_Ranked]],
     alone: Mapping[bytes, Sequence[_Ranked]],
-) -> tuple[dict[bytes, Proven], dict[int, str]]:
+) -> Generator[None, None, tuple[dict[bytes, Proven], dict[int, str]]]:
     """(order hash -> the crossing that settles it, id of a bid -> why that crossing lost)."""
     of_bid: dict[int, list[_Ranked]] = {}
     for ranked in by_order.values():
         for one in ranked:
             of_bid.setdefault(id(one.bid), []).append(one)
+        yield
     fit: list[_Crossed] = []
     reasons: dict[int, str] = {}
     for bid in crossings:
@@ -216,6 +274,7 @@ def _won_crossings(
             reasons[id(bid)] = judged
         else:
             fit.append(judged)
+        yield
     taken: dict[bytes, Proven] = {}
     for crossed in sorted(fit, key=lambda found: (-found.gain, *_arrival(found.bid.candidate))):
         hashes = [part.asked.order_hash for part in crossed.bid.candidate.parts]
@@ -232,18 +291,14 @@ def _crossed(
     """The crossing with its gain, or why it cannot win."""
     gain, is_wanted = Fraction(0), False
     for ranked in parts:
-        asked = bid.candidate.parts[ranked.at].asked
-        others = alone[asked.order_hash]
-        reference = others[0].score if others else _limit_score(asked)
-        if others and ranked.score < reference:
-            return f"{to_hex(asked.order_hash)} has a better bid alone"
-        is_wanted = is_wanted or not others or ranked.score > reference
-        gain += Fraction(ranked.score - reference, max(abs(ranked.score), abs(reference), 1))
+        part = bid.candidate.parts[ranked.at]
+        others = alone[part.asked.order_hash]
+        surplus, net = (others[0].surplus, others[0].net) if others else (0, part.limit)
+        if others and ranked.surplus < surplus:
+            return f"{to_hex(part.asked.order_hash)} has a better bid alone"
+        is_wanted = is_wanted or not others or ranked.surplus > surplus
+        gain += Fraction(ranked.surplus - surplus, max(abs(ranked.net), abs(net), 1))
     return _Crossed(bid, gain) if is_wanted else "no order of it gains"
-
-
-def _limit_score(asked: RoundOrder) -> int:
-    return asked.limit if asked.terms.side is Side.SELL else -asked.limit
 
 
 def _verdict(
@@ -259,6 +314,7 @@ def _verdict(
             one.bid,
             one.at,
             one.net,
+            one.surplus,
             Notice.WON if one.bid is winner else Notice.LOST,
             reasons.get(id(one.bid), ""),
         )

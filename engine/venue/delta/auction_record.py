@@ -7,20 +7,20 @@ Source: design, "Auction" ("Every round is kept"); codecs/auction_messages.py.
 Choice: a record keeps the first 64 bids on an order, and says how many there were more.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from ....codecs.auction_messages import AuctionBid, AuctionedOrder, OrderRound, decode_auctioned_order
+from ....codecs.iso_time import iso_ms
 from ....codecs.wire import encode
 from ....config import limits
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
 from ...store.rows import AuctionRound
-from .auction import Decision, JudgedBid, Verdict
+from .auction import JudgedBid, Verdict
 from .bids import Rejection, RoundOrder
-from .record import iso_ms
 
 
 class RoundTimes(Struct, frozen=True):
@@ -32,30 +32,51 @@ class RoundTimes(Struct, frozen=True):
     closed_ms: int
 
 
+class Rejections:
+    """What was refused in a round, to be found by the order that it is about."""
+
+    def __init__(self, rejections: Iterable[Rejection]) -> None:
+        self._of_order: dict[bytes, list[tuple[int, Rejection]]] = {}
+        self._of_all: list[tuple[int, Rejection]] = []
+        for place, rejection in enumerate(rejections):
+            if not rejection.orders:
+                self._of_all.append((place, rejection))
+            for order_hash in rejection.orders:
+                self._of_order.setdefault(order_hash, []).append((place, rejection))
+
+    def __contains__(self, order_hash: bytes) -> bool:
+        """Whether a bid that names the order was refused."""
+        return order_hash in self._of_order
+
+    def about(self, asked: RoundOrder) -> list[Rejection]:
+        """Those that name an order, or may be about it, as they came."""
+        found = [one for one in self._of_all if asked.document.admits(one[1].agent)]
+        found += self._of_order.get(asked.order_hash, ())
+        return [rejection for _, rejection in sorted(found, key=lambda one: one[0])]
+
+
 def round_rows(
-    times: RoundTimes, decision: Decision, rejections: Sequence[Rejection]
-) -> dict[bytes, AuctionRound]:
-    """The row of each order of a round, by its hash."""
-    return {
-        order_hash: AuctionRound(
+    times: RoundTimes, verdicts: Iterable[Verdict], rejections: Rejections
+) -> Iterator[AuctionRound]:
+    """The row of each order, made one by one."""
+    for verdict in verdicts:
+        yield AuctionRound(
             times.auction_id,
-            order_hash,
+            verdict.asked.order_hash,
             times.chain_id,
             times.opened_ms,
             times.closed_ms,
             None if verdict.winner is None else verdict.winner.candidate.agent,
-            encode(auctioned(verdict, rejections)),
+            encode(_auctioned(verdict, rejections.about(verdict.asked))),
         )
-        for order_hash, verdict in decision.verdicts.items()
-    }
 
 
-def auctioned(verdict: Verdict, rejections: Iterable[Rejection]) -> AuctionedOrder:
-    """What a round made of one order."""
+def _auctioned(verdict: Verdict, refused: Sequence[Rejection]) -> AuctionedOrder:
+    """What a round made of one order. No more is made than is kept: agents say how much there is."""
     asked = verdict.asked
-    bids = [_judged(judged) for judged in verdict.bids]
-    bids += [_rejected(rejection, asked) for rejection in rejections if _is_about(rejection, asked)]
     most = limits.VENUE_AUCTION_BIDS_MAX
+    bids = [_judged(judged) for judged in verdict.bids[:most]]
+    bids += [_rejected(rejection, asked) for rejection in refused[: most - len(bids)]]
     return AuctionedOrder(
         order_hash=to_hex(asked.order_hash),
         order_id=str(order_id(asked.order_hash)),
@@ -66,8 +87,9 @@ def auctioned(verdict: Verdict, rejections: Iterable[Rejection]) -> AuctionedOrd
         dest_amount=str(asked.part.dest_amount),
         winner=None if verdict.winner is None else verdict.winner.candidate.agent,
         runners_up=tuple([bid.candidate.agent for bid in verdict.runners_up]),
-        bids=tuple(bids[:most]),
-        bids_left_out=max(0, len(bids) - most),
+        bids=tuple(bids),
+        bids_left_out=len(verdict.bids) + len(refused) - len(bids),
+        part_min=str(asked.part_min) if asked.part_min else None,
     )
 
 
@@ -81,24 +103,21 @@ def round_of(row: AuctionRound) -> OrderRound:
     )
 
 
-def _is_about(rejection: Rejection, asked: RoundOrder) -> bool:
-    if rejection.orders:
-        return asked.order_hash in rejection.orders
-    return asked.document.admits(rejection.agent)
-
-
 def _judged(judged: JudgedBid) -> AuctionBid:
     candidate = judged.bid.candidate
+    part = candidate.parts[judged.at]
     return AuctionBid(
         agent=candidate.agent,
         notice=judged.notice,
-        promised_amount=str(candidate.parts[judged.at].promised),
+        promised_amount=str(part.promised),
         simulated_amount=str(judged.bid.amount(judged.at)),
         net_amount=str(judged.net),
+        surplus_amount=str(judged.surplus),
+        part_amount=None if part.part_amount is None else str(part.part_amount),
         gas=judged.bid.outcomes[judged.at].gas,
         arrival_ms=candidate.arrived_ms,
         crossed_with=tuple(
-            [to_hex(part.asked.order_hash) for at, part in enumerate(candidate.parts) if at != judged.at]
+            [to_hex(one.asked.order_hash) for at, one in enumerate(candidate.parts) if at != judged.at]
         ),
         detail=judged.detail,
     )
@@ -107,14 +126,17 @@ def _judged(judged: JudgedBid) -> AuctionBid:
 def _rejected(rejection: Rejection, asked: RoundOrder) -> AuctionBid:
     promised = rejection.orders.get(asked.order_hash)
     simulated = rejection.simulated.get(asked.order_hash)
+    part_amount = rejection.parts.get(asked.order_hash)
     return AuctionBid(
         agent=rejection.agent,
         notice=rejection.notice,
         promised_amount=None if promised is None else str(promised),
         simulated_amount=None if simulated is None else str(simulated),
         net_amount=None,
+        surplus_amount=None,
+        part_amount=None if part_amount is None else str(part_amount),
         gas=None,
         arrival_ms=rejection.arrived_ms,
         crossed_with=tuple([to_hex(other) for other in rejection.orders if other != asked.order_hash]),
-        detail=rejection.detail[: limits.VENUE_AUCTION_DETAIL_CHARS_MAX],
+        detail=rejection.detail,
     )

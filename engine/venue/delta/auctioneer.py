@@ -5,32 +5,34 @@
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
         -> only then: agents are told, runners-up lined up, what has no winner is offered again
 
-An order is in one round at a time; rounds may overlap. What was bid is in this process alone until the round
-is closed. A crash reopens the auction: nothing of an open round is kept.
+An order is in one round at a time, until that has a settlement for it or none; what a bid for a part leaves
+is due at once when that part was settled and read. Rounds may overlap, up to VENUE_ROUNDS_OPEN_MAX of them.
+What was bid is in this process alone until the round is closed. A crash reopens the auction: nothing of an
+open round is kept. However much an agent bids, it is worked off in slices of time.
 
 Source: design, "Auction"; choices.md 26.
 Choice: a round ends early once every agent has answered. One in which an order was cancelled goes on for the
-    others, and that order's winner is let go.
-Choice: `auctionId` is the clock's milliseconds or the last one and one: it rises over restarts too.
+    others; the settlement that won that order is let go, and its bid has lost.
+Choice: `auctionId` is the clock's milliseconds or the last one of any chain and one: it rises over restarts
+    too.
 Choice: of rounds in a row in which nobody bid for an order the first is kept: orders may wait for weeks.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 
 import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.agent_messages import Notice, NoticeEntry, NotifyRequest, SolveRequest
-from ....codecs.vocabulary import Side
+from ....codecs.agent_messages import AuctionOrder, Notice, NoticeEntry, NotifyRequest, SolveRequest
 from ....codecs.wire import encode
 from ....config import limits
-from ....config.errors import ChainError, OrderNotFound, PricingError, RequestError, StoreError
-from ....config.timeouts import SIMULATION_S
+from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from ....config.venue import DeltaSettings
 from ....crypto.addresses import to_checksum
+from ....feeds.slices import Slices
 from ...chain.relay_plan import GIVEN_UP, TOO_LATE
 from ...scheduler import Scheduler
 from ...store.orders import effect_key
@@ -38,24 +40,25 @@ from ...store.rows import DeltaOrder
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
-from ..place import Place
-from .agent_client import AgentClient, AgentFailure
+from .agent_client import AgentClient, AgentClientStatistics, AgentFailure
 from .agent_rest import AgentFault, AgentReport, AgentRest
-from .auction import Decision, GasCost, Verdict, decide, notices
-from .auction_record import RoundTimes, round_rows
-from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, shown
+from .auction import Decision, Verdict, deciding, left_out, let_go, notices
+from .auction_record import Rejections, RoundTimes, round_rows
+from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, shown, sorted_out
+from .claims import Claims
 from .life import OPEN, SETTLE, Step, won
 from .live_orders import LiveOrder, LiveOrders
-from .price import gas_in_token
-from .settling import Settlement, Settling, settlement_payload
-from .simulation import Proven, not_proven, proven, simulation_of
+from .settling import FUNDS_GONE, OTHERS_FUNDS_GONE, Settlement, Settling, settlement_of, settlement_payload
+from .simulating import AuctionAt, gas_cost, reached, simulated
+from .simulation import Proven
+from .terms import slice_due
 
 _log = structlog.get_logger("cambist.venue")
 
-_SLACK_GAS = 50_000  # beside a third: of what a call is given, a 64th stays behind
+_RECORDS_A_WRITE = 16  # of at most 64 bids: together far below what one write may hold
 _NOT_THE_AGENTS = (
     "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
-    "TooEarly", "NotRelayer", TOO_LATE, GIVEN_UP,
+    "TooEarly", "NotRelayer", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
 )  # fmt: skip
 """Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
 _FAULTS = {
@@ -64,17 +67,16 @@ _FAULTS = {
 }
 
 
-class AuctionAt(Struct, frozen=True):
-    """Where it is settled.
+class AuctionIds:
+    """The ids of a venue's rounds, those of all its chains: none is given twice."""
 
-    Attributes:
-        relayer: whose account settles, 20 bytes.
-        gas_max: units of one settlement.
-    """
+    def __init__(self) -> None:
+        self._last = 0
 
-    place: Place
-    relayer: bytes
-    gas_max: int
+    def next(self, now_ms: int) -> int:
+        """The id of a round that opens now. They rise."""
+        self._last = max(self._last + 1, now_ms)
+        return self._last
 
 
 class AuctioneerStatistics(Struct, frozen=True):
@@ -86,7 +88,7 @@ class AuctioneerStatistics(Struct, frozen=True):
         open_rounds: now.
         rounds, won, void: rounds so far; orders that they found a settlement for; rounds that came to
             nothing, mostly because the chain or the store was away.
-        agents: name -> questions so far.
+        agents: name -> what it was asked and told.
     """
 
     waiting: int
@@ -95,15 +97,28 @@ class AuctioneerStatistics(Struct, frozen=True):
     rounds: int
     won: int
     void: int
-    agents: Mapping[str, int]
+    agents: Mapping[str, AgentClientStatistics]
 
 
 class _Round(Struct, frozen=True):
-    """A round while it is open."""
+    """A round while it is open.
+
+    Attributes:
+        unsettled: hashes of the orders for which it has no settlement.
+    """
 
     auction_id: int
     opened_ms: int
     orders: Mapping[bytes, RoundOrder]
+    unsettled: set[bytes]
+
+
+class _End(Enum):
+    """What became of a settlement that won: kept, let go, or nobody can say."""
+
+    KEPT = "kept"
+    LET_GO = "let go"
+    UNKNOWN = "unknown"
 
 
 class Auctioneer:
@@ -112,14 +127,18 @@ class Auctioneer:
     Args:
         agents: by name.
         scheduler: of the engine.
+        ids: of the engine.
         settings: how long things take.
         wall_ms: Unix milliseconds.
 
     Attributes:
         settling: takes what was won; set by whoever opens both.
+        claims: that settlements have on accounts; set by whoever follows these.
+        unsettled: told of an open order that no round found a settlement for; unless set, it is offered anew.
     """
 
     settling: Settling
+    claims: Claims
 
     def __init__(
         self,
@@ -129,6 +148,7 @@ class Auctioneer:
         store: Store,
         scheduler: Scheduler,
         *,
+        ids: AuctionIds,
         settings: DeltaSettings,
         wall_ms: Callable[[], int],
     ) -> None:
@@ -137,19 +157,21 @@ class Auctioneer:
         self._orders = orders
         self._store = store
         self._scheduler = scheduler
+        self._ids = ids
         self._settings = settings
         self._wall_ms = wall_ms
         self._tries: dict[bytes, int] = {}
-        self._waiting: set[bytes] = set()
+        self._waiting: dict[bytes, int] = {}  # with the time of their last fill
         self._ready: dict[bytes, None] = {}
         self._in_round: set[bytes] = set()
         self._closed_ms: dict[bytes, int] = {}
         self._silent: set[bytes] = set()  # orders for which nobody bid in their last round
         self._asleep = trio.lowlevel.ParkingLot()
-        self._last_id = 0
         self._open = self._rounds = self._won = self._void = 0
-        self._asked = dict.fromkeys(agents, 0)
+        self._turns = trio.Semaphore(limits.VENUE_ROUNDS_OPEN_MAX)
+        self._slices = Slices()
         self.agents = agents
+        self.unsettled: Callable[[LiveOrder], None] = self.offer
         rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
         self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in agents}
 
@@ -162,22 +184,39 @@ class Auctioneer:
             self._rounds,
             self._won,
             self._void,
-            dict(self._asked),
+            {name: client.statistics() for name, client in self.agents.items()},
         )
 
     # --- What is due ------------------------------------------------------------------------------------
 
-    def offer(self, live: LiveOrder) -> None:
-        """Auction an order when it is due, unless it waits for that already."""
+    def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:
+        """Auction an order when it is due, unless it waits for that already.
+
+        Args:
+            is_due: now, whatever `due_ms` says.
+        """
         order_hash = live.order_hash
-        if order_hash in self._waiting or order_hash in self._ready or order_hash in self._in_round:
+        if order_hash in self._ready or order_hash in self._in_round:
             return
-        at_ms = self._due_ms(live)
-        if at_ms <= self._wall_ms():
+        if order_hash in self._waiting:
+            if not is_due and self._waiting[order_hash] == live.last_fill_s:
+                return
+            self._scheduler.cancel(_due(order_hash))
+        at_ms = self.due_ms(live)
+        if is_due or at_ms <= self._wall_ms():
             self._make_ready(order_hash)
             return
-        self._waiting.add(order_hash)
+        self._waiting[order_hash] = live.last_fill_s
         self._scheduler.at(at_ms, _due(order_hash), lambda: self._make_ready(order_hash))
+
+    def is_joinable(self, order_hash: bytes) -> bool:
+        """Whether who is offered now shares a round with an order that is offered now, or was already."""
+        is_full = len(self._ready) >= limits.AGENT_ORDERS_MAX
+        return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
+
+    def begin_anew(self, order_hash: bytes) -> None:
+        """Rounds that found nothing for an order count no more: its market has moved away since."""
+        self._tries.pop(order_hash, None)
 
     def withdraw(self, order_hash: bytes) -> None:
         """Auction an order no more. The round that it is in goes on without it."""
@@ -185,9 +224,16 @@ class Auctioneer:
         self._closed_ms.pop(order_hash, None)
         self._silent.discard(order_hash)
         self._ready.pop(order_hash, None)
-        if order_hash in self._waiting:
-            self._waiting.discard(order_hash)
+        if self._waiting.pop(order_hash, None) is not None:
             self._scheduler.cancel(_due(order_hash))
+
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this engine does not hold any more."""
+        known = {*self._tries, *self._waiting, *self._ready, *self._closed_ms, *self._silent}
+        for order_hash in known:
+            if order_hash[0] not in held:
+                self.withdraw(order_hash)
+        self.claims.leave(held)
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
         """Let an agent know, and remember how it delivers."""
@@ -221,18 +267,15 @@ class Auctioneer:
         if client is not None:
             client.notify(NotifyRequest(auction_id, self._place.chain_id, tuple(entries)))
 
-    def _due_ms(self, live: LiveOrder) -> int:
+    def due_ms(self, live: LiveOrder) -> int:
         """When its next round may open: at first at once, a slice of a TWAP after its interval."""
-        tries = self._tries.get(live.order_hash, 0) + live.row.failures
-        if not tries and not live.last_fill_s:
-            return self._wall_ms()
+        tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         at_ms = self._wall_ms() + (round(again_s * 1_000) if tries else 0)
-        interval_s = getattr(live.order, "interval", 0)
-        return max(at_ms, (live.last_fill_s + interval_s) * 1_000) if live.last_fill_s else at_ms
+        return max(at_ms, slice_due(live.order, live.last_fill_s) * 1_000)
 
     def _make_ready(self, order_hash: bytes) -> None:
-        self._waiting.discard(order_hash)
+        self._waiting.pop(order_hash, None)
         if not self._ready:
             self._asleep.unpark()
         self._ready[order_hash] = None
@@ -240,6 +283,7 @@ class Auctioneer:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open rounds for what is due, until cancelled."""
         async with trio.open_nursery() as nursery:
+            self._nursery = nursery
             for client in self.agents.values():
                 nursery.start_soon(client.run)
             task_status.started()
@@ -247,9 +291,13 @@ class Auctioneer:
                 if not self._ready:
                     await self._asleep.park()
                 await trio.sleep(self._settings.gather_s)
+                await self._turns.acquire()
                 asked = self._gathered()
                 if asked:
+                    self._in_round |= asked.keys()
                     nursery.start_soon(self._run_round, asked)
+                else:
+                    self._turns.release()
 
     def _gathered(self) -> dict[bytes, RoundOrder]:
         """What is due and still waits for a round."""
@@ -268,13 +316,12 @@ class Auctioneer:
     # --- A round ----------------------------------------------------------------------------------------
 
     async def _run_round(self, asked: Mapping[bytes, RoundOrder]) -> None:
-        self._in_round |= asked.keys()
         self._open += 1
         self._rounds += 1
+        opened_ms = self._wall_ms()
+        this = _Round(self._ids.next(opened_ms), opened_ms, asked, set(asked))
         try:
-            opened_ms = self._wall_ms()
-            self._last_id = max(self._last_id + 1, opened_ms)
-            await self._round(_Round(self._last_id, opened_ms, asked))
+            await self._round(this)
         except (ChainError, RequestError, StoreError) as error:
             self._void += 1
             _log.warning("a round came to nothing", chain_id=self._place.chain_id, detail=str(error))
@@ -283,16 +330,32 @@ class Auctioneer:
             _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
         finally:
             self._open -= 1
-            self._in_round -= asked.keys()
+            self._turns.release()
             for order_hash in asked:
-                self._again(order_hash)
+                if order_hash in this.unsettled:
+                    self._over(order_hash)
 
-    def _again(self, order_hash: bytes) -> None:
+    def _over(self, order_hash: bytes) -> None:
+        """A round has found no settlement for an order."""
+        live = self._orders.get(order_hash)
+        due_s = 0 if live is None else slice_due(live.order, live.last_fill_s)
+        if due_s:
+            self._nursery.start_soon(self._slice_again, order_hash, due_s)
+        else:
+            self._again(order_hash)
+
+    async def _slice_again(self, order_hash: bytes, due_s: int) -> None:
+        """Offer a slice anew; one that came before its time by the chain, then, and no round counts."""
+        is_early = await reached(self._place.chain, due_s, self._settings.again_s_max)
+        self._again(order_hash, tries=0 if is_early else 1)
+
+    def _again(self, order_hash: bytes, tries: int = 1) -> None:
         """Offer an order anew that no round found a settlement for."""
+        self._in_round.discard(order_hash)
         live = self._orders.get(order_hash)
         if live is not None and live.row.status in OPEN and live.settling is None:
-            self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
-            self.offer(live)
+            self._tries[order_hash] = self._tries.get(order_hash, 0) + tries
+            self.unsettled(live)
         else:
             self.withdraw(order_hash)
 
@@ -301,19 +364,22 @@ class Auctioneer:
         closed_ms = self._wall_ms()
         candidates: list[Candidate] = []
         for answer in answers:
-            found, refused = read_answer(answer, this.orders)
-            candidates += found
-            rejections += refused
-            await trio.lowlevel.checkpoint()  # a large answer is read for milliseconds
-        bids, refused_by_chain = await self._simulate(candidates)
+            read = read_answer(answer, this.orders)
+            await self._slices.work(sorted_out(read, candidates, rejections))
+        bids, refused_by_chain = await simulated(candidates, self._at, self._slices)
         rejections += refused_by_chain
         gas_price_wei = self._place.gas.gas_price_wei
-        costs = {key: cost for key, one in this.orders.items() if (cost := self._gas_cost(one)) is not None}
-        decision = decide(tuple(this.orders.values()), bids, gas_price_wei, costs)
+        costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
+        steps = deciding(tuple(this.orders.values()), bids, gas_price_wei, costs)
+        decided: list[Decision] = []
+        await self._slices.work(_ending_in(steps, decided))
+        (decision,) = decided
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
-        await self._conclude(this, closed_ms, decision, rejections)
+        stands = await self._conclude(this, closed_ms, decision, rejections)
         self._remember(this.auction_id, answers, rejections)
-        for agent, entries in notices(decision, rejections).items():
+        told: dict[str, list[NoticeEntry]] = {}
+        await self._slices.work(_by_agent(notices(stands, rejections), told))
+        for agent, entries in told.items():
             self._tell(agent, this.auction_id, entries)
 
     async def _collect(self, this: _Round) -> tuple[list[Answer], list[Rejection]]:
@@ -327,6 +393,9 @@ class Auctioneer:
             try:
                 raw = await client.solve(body, deadline_s=closes_at - trio.current_time())
             except AgentFailure as failure:
+                if failure.fault is None:
+                    _log.warning("an agent was not asked", agent=name, detail=failure.detail)
+                    return
                 arrived_ms = self._wall_ms() - this.opened_ms
                 notice = Notice.MALFORMED if failure.fault is AgentFault.REFUSED else Notice.LATE
                 rejections.append(Rejection(name, arrived_ms, notice, failure.detail))
@@ -337,28 +406,33 @@ class Auctioneer:
             else:
                 answers.append(Answer(name, len(answers), self._wall_ms() - this.opened_ms, raw))
 
-        questions = self._questions(this)
+        questions = await self._questions(this)
         async with trio.open_nursery() as nursery:
             for name, body in questions.items():
-                self._asked[name] += 1
                 nursery.start_soon(ask, name, self.agents[name], body)
         return answers, rejections
 
-    def _questions(self, this: _Round) -> dict[str, bytes]:
-        """What each agent is asked that does not rest.
+    async def _questions(self, this: _Round) -> dict[str, bytes]:
+        """What each agent is asked that does not rest; agents that are asked the same share the bytes.
 
         Raises:
             ServiceUnavailable: what gas costs is not known.
         """
         now_ms = self._wall_ms()
-        admitted = {
-            name: [one for one in this.orders.values() if one.document.admits(name)]
-            for name, rest in self._rests.items()
-            if not rest.is_resting(now_ms)
-        }
-        return {name: self._request(this, orders) for name, orders in admitted.items() if orders}
+        as_shown: dict[bytes, AuctionOrder] = {}
+        await self._slices.work(_all_shown(this.orders.values(), as_shown))
+        bodies: dict[tuple[bytes, ...], bytes] = {}
+        questions: dict[str, bytes] = {}
+        for name, rest in self._rests.items():
+            hashes = tuple([key for key, one in this.orders.items() if one.document.admits(name)])
+            if rest.is_resting(now_ms) or not hashes:
+                continue
+            if hashes not in bodies:
+                bodies[hashes] = self._request(this, [as_shown[key] for key in hashes])
+            questions[name] = bodies[hashes]
+        return questions
 
-    def _request(self, this: _Round, orders: Sequence[RoundOrder]) -> bytes:
+    def _request(self, this: _Round, orders: Sequence[AuctionOrder]) -> bytes:
         place = self._place
         return encode(
             SolveRequest(
@@ -370,57 +444,10 @@ class Auctioneer:
                 to_checksum(place.rfq),
                 to_checksum(place.tokens.wrapped_native),
                 str(place.gas.gas_price_wei),
-                tuple([shown(one) for one in orders]),
+                tuple(orders),
                 self._wall_ms(),
             )
         )
-
-    async def _simulate(self, candidates: Sequence[Candidate]) -> tuple[list[Proven], list[Rejection]]:
-        """What the bids are worth, all at one block; each agent's apart, so that one that bids what takes for
-        ever is alone in that.
-
-        Raises:
-            ChainError: nobody can say.
-        """
-        if not candidates:
-            return [], []
-        with _in_time():
-            header = await self._place.chain.block()
-        if header is None:
-            raise ChainError("the chain has no latest block")
-        bids: list[Proven] = []
-        rejections: list[Rejection] = []
-
-        async def simulate(some: Sequence[Candidate]) -> None:
-            at = self._at
-            calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
-            try:
-                with _in_time():
-                    found = await at.place.chain.call_many(calls, header.hash)
-                judged = [proven(one, answer) for one, answer in zip(some, found, strict=True)]
-            except ChainError as error:
-                rejections.extend(not_proven(one, str(error)) for one in some)
-                return
-            bids.extend(one for one in judged if isinstance(one, Proven))
-            rejections.extend(one for one in judged if isinstance(one, Rejection))
-
-        async with trio.open_nursery() as nursery:
-            for agent in sorted({one.agent for one in candidates}):
-                nursery.start_soon(simulate, [one for one in candidates if one.agent == agent])
-        return bids, rejections
-
-    def _gas_cost(self, asked: RoundOrder) -> GasCost | None:
-        """What gas costs in the token that an order pays in; None where that has no price."""
-        terms, place = asked.terms, self._place
-        token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)
-        if token is None:
-            return None
-        native, usd = place.tokens.wrapped_native, place.usd
-        try:
-            gas_in_token(token, 10**18, native, usd)
-        except PricingError:
-            return None
-        return lambda wei: gas_in_token(token, wei, native, usd)
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
         """How the agents that answered did. What a simulation refuses may be the user's cause: no fault."""
@@ -440,32 +467,58 @@ class Auctioneer:
 
     async def _conclude(
         self, this: _Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
-    ) -> None:
-        """Write what was decided, each settlement in a unit with its orders and their records."""
+    ) -> Decision:
+        """Write what was decided, each settlement in a unit with its orders and their records.
+
+        Returns:
+            What stands of it: without the settlements that were let go, and without the orders of those of
+            which nobody can say whether they were kept.
+        """
         times = RoundTimes(this.auction_id, self._place.chain_id, this.opened_ms, closed_ms)
-        rows = round_rows(times, decision, rejections)
-        records: dict[bytes, Change] = {key: put(AUCTION_ROUND, row) for key, row in rows.items()}
+        refused = Rejections(rejections)
+        won = [verdict for verdict in decision.verdicts.values() if verdict.winner is not None]
+        records = await self._records(times, won, refused)
+        stands = decision
 
         async def settle(winner: Proven) -> None:
+            nonlocal stands
             hashes = [part.asked.order_hash for part in winner.candidate.parts]
-            if await self._settle(this, winner, decision, {key: records[key] for key in hashes}):
+            end = await self._settle(this, winner, decision, {key: records[key] for key in hashes})
+            if end is _End.KEPT:
                 self._won += len(hashes)
-                for key in hashes:
-                    del records[key]
+                this.unsettled.difference_update(hashes)  # what is left of them may be in the next round
+                self._in_round.difference_update(hashes)
+            else:
+                stands = (let_go if end is _End.LET_GO else left_out)(stands, winner)
 
         async with trio.open_nursery() as nursery:  # the store writes them together
             for winner in decision.winners:
                 nursery.start_soon(settle, winner)
-        others = [
-            record for key, record in records.items() if self._is_kept(decision.verdicts[key], rejections)
-        ]
-        if others:
-            await self._store.write(Unit(tuple(others)))
+        others = [verdict for verdict in stands.verdicts.values() if verdict.winner is None]
+        kept = [verdict for verdict in others if self._is_kept(verdict, refused)]
+        for at in range(0, len(kept), _RECORDS_A_WRITE):
+            some = await self._records(times, kept[at : at + _RECORDS_A_WRITE], refused)
+            await self._store.write(Unit(tuple(some.values())))
+        return stands
 
-    def _is_kept(self, verdict: Verdict, rejections: Sequence[Rejection]) -> bool:
+    async def _records(
+        self, times: RoundTimes, verdicts: Iterable[Verdict], refused: Rejections
+    ) -> dict[bytes, Change]:
+        """What is written of a round, by the hash of the order."""
+        records: dict[bytes, Change] = {}
+
+        def made() -> Iterator[None]:
+            for row in round_rows(times, verdicts, refused):
+                records[row.order_hash] = put(AUCTION_ROUND, row)
+                yield
+
+        await self._slices.work(made())
+        return records
+
+    def _is_kept(self, verdict: Verdict, refused: Rejections) -> bool:
         """Whether a round without a settlement is kept."""
         key = verdict.asked.order_hash
-        if verdict.bids or any(key in one.orders for one in rejections):
+        if verdict.bids or key in refused:
             self._silent.discard(key)
             return True
         is_first = key not in self._silent
@@ -474,9 +527,8 @@ class Auctioneer:
 
     async def _settle(
         self, this: _Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
-    ) -> bool:
-        """Intend the settlement that won. Returns whether it is known to be: not where an order is not open
-        any more, or the store is away."""
+    ) -> _End:
+        """Intend the settlement that won, unless an order of it is not open any more."""
         hashes = tuple(records)
         shared = ""
 
@@ -491,46 +543,49 @@ class Auctioneer:
             settlement = self._settlement(this, winner, at, shared)
             return won(row, settlement_payload(settlement, row), (records[row.order_hash],), self._wall_ms())
 
+        if not self.claims.claim([live for key in hashes if (live := self._orders.get(key)) is not None]):
+            return _End.LET_GO
         for order_hash in hashes:
             runners_up = decision.verdicts[order_hash].runners_up
             self.settling.line_up(order_hash, [self._settlement(this, one, 0, "") for one in runners_up])
         try:
             await self._orders.step_all(hashes, decided)
         except (_NotOpen, OrderNotFound):
-            return False
+            return _End.LET_GO
         except StoreError as error:
             _log.warning("a settlement was not kept", chain_id=self._place.chain_id, detail=error.detail)
-            return False
-        return True
+            return _End.UNKNOWN
+        finally:
+            self.claims.release(hashes)
+        return _End.KEPT
 
     def _settlement(self, this: _Round, bid: Proven, at: int, key: str) -> Settlement:
-        gas = sum(outcome.gas for outcome in bid.outcomes)
-        part = bid.candidate.parts[at].asked
         deadline_s = self._wall_ms() // 1_000 + math.ceil(self._settings.settlement_s)
-        return Settlement(
-            key,
-            bid.candidate.calldata,
-            min(gas + gas // 3 + _SLACK_GAS, self._at.gas_max),
-            min(deadline_s, part.terms.deadline),
-            bid.candidate.agent,
-            this.auction_id,
-            str(bid.amount(at)),
-            part.part.is_last,
-        )
+        return settlement_of(bid, at, key, this.auction_id, deadline_s, self._at.gas_max)
 
 
 class _NotOpen(Exception):
     """An order of a settlement was cancelled, or ended, or has another, since the round began."""
 
 
-@contextmanager
-def _in_time() -> Iterator[None]:
-    """ChainError where the chain takes longer than a simulation may."""
-    try:
-        with trio.fail_after(SIMULATION_S):
-            yield
-    except trio.TooSlowError:
-        raise ChainError(f"bids were not simulated within {SIMULATION_S:g} s") from None
+def _ending_in(
+    steps: Generator[None, None, Decision], decided: list[Decision]
+) -> Generator[None, None, None]:
+    decided.append((yield from steps))
+
+
+def _all_shown(orders: Iterable[RoundOrder], as_shown: dict[bytes, AuctionOrder]) -> Iterator[None]:
+    for one in orders:
+        as_shown[one.order_hash] = shown(one)
+        yield
+
+
+def _by_agent(
+    entries: Iterable[tuple[str, NoticeEntry]], told: dict[str, list[NoticeEntry]]
+) -> Iterator[None]:
+    for agent, entry in entries:
+        told.setdefault(agent, []).append(entry)
+        yield
 
 
 def _due(order_hash: bytes) -> tuple[str, bytes]:

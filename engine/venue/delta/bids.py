@@ -7,15 +7,19 @@ One part is settled by `settle`, `settleTwap` or `settleTwapBuy`, as its order w
 `settleCrossed`. Here is checked what needs no chain: that the bid fits the round, its agent, the limit that
 was signed and a transaction. What it is worth, the simulation says.
 
+A bid for a part of an order is held to the limit pro rata, unit for unit as the contract reckons it.
+
 Source: codecs/agent_messages.py; design, "Auction"; contracts/Delta.sol.
 Choice: a bid that is refused costs an agent that bid alone; an answer that cannot be read, all of them.
 Choice: of a sale `given` is not read, and of an order alone `paid`: there the contract has no use for them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ....codecs.agent_messages import (
     AuctionOrder,
@@ -23,7 +27,9 @@ from ....codecs.agent_messages import (
     BidStep,
     Notice,
     SolverBid,
-    decode_solve_response,
+    WholeOrder,
+    decode_solver_bid,
+    decode_unread_response,
 )
 from ....codecs.amounts import parse_amount
 from ....codecs.delta_calldata import (
@@ -42,19 +48,20 @@ from ....config.errors import InvalidInput
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from .document import DeltaDocument
-from .terms import OrderTerms, Part, SettledOrder, next_part
+from .terms import OrderTerms, Part, SettledOrder, is_part, next_part, part_min, part_of
 
 if TYPE_CHECKING:
     from .live_orders import LiveOrder
 
 _HASH_BYTES = 32
+_Found = TypeVar("_Found")
 
 
 class RoundOrder(Struct, frozen=True):
     """One order as a round has it, from its opening to its end.
 
     Attributes:
-        part: what is to be settled of it.
+        part: what is to be settled of it, or at most.
     """
 
     order_hash: bytes
@@ -64,9 +71,31 @@ class RoundOrder(Struct, frozen=True):
     part: Part
 
     @property
+    def part_min(self) -> int:
+        """Of the fixed side: the smallest part that a bid may settle; 0 where it settles all."""
+        if not self.document.partially_fillable or not isinstance(self.order, DeltaOrder):
+            return 0
+        least = part_min(self.part.amount)
+        return least if least < self.part.amount else 0
+
+    def part_of(self, amount: int) -> Part:
+        """What a bid settles.
+
+        Args:
+            amount: of the fixed side: all that is asked for, or of an order that may be filled in parts less.
+        """
+        if amount == self.part.amount or not isinstance(self.order, DeltaOrder):
+            return self.part
+        return part_of(self.order, self.part.amount, amount)
+
+    @property
     def limit(self) -> int:
-        """The least that the user has to get (SELL), or the most that is spent (BUY)."""
-        return self.part.dest_amount if self.terms.side is Side.SELL else self.part.src_amount
+        """Of all that is asked for; see `limit_of`."""
+        return self.limit_of(self.part)
+
+    def limit_of(self, part: Part) -> int:
+        """The least that the user has to get of a part (SELL), or the most that is spent (BUY)."""
+        return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
     def is_worse(self, amount: int, than: int) -> bool:
         """Whether the user is worse off with one amount got or spent than with another."""
@@ -92,17 +121,29 @@ class CandidatePart(Struct, frozen=True):
     """How one order is to be settled.
 
     Attributes:
+        part: that is settled: of what is asked for all, or less.
         promised: raw units that the user is to get (SELL) or spend (BUY).
         given: of a purchase's source.
         paid: of a crossed order's destination.
     """
 
     asked: RoundOrder
+    part: Part
     promised: int
     given: int
     paid: int
     steps: tuple[Step, ...]
     leftovers: tuple[bytes, ...]
+
+    @property
+    def limit(self) -> int:
+        """The least that the user has to get (SELL), or the most that is spent (BUY)."""
+        return self.asked.limit_of(self.part)
+
+    @property
+    def part_amount(self) -> int | None:
+        """Of the fixed side, what is settled; None where that is all that is asked for."""
+        return None if self.part.amount == self.asked.part.amount else self.part.amount
 
 
 class Candidate(Struct, frozen=True):
@@ -132,9 +173,10 @@ class Rejection(Struct, frozen=True):
 
     Attributes:
         arrived_ms: since the round opened.
-        detail: what is wrong with it.
+        detail: what is wrong with it; cut to what a record keeps.
         orders: hash -> what it promised, None where that cannot be read; empty where it is not about orders.
         simulated: hash -> what the simulation came to, where it came to anything.
+        parts: hash -> of the fixed side, what was bid for, where that is not all.
     """
 
     agent: str
@@ -143,6 +185,10 @@ class Rejection(Struct, frozen=True):
     detail: str
     orders: Mapping[bytes, int | None] = {}
     simulated: Mapping[bytes, int] = {}
+    parts: Mapping[bytes, int] = {}
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "detail", self.detail[: limits.VENUE_AUCTION_DETAIL_CHARS_MAX])
 
 
 class _Refused(Exception):
@@ -177,37 +223,61 @@ def shown(asked: RoundOrder) -> AuctionOrder:
         expected_amount=str(part.expected),
         partner_and_fee=str(asked.order.partner_and_fee),
         deadline=terms.deadline,
+        part_min=str(asked.part_min) if asked.part_min else "",
+        whole=_whole(asked.order) if asked.part_min else None,
     )
 
 
-def read_answer(
-    answer: Answer, orders: Mapping[bytes, RoundOrder]
-) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
-    """The bids of an answer, and those that are refused.
+def _whole(order: SettledOrder) -> WholeOrder | None:
+    if not isinstance(order, DeltaOrder):
+        return None
+    return WholeOrder(str(order.src_amount), str(order.dest_amount), str(order.expected_amount))
+
+
+def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
+    """The bids of an answer in their order, those that are refused among them, read one by one.
 
     Args:
         orders: of the round, by hash.
     """
     try:
-        bids = decode_solve_response(answer.raw).bids
+        bids = decode_unread_response(answer.raw).bids
     except InvalidInput as error:
-        return (), (Rejection(answer.agent, answer.arrived_ms, Notice.MALFORMED, error.detail),)
-    candidates: list[Candidate] = []
-    rejections: list[Rejection] = []
-    for place, bid in enumerate(bids):
-        try:
-            candidates.append(_candidate(answer, place, bid, orders))
-        except _Refused as refused:
-            notice, detail = refused.notice, refused.detail
-        except InvalidInput as error:
-            notice, detail = Notice.MALFORMED, error.detail
+        yield Rejection(answer.agent, answer.arrived_ms, Notice.MALFORMED, error.detail)
+        return
+    for place, raw in enumerate(bids):
+        yield _read(answer, place, bytes(raw), orders)
+
+
+def _read(
+    answer: Answer, place: int, raw: bytes, orders: Mapping[bytes, RoundOrder]
+) -> Candidate | Rejection:
+    """One bid of an answer."""
+    agent, arrived_ms = answer.agent, answer.arrived_ms
+    try:
+        bid = decode_solver_bid(raw)
+    except InvalidInput as error:
+        return Rejection(agent, arrived_ms, Notice.MALFORMED, f"bids[{place}]: {error.detail}")
+    try:
+        return _candidate(answer, place, bid, orders)
+    except _Refused as refused:
+        notice, detail = refused.notice, refused.detail
+    except InvalidInput as error:
+        notice, detail = Notice.MALFORMED, error.detail
+    named, parts = _named(bid, orders, agent)
+    return Rejection(agent, arrived_ms, notice, f"bids[{place}]: {detail}", named, parts=parts)
+
+
+def sorted_out(
+    found: Iterable[_Found | Rejection], good: list[_Found], refused: list[Rejection]
+) -> Iterator[None]:
+    """Put what is found, one by one, where it belongs: what was refused, and what was not."""
+    for one in found:
+        if isinstance(one, Rejection):
+            refused.append(one)
         else:
-            continue
-        told = f"bids[{place}]: {detail}"
-        rejections.append(
-            Rejection(answer.agent, answer.arrived_ms, notice, told, _named(bid, orders, answer.agent))
-        )
-    return tuple(candidates), tuple(rejections)
+            good.append(one)
+        yield
 
 
 def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes, RoundOrder]) -> Candidate:
@@ -222,7 +292,12 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
                 expected="an order of type Order, which alone can be crossed",
                 got=one.document.order_type,
             )
-    parts = tuple([_part(at, part, one) for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))])
+    parts = tuple(
+        [
+            _part(at, part, one, is_crossing=is_crossing)
+            for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))
+        ]
+    )
     calldata = _calldata(parts)
     if len(calldata) > limits.RELAY_DATA_BYTES_MAX:
         raise InvalidInput(
@@ -251,23 +326,22 @@ def _hash(text: str, field: str) -> bytes:
     return found
 
 
-def _part(at: int, part: BidPart, asked: RoundOrder) -> CandidatePart:
+def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> CandidatePart:
     field = f"parts[{at}]"
+    settled = asked.part_of(_amount(part, f"{field}.amount", asked, is_crossing=is_crossing))
+    limit = asked.limit_of(settled)
     promised = parse_amount(part.promised_amount, f"{field}.promisedAmount")
-    if asked.is_worse(promised, asked.limit):
+    if asked.is_worse(promised, limit):
         word = "at least" if asked.terms.side is Side.SELL else "at most"
-        raise _Refused(
-            Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {asked.limit}, got {promised}"
-        )
+        raise _Refused(Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}")
     given = parse_amount(part.given, f"{field}.given")
     if asked.terms.side is Side.SELL:
         given = 0
-    elif given > asked.part.src_amount:
-        raise InvalidInput(
-            field=f"{field}.given", expected=f"at most {asked.part.src_amount}", got=part.given
-        )
+    elif given > settled.src_amount:
+        raise InvalidInput(field=f"{field}.given", expected=f"at most {settled.src_amount}", got=part.given)
     return CandidatePart(
         asked,
+        settled,
         promised,
         given,
         parse_amount(part.paid, f"{field}.paid"),
@@ -279,6 +353,24 @@ def _part(at: int, part: BidPart, asked: RoundOrder) -> CandidatePart:
             ]
         ),
     )
+
+
+def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) -> int:
+    """Of the fixed side, what a bid settles of an order."""
+    left = asked.part.amount
+    if not part.amount:
+        return left
+    amount, least = parse_amount(part.amount, field), asked.part_min
+    if amount == left:
+        return amount
+    if not least or is_crossing:
+        why = " in a crossing" if least else ""
+        raise InvalidInput(field=field, expected=f"all that is asked for{why}, {left}", got=part.amount)
+    if not is_part(amount, left):
+        raise InvalidInput(
+            field=field, expected=f"{left}, or from {least} to {left - least}", got=part.amount
+        )
+    return amount
 
 
 def _step(field: str, step: BidStep) -> Step:
@@ -300,7 +392,7 @@ def _calldata(parts: Sequence[CandidatePart]) -> bytes:
     signature = asked.document.signature
     match asked.order:
         case DeltaOrder() as order:
-            return settle(order, signature, asked.part.amount, execution)
+            return settle(order, signature, part.part.amount, execution)
         case TwapOrder() as order:
             return settle_twap(order, signature, execution)
         case TwapBuyOrder() as order:
@@ -311,16 +403,21 @@ def _crossing(part: CandidatePart) -> Crossing:
     order = part.asked.order
     if not isinstance(order, DeltaOrder):
         raise TypeError("only an Order is crossed")  # checked before: our bug
-    return Crossing(order, part.asked.document.signature, part.asked.part.amount, _execution(part), part.paid)
+    return Crossing(order, part.asked.document.signature, part.part.amount, _execution(part), part.paid)
 
 
 def _execution(part: CandidatePart) -> Execution:
     return Execution(part.given, part.steps, part.leftovers)
 
 
-def _named(bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str) -> dict[bytes, int | None]:
-    """The orders of the round that a refused bid is about, as far as that can be told."""
+def _named(
+    bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str
+) -> tuple[dict[bytes, int | None], dict[bytes, int]]:
+    """The orders of the round that a refused bid is about, as far as that can be told: what it promised of
+    each, and where it was for a part, for how much.
+    """
     named: dict[bytes, int | None] = {}
+    parts: dict[bytes, int] = {}
     for part in bid.parts:
         try:
             order = _asked(agent, 0, part, orders)
@@ -330,4 +427,8 @@ def _named(bid: SolverBid, orders: Mapping[bytes, RoundOrder], agent: str) -> di
             named[order.order_hash] = parse_amount(part.promised_amount)
         except InvalidInput:
             named[order.order_hash] = None
-    return named
+        with suppress(InvalidInput):
+            amount = parse_amount(part.amount) if part.amount else order.part.amount
+            if amount != order.part.amount:
+                parts[order.order_hash] = amount
+    return named, parts

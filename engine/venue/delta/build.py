@@ -68,6 +68,8 @@ from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...routing.tokens import ListedToken
 from ..market.prices import Fees
+from ..place import Places
+from .terms import next_part
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
 _TWAPS = frozenset({BuildOrderType.TWAP_ORDER, BuildOrderType.TWAP_BUY_ORDER})
@@ -126,6 +128,15 @@ def delta_domain_of(chain_id: int, contract: bytes, chain: Chain) -> DeltaDomain
     return DeltaDomain(contract, typed, separator)
 
 
+def delta_domains(places: Places) -> dict[int, DeltaDomain]:
+    """The domains of the chains that have Delta, by chain id."""
+    return {
+        chain_id: delta_domain_of(chain_id, place.delta, place.settings)
+        for chain_id, place in places.items()
+        if place.settings.delta
+    }
+
+
 def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
     """The typed data that the owner signs, and its hash.
 
@@ -160,7 +171,8 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     permit = _permit(body, terms)
     partner_and_fee = _partner_and_fee(body, terms)
     nonce = terms.nonce if body.nonce is None else parse_amount(body.nonce, "nonce")
-    metadata = _metadata(body)
+    metadata = parse_hex(body.metadata, "metadata")
+    check_metadata(metadata, "metadata")
     _check_deadline(body, body.deadline, terms.now_s)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
     if body.order_type is BuildOrderType.ORDER:
@@ -203,9 +215,11 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
         raise InvalidTWAPBuyDestAmount(
             field="route.origin.output.amount", expected=str(total // slices[1]), got=amounts.dest
         )
-    return TWAP_BUY_ORDER, TwapBuyOrder(
+    purchase = TwapBuyOrder(
         *ends, nonce, partner_and_fee, body.deadline, *slices, total, spent_max, permit, metadata, SAME_CHAIN
     )
+    check_purchase_slices(purchase, "maxSrcAmount")
+    return TWAP_BUY_ORDER, purchase
 
 
 # --- The kind -----------------------------------------------------------------------------------------
@@ -324,15 +338,31 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
     return permit
 
 
-def _metadata(body: BuildBody) -> bytes:
-    metadata = parse_hex(body.metadata, "metadata")
+def check_metadata(metadata: bytes, field: str) -> None:
+    """Pass for metadata that an order may carry.
+
+    Raises:
+        InvalidInput: it is too long.
+    """
     if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
         raise InvalidInput(
-            field="metadata",
+            field=field,
             expected=f"at most {limits.VENUE_METADATA_BYTES_MAX} bytes",
             got=f"{len(metadata)} bytes",
         )
-    return metadata
+
+
+def check_purchase_slices(order: TwapBuyOrder, field: str) -> None:
+    """Pass if the first slice of a purchase may spend something; then the others may, too.
+
+    Raises:
+        InvalidTWAPBuyParams: its share of `maxSrcAmount` rounds down to 0.
+    """
+    first = next_part(order, 0)
+    if first is not None and not first.src_amount:
+        raise InvalidTWAPBuyParams(
+            field=field, expected="an amount of which each slice gets something", got=order.max_src_amount
+        )
 
 
 def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:

@@ -1,7 +1,7 @@
 """What is kept of a Delta order for good: what was signed and what came with it. Pure.
 
-The signed struct is kept as the JSON that was submitted, members in the type's order, since every read shows
-it again; the signature as the contract is given it.
+The signed struct is kept as JSON written anew, members in the type's order, since every read shows it again;
+the signature as the contract is given it.
 
 Source: document 1, POST /v2/delta/orders; storage.md (immutable signed document).
 """
@@ -57,6 +57,11 @@ def order_of(document: DeltaDocument) -> AnyDeltaOrder:
     """The struct that a document holds."""
     found: AnyDeltaOrder = _TYPES[document.order_type].from_wire(msgspec.json.decode(document.order))
     return found
+
+
+def without_struct(document: DeltaDocument) -> DeltaDocument:
+    """What is kept in memory beside the struct, which is read already: most of a kilobyte less."""
+    return msgspec.structs.replace(document, order=b"")
 
 
 def shown_order(document: DeltaDocument) -> Raw:

@@ -4,7 +4,8 @@
         ended                       nothing is done for it any more
         a settlement has not ended  Settling
         CANCELLING                  CANCELLED, once no settlement is under way
-        PENDING, ACTIVE             the auctioneer of its chain
+        PENDING, ACTIVE             the auctioneer of its chain; a limit order its price first, see PriceWatch
+        SUSPENDED                   its owner's funds, which FundsWatch follows
         whatever can be cancelled  expires, by the scheduler
 
 Waiting orders are rows and timers; a task exists for a round or a settlement under way.
@@ -22,8 +23,9 @@ import trio
 from msgspec import Struct
 
 from ....codecs.vocabulary import OrderStatus
-from ....config.errors import ChainError, OrderNotFound, StoreError, StoreUnavailable
+from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
 from ....config.timeouts import EXPIRY_GRACE_S, SETTLING_PAUSE_S
+from ....crypto.hexadecimal import to_hex
 from ...chain.indexer import Indexer, IndexerState, IndexerStatistics
 from ...chain.relayer import Relayer, RelayerStatistics
 from ...events.follower import latest
@@ -36,14 +38,27 @@ from ...store.store import Store
 from ...store.tables import EFFECT
 from ...store.units import Fence, row_of
 from .auctioneer import Auctioneer, AuctioneerStatistics
+from .funds_watch import FundsStatistics, FundsWatch
 from .life import CANCEL, CANCELLABLE, ENDED, OPEN, Step, cancel_done, expired, rested
 from .live_orders import LiveOrder, LiveOrders, LiveOrdersStatistics
+from .price_watch import PriceWatch, RestingStatistics
+from .resting_price import RestingFacts
 from .settling import Settling, SettlingStatistics
 from .terms import fits_until
 
 _LOOK_MS = 1_000
 
 _log = structlog.get_logger("cambist.venue")
+
+
+class _Expiry(Struct, frozen=True):
+    """An order's timer: its key and what it runs are one object, as there are many of them."""
+
+    engine: "DeltaEngine"
+    order_hash: bytes
+
+    def __call__(self) -> None:
+        self.engine.look_at_expiry(self.order_hash)
 
 
 class DeltaChain(Struct, frozen=True):
@@ -53,6 +68,8 @@ class DeltaChain(Struct, frozen=True):
     indexer: Indexer
     settling: Settling
     auctioneer: Auctioneer
+    prices: PriceWatch
+    funds: FundsWatch
 
 
 class DeltaChainStatistics(Struct, frozen=True):
@@ -62,6 +79,8 @@ class DeltaChainStatistics(Struct, frozen=True):
     indexer: IndexerStatistics
     settling: SettlingStatistics
     auctions: AuctioneerStatistics
+    resting: RestingStatistics
+    funds: FundsStatistics
 
 
 class DeltaStatistics(Struct, frozen=True):
@@ -108,6 +127,11 @@ class DeltaEngine:
         self.chains = chains
         orders.changed = self.tend
 
+    @property
+    def leases(self) -> Leases:
+        """The shards of this engine, for whoever else works for their holder."""
+        return self._leases
+
     def statistics(self) -> DeltaStatistics:
         """Counters and present sizes."""
         return DeltaStatistics(
@@ -119,6 +143,8 @@ class DeltaEngine:
                     chain.indexer.statistics(),
                     chain.settling.statistics(),
                     chain.auctioneer.statistics(),
+                    chain.prices.statistics(),
+                    chain.funds.statistics(),
                 )
                 for chain_id, chain in self.chains.items()
             },
@@ -133,6 +159,8 @@ class DeltaEngine:
                 chain.settling.start(nursery)
                 await nursery.start(chain.relayer.run)
                 await nursery.start(chain.auctioneer.run)
+                await nursery.start(chain.prices.run)
+                await nursery.start(chain.funds.run)
             place = await latest(self.store)
             await nursery.start(self._follow_shards)
             nursery.start_soon(self.orders.follow, place)
@@ -148,6 +176,10 @@ class DeltaEngine:
             changed = self._leases.changed()
             held = self._leases.held()
             self.orders.leave(held)
+            for chain in self.chains.values():
+                await chain.prices.leave(held)
+                chain.auctioneer.leave(held)
+                chain.settling.leave(held)
             known = {shard: fence for shard, fence in known.items() if held.get(shard) == fence}
             fresh = [shard for shard, fence in held.items() if known.get(shard) != fence]
             try:
@@ -161,6 +193,11 @@ class DeltaEngine:
             task_status = trio.TASK_STATUS_IGNORED
             await changed.wait()
 
+    def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
+        """Why an order rests; None where it does not."""
+        chain = self.chains.get(chain_id)
+        return None if chain is None else chain.prices.facts(order_hash)
+
     # --- What an order waits for ------------------------------------------------------------------------
 
     def tend(self, live: LiveOrder) -> None:
@@ -170,15 +207,18 @@ class DeltaEngine:
         if chain is None:
             return
         chain.settling.tend(live)
+        chain.funds.tend(live)
         if row.status in ENDED or row.is_final:
-            self.scheduler.cancel(_expiry(row))
+            self.scheduler.cancel(_Expiry(self, row.order_hash))
+            chain.prices.forget(row.order_hash)
             chain.auctioneer.withdraw(row.order_hash)
             return
         if row.status in CANCELLABLE:
             self._expire_at(row, (_fits_until_s(live) + EXPIRY_GRACE_S) * 1_000)
         if live.settling is None and row.status in OPEN:
-            chain.auctioneer.offer(live)
+            chain.prices.tend(live)
         else:
+            chain.prices.forget(row.order_hash)
             chain.auctioneer.withdraw(row.order_hash)
         if row.status is OrderStatus.CANCELLING and live.settling is None:
             self._start(self._cancel, row.order_hash)
@@ -188,7 +228,12 @@ class DeltaEngine:
     def _expire_at(self, row: DeltaOrder, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
         at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
-        self.scheduler.at(at_ms, _expiry(row), lambda: self._start(self._expire, row.order_hash))
+        expiry = _Expiry(self, row.order_hash)
+        self.scheduler.at(at_ms, expiry, expiry)
+
+    def look_at_expiry(self, order_hash: bytes) -> None:
+        """See whether an order expires, soon."""
+        self._start(self._expire, order_hash)
 
     def _start(self, act: Callable[[bytes], Awaitable[None]], order_hash: bytes) -> None:
         """Do something about an order, unless something is being done: whoever changes it tends it anew."""
@@ -197,21 +242,27 @@ class DeltaEngine:
             self._nursery.start_soon(self._act, act, order_hash)
 
     async def _act(self, act: Callable[[bytes], Awaitable[None]], order_hash: bytes) -> None:
+        """Act, whatever is away meanwhile. Where that is a bug, the order waits for its next change."""
+        is_done = False
         try:
-            while True:
+            while not is_done:
                 try:
                     await act(order_hash)
+                    is_done = True
                 except OrderNotFound:
-                    return
-                except (StoreError, ChainError) as error:
-                    _log.warning("an order waits", order=f"0x{order_hash.hex()}", detail=str(error))
+                    is_done = True
+                except (StoreUnavailable, ChainError) as error:
+                    _log.warning("an order waits", order=to_hex(order_hash), detail=str(error))
                     await trio.sleep(SETTLING_PAUSE_S)
-                else:
+                except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
+                    _log.error(
+                        "an order is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True
+                    )
                     return
         finally:
             self._busy.discard(order_hash)
             live = self.orders.get(order_hash)
-            if live is not None:
+            if live is not None and is_done:  # not where it was cancelled: that would have no end
                 self.tend(live)
 
     async def _rest(self, order_hash: bytes) -> None:
@@ -247,7 +298,3 @@ class DeltaEngine:
 
 def _fits_until_s(live: LiveOrder) -> int:
     return fits_until(live.order, live.filled, live.last_fill_s)
-
-
-def _expiry(row: DeltaOrder) -> tuple[str, bytes]:
-    return "expiry", row.order_hash

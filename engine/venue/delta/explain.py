@@ -2,8 +2,9 @@
 
     ended                    the state says it
     waits for its owner      awaitingSignature, suspended, cancelling
+                             balanceLacks, allowanceLacks, depositLacks
     under way                settling, bridging
-    open                     sliceNotDue, noAgents, agentsRest, settlementsFailed, notAuctioned
+    open                     resting, sliceNotDue, noAgents, agentsRest, settlementsFailed, notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
 Nothing of a round that is open is known here.
@@ -20,13 +21,15 @@ from msgspec import Struct
 from ....codecs.agent_messages import Notice
 from ....codecs.auction_messages import AuctionBid, AuctionedOrder, ExplainedReason, Explanation, OrderRound
 from ....codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
+from ....codecs.iso_time import iso_ms
 from ....codecs.vocabulary import OrderStatus, Side
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder
 from .agent_rest import AgentReport
+from .funds import told_of
 from .life import OPEN
-from .record import iso_ms
+from .resting_price import RestingFacts
 
 if TYPE_CHECKING:
     from .live_orders import LiveOrder
@@ -60,6 +63,7 @@ class OrderFacts(Struct, frozen=True):
         last_round_ms: when the last round with it closed, Unix milliseconds; 0 where that is not known. One
             in which nobody bid is not among `rounds`.
         agents: of its chain, by name.
+        resting: where it rests: what the books give for it, against its limit.
     """
 
     row: DeltaOrder
@@ -68,6 +72,7 @@ class OrderFacts(Struct, frozen=True):
     last_round_ms: int
     agents: Mapping[str, AgentReport]
     now_ms: int
+    resting: RestingFacts | None = None
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -85,10 +90,10 @@ def explained(facts: OrderFacts) -> Explanation:
 def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     status = facts.row.status
     if status not in OPEN:
-        return [_STATES[status]] if status in _STATES else []
+        return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
-    reasons = [*_schedule(facts), *_agents(facts)]
+    reasons = [*_resting(facts), *_schedule(facts), *_agents(facts)]
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of it came to nothing; it is auctioned again"))
@@ -100,6 +105,25 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     elif not reasons:
         reasons.append(("notAuctioned", "no round with it is closed yet"))
     return reasons
+
+
+def _funds(facts: OrderFacts) -> list[tuple[str, str]]:
+    live = facts.live
+    if live is None or live.row.status not in (_S.SUSPENDED, _S.AWAITING_SIGNATURE):
+        return []
+    return told_of(live.lacks, live.terms.src_token)
+
+
+def _resting(facts: OrderFacts) -> list[tuple[str, str]]:
+    resting = facts.resting
+    if resting is None:
+        return []
+    if resting.side is Side.SELL:
+        of, limit, word = f"sells {resting.amount}", f"at least {resting.limit}", "give"
+    else:
+        of, limit, word = f"buys {resting.amount}", f"at most {resting.limit}", "want"
+    given = "do not fill it" if resting.given is None else f"{word} {resting.given} after gas and fee"
+    return [("resting", f"it waits for its price: it {of} for {limit}, and makers' books {given} now")]
 
 
 def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
@@ -154,7 +178,11 @@ def _last_round(kept: OrderRound) -> list[tuple[str, str]]:
 
 
 def _below_limit(order: AuctionedOrder, bids: Sequence[AuctionBid]) -> str:
-    amounts = [int(bid.promised_amount) for bid in bids if bid.promised_amount is not None]
+    amounts = [
+        int(bid.promised_amount)
+        for bid in bids
+        if bid.promised_amount is not None and bid.part_amount is None
+    ]
     sells = order.side is Side.SELL
     limit = f"at least {order.dest_amount}" if sells else f"at most {order.src_amount}"
     if not amounts:

@@ -5,6 +5,9 @@
     won              PENDING, ACTIVE -> ACTIVE    and the effect `settle`
     part_settled     a part of it is settled, and there is more to come
     failed           a settlement came to nothing: the runner-up, another round, CANCELLED or FAILED
+    starved          a settlement came to nothing for want of funds: SUSPENDED, and it counts as no failure
+    suspended        PENDING, ACTIVE -> SUSPENDED  what it needs of its owner is not there
+    restored         SUSPENDED -> ACTIVE, PENDING  it is there again
     cancel_asked     -> CANCELLING                and the effect `cancel`
     cancel_done      CANCELLING -> CANCELLED      once nothing of it can be mined any more
     expired          -> EXPIRED
@@ -17,6 +20,11 @@ Source: document 1, "States and transitions"; choices.md 26 to 29; storage.md, "
 Choice: a signed cancellation is not written to the chain: relayers alone can settle, and the nonce may be
     signed again (choices.md 28). Whoever wants it on chain calls `invalidateNonces`.
 Choice: while a settlement is under way a cancelled order stays CANCELLING until that has ended for good.
+Choice: a suspended order whose funds are back is ACTIVE where it is a limit order or a TWAP, or something of
+    it was settled or failed before; else it is PENDING again.
+Choice: a settlement that fails while the owner's funds are not there takes no runner-up, which would fail as
+    well, and does not count towards `failures_max`; nor does it for an order that was crossed with one whose
+    owner's funds are not there. The next round of both waits longer each time.
 """
 
 from collections.abc import Sequence
@@ -72,8 +80,7 @@ class ChainFacts(Struct, frozen=True):
 
 def rested(row: DeltaOrder, now_ms: int) -> Step | None:
     """A limit order or a TWAP waits for its price or time."""
-    is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
-    if row.status is not _S.PENDING or not (is_scheduled or row.type is OrderType.LIMIT):
+    if row.status is not _S.PENDING or not _waits_active(row):
         return None
     return Step(step(row, now_ms, status=_S.ACTIVE))
 
@@ -99,28 +106,57 @@ def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> Step | None:
 
 
 def failed(
-    row: DeltaOrder, effect: Effect, runner_up: bytes | None, failures_max: int, now_ms: int
+    row: DeltaOrder,
+    effect: Effect,
+    runner_up: bytes | None,
+    failures_max: int,
+    now_ms: int,
+    *,
+    is_counted: bool = True,
 ) -> Step | None:
     """The settlement of `effect` came to nothing.
 
     Args:
         runner_up: payload of the next bid of the same round; None where there is none.
         failures_max: settlements that may fail before the order does.
+        is_counted: as one of them; not where another order that was settled with it is the cause.
     """
     if effect.state != "INTENDED":
         return None
-    failures = row.failures + 1
+    failures = row.failures + is_counted
     more = (finished(effect, now_ms, failed=True),)
     status = row.status
     effects: tuple[Intent, ...] = ()
     if row.status in OPEN:
-        if failures >= failures_max:
+        if is_counted and failures >= failures_max:
             status = _S.FAILED
         elif runner_up is not None:
             effects = (Intent(SETTLE, runner_up),)
     elif row.status is _S.CANCELLING:
         status = _S.CANCELLED
     return Step(step(row, now_ms, status=status, failures=failures), effects, more)
+
+
+def starved(row: DeltaOrder, effect: Effect, now_ms: int) -> Step | None:
+    """The settlement of `effect` came to nothing, and what it was to take is not there."""
+    if effect.state != "INTENDED" or row.status not in OPEN:
+        return None
+    return Step(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
+
+
+def suspended(row: DeltaOrder, now_ms: int) -> Step | None:
+    """What it needs is not there. Not to be asked while a settlement is under way."""
+    if row.status not in OPEN:
+        return None
+    return Step(step(row, now_ms, status=_S.SUSPENDED))
+
+
+def restored(row: DeltaOrder, now_ms: int) -> Step | None:
+    """What it needs is there again."""
+    if row.status is not _S.SUSPENDED:
+        return None
+    is_begun = amount_of(row.spent) > 0 or row.failures > 0
+    return Step(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
 
 
 def cancel_asked(row: DeltaOrder, now_ms: int) -> Step | None:
@@ -191,6 +227,12 @@ def _status(row: DeltaOrder, facts: ChainFacts, is_cancel_wanted: bool, failures
             return _S.PENDING
         case status:
             return status
+
+
+def _waits_active(row: DeltaOrder) -> bool:
+    """Whether it waits for its price or time, not for a first bid."""
+    is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
+    return is_scheduled or row.type is OrderType.LIMIT
 
 
 def _is_final(status: OrderStatus, facts: ChainFacts, intended: Sequence[Effect]) -> bool:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
+import structlog
 import trio
 from msgspec import Struct
 
@@ -22,6 +23,7 @@ from ....codecs.vocabulary import OrderStatus
 from ....config.errors import NonceUsed, OrderNotFound, StoreError, StoreUnavailable
 from ....config.limits import VENUE_LOAD_ORDERS, VENUE_STEP_TRIES_MAX
 from ....config.timeouts import SETTLING_PAUSE_S
+from ....crypto.hexadecimal import to_hex
 from ...events.follower import Follower
 from ...store.boot import TakenUp
 from ...store.leases import Leases
@@ -31,12 +33,16 @@ from ...store.rows import DeltaFill, DeltaOrder, Document, Effect, OrderEvent, a
 from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, EFFECT
 from ...store.units import Change, Conflict, Done, Duplicate, Fence, Unit, row_of
-from .document import DeltaDocument, decode_document, encode_document, order_of
+from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
+from .funds import Lack
 from .life import ENDED, SETTLE, Step
 from .terms import OrderTerms, SettledOrder, terms_of
 
 Decide = Callable[[DeltaOrder], Step | None]
 """The next step of a row; None where there is none to take."""
+
+_log = structlog.get_logger("cambist.venue")
+_YIELD_ORDERS = 16  # are taken in before other tasks have their turn
 
 
 class LiveOrder(Struct, eq=False):
@@ -44,12 +50,16 @@ class LiveOrder(Struct, eq=False):
 
     Attributes:
         row: as it was last seen in the store.
-        order, document, terms: what was signed, and what that means.
+        order, terms: what was signed, and what that means.
+        document: what came with it (`without_struct`).
         filled: of the fixed side, or slices: what is settled.
         last_fill_s: when the last part was settled, Unix seconds; 0 before.
         settling: key of the effect whose settlement has not ended for good.
         ended_at: height of the settlement that closed it, or that the chain was read to when it was first
             seen to have ended otherwise.
+        lacks: of its owner's funds, what was not there when they were read last.
+        in_vain: settlements since its last part that came to nothing, for whatever reason: its next round
+            waits the longer for them.
     """
 
     row: DeltaOrder
@@ -60,6 +70,8 @@ class LiveOrder(Struct, eq=False):
     last_fill_s: int = 0
     settling: str | None = None
     ended_at: int | None = None
+    lacks: tuple[Lack, ...] = ()
+    in_vain: int = 0
 
     @property
     def order_hash(self) -> bytes:
@@ -90,8 +102,9 @@ class LiveOrders:
         self._leases = leases
         self.changed: Callable[[LiveOrder], None] = _nobody
         self._orders: dict[bytes, LiveOrder] = {}
-        self._of_nonce: dict[tuple[int, bytes, bytes], set[bytes]] = {}
+        self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
         self._ended: dict[bytes, LiveOrder] = {}
+        self._by_owner: Counter[bytes] = Counter()
         self._by_status: Counter[OrderStatus] = Counter()
         self._steps = self._conflicts = 0
 
@@ -110,6 +123,10 @@ class LiveOrders:
     def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
         """Hashes of the live orders that have an owner's nonce."""
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
+
+    def count_of(self, owner: bytes) -> int:
+        """How many orders an account has in memory, those whose end may still be undone among them."""
+        return self._by_owner[owner]
 
     def ended(self, chain_id: int) -> list[LiveOrder]:
         """Those whose end may still be undone."""
@@ -136,7 +153,7 @@ class LiveOrders:
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
             case Done():
-                self._put(LiveOrder(row, order, document, terms))
+                self._put(LiveOrder(row, order, without_struct(document), terms))
                 return row
             case Duplicate(unique=0):
                 return DELTA.found(outcome.row)
@@ -164,14 +181,19 @@ class LiveOrders:
         """As `step`, for several: all steps in one unit. `decide` may raise: then nothing is written.
 
         Args:
-            is_fenced: whoever runs the orders; a caller's request may be taken by any process.
+            is_fenced: whoever runs the orders; a caller's request may be taken by any process. It is told
+                that nothing is to be done only after a look at the rows as the store has them.
         """
         rows = await self._rows(hashes)
+        is_anew = False
         for _ in range(VENUE_STEP_TRIES_MAX):
             steps = [(row, decide(row)) for row in rows]
             taken = [(row, found) for row, found in steps if found is not None]
-            if not taken:
+            if not taken and (is_fenced or is_anew):
                 return tuple(rows)
+            if not taken:
+                rows, is_anew = await self._rows(hashes, anew=True), True
+                continue
             changes, fence = self._changes(taken, is_fenced=is_fenced)
             outcome = await self._store.write(Unit(changes, fence))
             if isinstance(outcome, Done):
@@ -182,7 +204,7 @@ class LiveOrders:
             if not isinstance(outcome, Conflict):
                 raise StoreUnavailable(f"an order was not changed: {outcome}")
             self._conflicts += 1
-            rows = await self._rows(hashes, anew=True)
+            rows, is_anew = await self._rows(hashes, anew=True), True
         raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
 
     def _changes(
@@ -245,7 +267,9 @@ class LiveOrders:
             return
         self._orders[row.order_hash] = live
         self._by_status[row.status] += 1
-        self._of_nonce.setdefault((row.chain_id, row.owner, row.nonce), set()).add(row.order_hash)
+        self._by_owner[row.owner] += 1
+        key = (row.chain_id, row.owner, row.nonce)
+        self._of_nonce[key] = (*self._of_nonce.get(key, ()), row.order_hash)
         self._sort(live)
         self.changed(live)
 
@@ -264,12 +288,14 @@ class LiveOrders:
         if self._orders.pop(row.order_hash, None) is None:
             return
         self._by_status[row.status] -= 1
+        self._by_owner[row.owner] -= 1
+        if not self._by_owner[row.owner]:
+            del self._by_owner[row.owner]
         self._ended.pop(row.order_hash, None)
         key = (row.chain_id, row.owner, row.nonce)
-        others = self._of_nonce.get(key, set())
-        others.discard(row.order_hash)
-        if not others:
-            self._of_nonce.pop(key, None)
+        others = tuple(other for other in self._of_nonce.pop(key, ()) if other != row.order_hash)
+        if others:
+            self._of_nonce[key] = others
 
     # --- Following --------------------------------------------------------------------------------------
 
@@ -300,12 +326,17 @@ class LiveOrders:
         return self._leases.fence(event.shard) is None if live is None else live.row.version >= event.version
 
     async def _reload(self, order_hash: bytes) -> None:
-        """Read an order anew; wait where the store is away."""
+        """Read an order anew; wait where the store is away. Where that is a bug, its next event reads it."""
         while True:
             try:
                 await self._read(order_hash)
             except StoreUnavailable:
                 await trio.sleep(SETTLING_PAUSE_S)
+            except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
+                _log.error(
+                    "an order is not followed", order=to_hex(order_hash), detail=repr(error), exc_info=True
+                )
+                return
             else:
                 return
 
@@ -336,9 +367,11 @@ class LiveOrders:
         for values in fills:
             fill: DeltaFill = row_of(DELTA_FILL, values)
             of_order.setdefault(fill.order_hash, []).append(fill)
-        for row in rows:
+        for count, row in enumerate(rows, start=1):
             key = row.order_hash
             self._take_in(row, settling.get(key), bodies.get(key), of_order.get(key, []))
+            if count % _YIELD_ORDERS == 0:
+                await trio.lowlevel.checkpoint()
 
     def _take_in(
         self, row: DeltaOrder, settling: Effect | None, kept: Document | None, fills: Sequence[DeltaFill]
@@ -353,7 +386,7 @@ class LiveOrders:
                 return
             document = decode_document(kept.body)
             order: Any = order_of(document)
-            live = LiveOrder(row, order, document, terms_of(order))
+            live = LiveOrder(row, order, without_struct(document), terms_of(order), in_vain=row.failures)
         live.filled = 0 if last is None else amount_of(last.filled)
         live.last_fill_s = 0 if last is None else last.at_ms // 1_000
         live.settling = None if settling is None else settling.key

@@ -24,12 +24,14 @@ from ....codecs.delta_messages import (
     OrderRecord,
     SubmitBody,
 )
+from ....config import limits
 from ....config.errors import (
     InvalidCancelSignature,
     InvalidInput,
     RequestError,
     ServiceUnavailable,
     StoreError,
+    TooManyOpenOrders,
 )
 from ....config.partners import Partner
 from ....crypto.addresses import ZERO_ADDRESS
@@ -38,7 +40,7 @@ from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
 from ..place import Place, Places, delta_place_at
 from .asking import in_time, latest_block
-from .build import DeltaDomain, delta_domain_of
+from .build import DeltaDomain, delta_domains
 from .cancellation import (
     cancellation_digest,
     cancellation_to_sign,
@@ -78,11 +80,7 @@ class OrderDesk:
         self._stored = stored
         self._partners = partners
         self._strict_partner = strict_partner
-        self._domains = {
-            chain_id: delta_domain_of(chain_id, place.delta, place.settings)
-            for chain_id, place in places.items()
-            if place.settings.delta
-        }
+        self._domains = delta_domains(places)
         self._permit2: dict[int, bytes] = {}
 
     async def submit(self, body: SubmitBody, now_ms: int) -> OrderRecord:
@@ -141,11 +139,24 @@ class OrderDesk:
             now_ms=now_ms,
         )
         submission = checked(body, found, rules)
+        self._check_room(submission.terms.owner)
         row = await in_time(self._judged(place, submission, now_ms))
         document, order, terms = submission.document, submission.order, submission.terms
         if await self._orders.submit(row, document, order, terms) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
+
+    def _check_room(self, owner: bytes) -> None:
+        """Pass if the owner may have one order more; those that are being taken in are not counted yet.
+
+        Raises:
+            TooManyOpenOrders: it has too many.
+        """
+        count, most = self._orders.count_of(owner), limits.VENUE_LIVE_ORDERS_PER_OWNER_MAX
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="order.owner", expected=f"fewer than {most} orders that may still change", got=count
+            )
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:
         """The record of an order that there is."""

@@ -15,15 +15,25 @@ from typing import Any
 
 from msgspec import Struct
 
+from ....config.limits import VENUE_LOAD_ORDERS
 from ...chain.indexer import Advance
 from ...store.orders import DELTA
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, PreSignature
+from ...store.rows import (
+    DeltaFill,
+    DeltaOrder,
+    Effect,
+    NonceUsed,
+    PreSignature,
+)
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, NONCE_USED, PRE_SIGNATURE
 from ...store.units import Change, row_of
 from .life import ChainFacts, told_by_chain
 from .live_orders import LiveOrders
+
+_SLICE = 64
+"""Orders that are read and decided at once: others have their turn while the store answers."""
 
 
 class DeltaProjection:
@@ -56,9 +66,15 @@ class DeltaProjection:
         hashes = self._about(advance, settled_below)
         if not hashes:
             return ()
-        found = await self._read(sorted(hashes), advance)
         changes: list[Change] = []
-        for one in found:
+        ordered = sorted(hashes)  # logs of one step may be about any number of orders, ours or not
+        for at in range(0, len(ordered), _SLICE):
+            changes += self._decided(await self._read(ordered[at : at + _SLICE], advance), settled_below)
+        return changes
+
+    def _decided(self, orders: Sequence["_Found"], settled_below: int) -> list[Change]:
+        changes: list[Change] = []
+        for one in orders:
             live = self._orders.get(one.row.order_hash)
             facts = ChainFacts(
                 one.fills,
@@ -80,10 +96,12 @@ class DeltaProjection:
                 hashes.add(row.order_hash)
             elif isinstance(row, NonceUsed):
                 hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
+        ripe = 0
         for live in self._orders.ended(advance.chain_id):
             if live.ended_at is None:
                 live.ended_at = advance.top.number
-            if live.ended_at <= settled_below:
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+                ripe += 1
                 hashes.add(live.order_hash)
         return hashes
 
@@ -103,13 +121,21 @@ class DeltaProjection:
             *(row_of(NONCE_USED, values) for some in used for values in some),
         ]
         undone = {row for _, row in advance.undone}
-        now = [row for row in kept if row not in undone]
-        now += [row for _, row in advance.rows if row not in set(now)]
+        of_key: dict[object, dict[Any, None]] = {}  # what a row is about -> rows, each once
+        for row in (*(row for row in kept if row not in undone), *(row for _, row in advance.rows)):
+            of_key.setdefault(_about(row), {})[row] = None
         of_order: dict[bytes, list[Effect]] = {}
         for values in effects:
             effect: Effect = row_of(EFFECT, values)
             of_order.setdefault(effect.order_hash, []).append(effect)
-        return [_found(order, now, of_order.get(order.order_hash, [])) for order in orders]
+        return [
+            _found(
+                order,
+                (*of_key.get(order.order_hash, ()), *of_key.get(_nonce(order), ())),
+                of_order.get(order.order_hash, []),
+            )
+            for order in orders
+        ]
 
 
 class _Found(Struct, frozen=True):
@@ -122,19 +148,27 @@ class _Found(Struct, frozen=True):
     effects: Sequence[Effect]
 
 
+def _about(row: Any) -> object:
+    """What a row of the chain's logs is about: an order's hash, or an owner's nonce."""
+    return _nonce(row) if isinstance(row, NonceUsed) else getattr(row, "order_hash", None)
+
+
+def _nonce(row: NonceUsed | DeltaOrder) -> tuple[int, bytes, bytes]:
+    return row.chain_id, row.owner, row.nonce
+
+
 def _found(order: DeltaOrder, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
-    """What rows of all orders say of one."""
+    """What the rows about an order and its nonce say of it."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: NonceUsed | None = None
     signed: PreSignature | None = None
-    nonce = (order.chain_id, order.owner, order.nonce)
     for row in kept:
         match row:
-            case DeltaFill() if row.order_hash == order.order_hash:
+            case DeltaFill():
                 fills[row.block_hash, row.tx_hash, row.log_index] = row
-            case NonceUsed() if (row.chain_id, row.owner, row.nonce) == nonce:
+            case NonceUsed():
                 nonce_used = row if nonce_used is None else nonce_used
-            case PreSignature() if (row.order_hash, row.owner) == (order.order_hash, order.owner):
+            case PreSignature() if row.owner == order.owner:
                 if signed is None or _place(row) > _place(signed):
                     signed = row
     in_order = sorted(fills.values(), key=_place)

@@ -12,18 +12,16 @@ Choice: `expectedAmount` is the order's; a TWAP has none: null. `executedAmount`
 Choice: `filledPercent` is the share of that transaction alone, with at most 6 decimals; those of a filled
     order add up to exactly 100.
 Choice: on one chain `destinationTx` is `originTx`, and an order has no refunds.
-Choice: times are UTC with milliseconds and `Z`. Years above 9999 have a sign and six digits, as ECMAScript
-    writes them; a later time than it knows is written as its last.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
 from ....codecs.delta_messages import OrderInput, OrderOutput, OrderRecord, OrderTransaction
 from ....codecs.delta_messages import Refund as RefundEntry
 from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
+from ....codecs.iso_time import iso_ms
 from ....codecs.vocabulary import Side
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
@@ -36,11 +34,6 @@ from .terms import OrderTerms, SettledOrder, terms_of
 _token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
 _PERCENT = 100
 _PERCENT_DECIMALS = 6
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout, and its text has no zone
-_LAST_MS = 8_640_000_000_000_000  # ECMAScript's time range
-_YEARS = 400  # the calendar repeats after so many
-_YEARS_MS = 146_097 * 86_400_000
-_YEAR_MAX_MS = 253_402_300_800_000  # the first millisecond of the year 10000
 
 
 def order_record(
@@ -64,17 +57,6 @@ def new_record(row: OrderRow, document: DeltaDocument, order: SettledOrder, term
         order, terms: of the document.
     """
     return _record(row, document, order, terms, (), ())
-
-
-def iso_ms(time_ms: int) -> str:
-    """A time since 1970, in Unix milliseconds, as ISO 8601."""
-    time_ms = min(time_ms, _LAST_MS)
-    cycles = max(0, (time_ms - _YEAR_MAX_MS) // _YEARS_MS + 1)
-    rest_ms = time_ms - cycles * _YEARS_MS
-    text = (_EPOCH + timedelta(milliseconds=rest_ms)).isoformat(timespec="milliseconds")
-    if cycles:
-        text = f"+{int(text[:4]) + cycles * _YEARS:06d}{text[4:]}"
-    return f"{text}Z"
 
 
 def _record(

@@ -1,7 +1,10 @@
 """Settlements under way: from the effect that an auction left to what the chain made of it.
 
-    effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order
-                                                                   -> not: `life.failed`, the runner-up next
+    effect `settle`, INTENDED -> relayer: kept, signed, mined once -> mined: the indexer completes the order,
+                                                                      or there is more of it to settle
+                                                                   -> not: `life.failed`, the runner-up next;
+                                                                      `life.starved` without the owner's funds
+                              -> funds are not there: nothing is sent
 
 A task for each order whose settlement has not ended. Nothing is remembered but the runners-up of the last
 round: after a crash the effect is taken up again, the relayer knows it by its key, and what it made of it
@@ -9,9 +12,11 @@ decides. Orders that are crossed with each other share one transaction, by the k
 
 Source: design, "Settlement"; storage.md, "Transactions".
 Choice: a settlement that is not mined `settlement_s` after its round is given up: firm quotes have expired.
+Choice: what is to be taken is looked at once more before the relayer has a settlement: without the funds of
+    all its orders it is not sent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import msgspec
 import structlog
@@ -21,22 +26,34 @@ from msgspec import Struct
 from ....codecs.agent_messages import Notice, NoticeEntry
 from ....codecs.vocabulary import OrderStatus
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
-from ....config.timeouts import SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
+from ....config.timeouts import SETTLING_LOOK_S, SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call
 from ...chain.relayer import Outcome, Relayer
 from ...store.orders import effect_key
-from ...store.queries import by
-from ...store.rows import DeltaOrder, Effect, IntentState
+from ...store.queries import among, by
+from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState
 from ...store.store import Store
-from ...store.tables import EFFECT
+from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
-from .life import ENDED, SETTLE, Step, failed, part_settled
+from .funds_watch import AreLacking
+from .life import ENDED, OPEN, SETTLE, Step, failed, part_settled, starved
 from .live_orders import LiveOrder, LiveOrders
+from .simulation import Proven
+from .terms import next_part
 
 _log = structlog.get_logger("cambist.venue")
 
+_SLACK_GAS = 50_000  # beside a third: of what a call is given, a 64th stays behind
 _MINED = (IntentState.MINED, IntentState.FINAL)
+FUNDS_GONE = "the owner's funds are not there"
+"""How the reason begins that agents are told of a settlement which had nothing to take."""
+OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
+"""The reason where an order's own funds are there."""
+_PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
+"""Why a settlement fails for want of somebody's funds, in the contract's words."""
+_SEEN = (None, OrderStatus.COMPLETED)
+"""Of an order whose settlement is in the chain and was read."""
 
 
 class Settlement(Struct, frozen=True):
@@ -49,7 +66,8 @@ class Settlement(Struct, frozen=True):
         deadline_s: Unix seconds; it is given up unless it is mined by then.
         agent: whose bid it is.
         amount: digits: what the user is to get (SELL) or spend (BUY), by the simulation.
-        is_last: it closes the order.
+        part_amount: digits: of the fixed side, what it settles.
+        others: hashes of the orders that it settles with this one.
     """
 
     key: str
@@ -59,7 +77,8 @@ class Settlement(Struct, frozen=True):
     agent: str
     auction_id: int
     amount: str
-    is_last: bool
+    part_amount: str = "0"
+    others: tuple[bytes, ...] = ()
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -67,6 +86,31 @@ _decode = msgspec.msgpack.Decoder(Settlement).decode
 
 Tell = Callable[[str, int, NoticeEntry], None]
 """(agent, auction id, what it is told)."""
+
+
+def settlement_of(
+    bid: Proven, at: int, key: str, auction_id: int, deadline_s: int, gas_max: int
+) -> Settlement:
+    """The settlement of one part of a bid.
+
+    Args:
+        at: the part's place.
+        deadline_s: Unix seconds; orders may expire before.
+        gas_max: units of one settlement.
+    """
+    gas = sum(outcome.gas for outcome in bid.outcomes)
+    parts = bid.candidate.parts
+    return Settlement(
+        key,
+        bid.candidate.calldata,
+        min(gas + gas // 3 + _SLACK_GAS, gas_max),
+        min(deadline_s, *(one.asked.terms.deadline for one in parts)),
+        bid.candidate.agent,
+        auction_id,
+        str(bid.amount(at)),
+        str(parts[at].part.amount),
+        tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
+    )
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrder) -> bytes:
@@ -90,6 +134,7 @@ class Settling:
         delta: the contract, 20 bytes.
         failures_max: settlements that may fail before an order does.
         tell: agents hear of what became of their bids.
+        are_lacking: whether an order's funds are there.
         is_followed: whether what is mined from now on will be read, at once or later.
     """
 
@@ -102,6 +147,7 @@ class Settling:
         delta: bytes,
         failures_max: int,
         tell: Tell,
+        are_lacking: AreLacking,
         is_followed: Callable[[], bool],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -111,6 +157,7 @@ class Settling:
         self._delta = delta
         self._failures_max = failures_max
         self._tell = tell
+        self._are_lacking = are_lacking
         self._is_followed = is_followed
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
@@ -130,10 +177,16 @@ class Settling:
         """Who is next if the settlement of an order fails."""
         self._runners_up[order_hash] = list(runners_up)
 
+    def leave(self, held: Container[int]) -> None:
+        """Forget the orders of shards that this engine does not hold any more."""
+        for order_hash in [key for key in self._runners_up if key[0] not in held]:
+            del self._runners_up[order_hash]
+
     def tend(self, live: LiveOrder) -> None:
         """See that the settlement of an order is under way, if it has one."""
         if live.row.status in ENDED:
             self._runners_up.pop(live.order_hash, None)
+        if live.row.status is OrderStatus.COMPLETED or live.row.is_final:
             return
         key = live.settling
         if key is None or key in self._under_way or self._nursery is None:
@@ -171,36 +224,118 @@ class Settling:
         if not self._is_followed():
             raise ChainError("the chain is not followed yet")
         settlement = _decode(effect.payload)
+        lacking = await self._lacking(order_hash, settlement)
+        if lacking:
+            why = OTHERS_FUNDS_GONE if order_hash not in lacking else "it was not sent"
+            outcome = Outcome(settlement.key, IntentState.CANCELLED, why, None)
+            await self._failed_for(order_hash, effect, outcome, is_starved=order_hash in lacking)
+            return
         call = Call(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.submit(settlement.key, call, settlement.deadline_s)
         self._told(settlement, order_hash, Notice.SETTLING)
-        outcome = await self._relayer.wait(settlement.key, final=False)
-        if outcome.state not in _MINED and self._is_cancelling(order_hash):
-            outcome = await self._relayer.wait(settlement.key)
+        outcome = await self._outcome(order_hash, settlement)
         if outcome.state in _MINED:
+            if self._status(order_hash) not in _SEEN:
+                self._begin_anew(order_hash)
+                await self._orders.step(order_hash, lambda row: self._more_to_come(row, effect))
             self._settled += 1
             self._told(settlement, order_hash, Notice.SETTLED, outcome)
-            if not settlement.is_last:
-                await self._orders.step(order_hash, lambda row: part_settled(row, effect, self._wall_ms()))
             return
-        self._failed += 1
-        self._told(settlement, order_hash, Notice.REVERTED, outcome)
-        await self._next(order_hash, effect)
+        live = self._orders.get(order_hash)
+        height = 0 if outcome.receipt is None else outcome.receipt.block_number
+        is_starved = live is not None and await self._are_lacking(live, height)
+        await self._failed_for(order_hash, effect, outcome, is_starved=is_starved)
 
-    async def _next(self, order_hash: bytes, effect: Effect) -> None:
-        """The settlement came to nothing: what follows."""
-        waiting = self._runners_up.get(order_hash, [])
-        runner_up = waiting.pop(0) if waiting else None
+    async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
+        """Which of the orders of a settlement lack their funds now; none where the relayer has it already."""
+        if await self._relayer.outcome(settlement.key) is not None:
+            return frozenset()
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
+        if lacking and await self._relayer.outcome(settlement.key) is not None:
+            return frozenset()  # another order's task has handed it in meanwhile
+        return frozenset(lacking)
+
+    async def _failed_for(
+        self, order_hash: bytes, effect: Effect, outcome: Outcome, *, is_starved: bool
+    ) -> None:
+        """The settlement came to nothing: for an order, and for the agent."""
+        settlement = _decode(effect.payload)
+        is_others = bool(settlement.others) and outcome.reason.startswith(_PULLS)
+        await self._next(order_hash, effect, is_starved=is_starved, is_counted=not is_others)
+        self._failed += 1
+        if is_starved:
+            outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")
+        self._told(settlement, order_hash, Notice.REVERTED, outcome)
+
+    async def _outcome(self, order_hash: bytes, settlement: Settlement) -> Outcome:
+        """What the chain made of it. One that is mined is watched until it was read, for its block may go
+        before that, and what is left of the order is not known before; one that failed of a cancelled order,
+        until that stays so.
+        """
+        version = None
+        while True:
+            outcome = await self._relayer.wait(settlement.key, final=False)
+            if outcome.state not in _MINED:
+                if self._status(order_hash) is OrderStatus.CANCELLING:
+                    outcome = await self._relayer.wait(settlement.key)
+                return outcome
+            live = self._orders.get(order_hash)
+            if self._status(order_hash) in _SEEN or live is None:
+                return outcome
+            if live.row.version != version:
+                version = live.row.version
+                if await self._is_read(order_hash, outcome):
+                    return outcome
+            await trio.sleep(SETTLING_LOOK_S)
+
+    async def _is_read(self, order_hash: bytes, outcome: Outcome) -> bool:
+        """Whether the log of a settlement is in the store."""
+        (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
+        fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
+        return any(fill.tx_hash == outcome.tx_hash for fill in fills)
+
+    def _begin_anew(self, order_hash: bytes) -> None:
+        """A part was settled: what failed before does not delay the next one."""
+        live = self._orders.get(order_hash)
+        if live is not None:
+            live.in_vain = 0
+
+    def _more_to_come(self, row: DeltaOrder, effect: Effect) -> Step | None:
+        """The settlement was read, and has not closed its order."""
+        is_closed = row.status is OrderStatus.COMPLETED
+        return None if is_closed else part_settled(row, effect, self._wall_ms())
+
+    async def _next(self, order_hash: bytes, effect: Effect, *, is_starved: bool, is_counted: bool) -> None:
+        """What follows. A runner-up that is too late already is none; without the owner's funds nobody is."""
+        live = self._orders.get(order_hash)
+        now_s = self._wall_ms() // 1_000
+        left = None if live is None else next_part(live.order, live.filled)
+        most = 0 if left is None else left.amount
+        waiting = [
+            one
+            for one in self._runners_up.get(order_hash, ())
+            if one.deadline_s > now_s and int(one.part_amount) <= most
+        ]
+        runner_up = waiting[0] if waiting else None
 
         def decide(row: DeltaOrder) -> Step | None:
+            if is_starved and row.status in OPEN:
+                return starved(row, effect, self._wall_ms())
             payload = None if runner_up is None else settlement_payload(runner_up, row)
-            return failed(row, effect, payload, self._failures_max, self._wall_ms())
+            now_ms = self._wall_ms()
+            return failed(row, effect, payload, self._failures_max, now_ms, is_counted=is_counted)
 
+        if live is not None:
+            live.in_vain += 1
         await self._orders.step(order_hash, decide)
+        if order_hash in self._runners_up:
+            self._runners_up[order_hash] = [] if is_starved else waiting[1:]
 
-    def _is_cancelling(self, order_hash: bytes) -> bool:
+    def _status(self, order_hash: bytes) -> OrderStatus | None:
+        """Of an order; None where nothing of it can change any more."""
         live = self._orders.get(order_hash)
-        return live is not None and live.row.status is OrderStatus.CANCELLING
+        return None if live is None else live.row.status
 
     async def _effect(self, key: str) -> Effect | None:
         (rows,) = await self._store.read(by(EFFECT, key))

@@ -132,4 +132,5 @@ def _rejection(
         f"bids[{candidate.place}]: {detail}",
         {part.asked.order_hash: part.promised for part in candidate.parts},
         simulated or {},
+        {part.asked.order_hash: part.part_amount for part in candidate.parts if part.part_amount is not None},
     )

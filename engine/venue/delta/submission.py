@@ -43,6 +43,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ....codecs.abi import WORD_BYTES
 from ....codecs.calldata import balance_of
@@ -85,11 +86,11 @@ from ...chain.port import Call, Header
 from ...routing.tokens import ListedToken, TokenTable
 from ...store.rows import DeltaOrder as OrderRow
 from ...store.rows import amount32
-from .build import DeltaDomain
+from .build import DeltaDomain, check_metadata, check_purchase_slices
 from .document import DeltaDocument, order_json
 from .permit_proof import Answers, Taking, check_taking, check_words, taking_calls
 from .signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
-from .terms import OrderTerms, Part, SettledOrder, is_settled_here, next_part, terms_of
+from .terms import OrderTerms, Part, SettledOrder, next_part, terms_of
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -187,7 +188,7 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> Identified:
         raise InvalidInput(error.detail.removeprefix(f"{error.message}: "), field="order") from None
     order_type = order_type_of(wire)
     order: AnyDeltaOrder = order_type.from_wire(wire)
-    if not isinstance(order, SettledOrder) or not is_settled_here(order):
+    if not isinstance(order, SettledOrder):
         raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
     if order.bridge != SAME_CHAIN:
         raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
@@ -205,7 +206,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
     src = _check_tokens(order, rules.tokens)
     first = _check_amounts(order)
     terms = _terms(order)
-    _check_metadata(order.metadata)
+    check_metadata(order.metadata, "order.metadata")
     kind = _kind(body, found)
     document = _document(body, found)
     _check_permit(body, order, src, rules.domain.contract)
@@ -222,7 +223,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
         type=body.type,
         kind=kind,
         partner=partner,
-        document=_signed(document, signature),
+        document=replace(document, signature=signature.kept),
     )
 
 
@@ -251,8 +252,13 @@ def _check_amounts(order: SettledOrder) -> Part:
         if order.kind == KIND_BUY:
             _check_positive("order.destAmount", order.dest_amount)
         whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
-        bound = order.src_amount if order.kind == KIND_BUY else order.dest_amount
-        _check_product("order.expectedAmount", max(bound, order.expected_amount), whole)
+        bound, name = (
+            (order.src_amount, "order.srcAmount")
+            if order.kind == KIND_BUY
+            else (order.dest_amount, "order.destAmount")
+        )
+        _check_product(name, bound, whole)
+        _check_product("order.expectedAmount", order.expected_amount, whole)
     else:
         _check_slices(order)
     first = next_part(order, 0)
@@ -279,6 +285,8 @@ def _check_slices(order: TwapOrder | TwapBuyOrder) -> None:
     for name, total in totals.items():
         if total < order.num_slices:
             raise TwapTotalTooSmall(field=f"order.{name}", got=total, message=f"{name} must be >= numSlices")
+    if isinstance(order, TwapBuyOrder):
+        check_purchase_slices(order, "order.maxSrcAmount")
 
 
 def _check_positive(field: str, amount: int) -> None:
@@ -298,15 +306,6 @@ def _terms(order: SettledOrder) -> OrderTerms:
         raise InvalidInput(
             field="order.partnerAndFee", expected=error.expected, got=order.partner_and_fee
         ) from None
-
-
-def _check_metadata(metadata: bytes) -> None:
-    if len(metadata) > limits.VENUE_METADATA_BYTES_MAX:
-        raise InvalidInput(
-            field="order.metadata",
-            expected=f"at most {limits.VENUE_METADATA_BYTES_MAX} bytes",
-            got=f"{len(metadata)} bytes",
-        )
 
 
 def _kind(body: SubmitBody, found: Identified) -> OnChainOrderType:
@@ -344,18 +343,6 @@ def _document(body: SubmitBody, found: Identified) -> DeltaDocument:
         include,
         exclude,
         referrer,
-    )
-
-
-def _signed(document: DeltaDocument, signature: OwnerSignature) -> DeltaDocument:
-    return DeltaDocument(
-        document.order_type,
-        document.order,
-        signature.kept,
-        document.partially_fillable,
-        document.include_agents,
-        document.exclude_agents,
-        document.referrer,
     )
 
 

@@ -1,26 +1,31 @@
 """What an order of any kind says about its settlements: who, what for what, and the next part of it. Pure.
 
     order + what is settled already -> Part: one settlement, with the amounts that the contract holds it to
+                                    -> a smaller Part of a swap or limit order, pro rata
                                     -> fits_until: by when it has to be settled, so that all the rest can be
 
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
 
 Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`; choices.md 32.
+Choice: a part of an order that may be filled in parts is at least a tenth of what is left, rounded up, and
+    leaves nothing or as much: nobody is left with a rest that is worth no settlement.
 Choice: slices of a TWAP fit as long as each may still be settled an interval after the one before and the
     last by the deadline; the next one not before the chain lets it.
 """
 
 from msgspec import Struct
 
-from ....codecs.eip712_orders.delta import KIND_BUY, AnyDeltaOrder, DeltaOrder, TwapBuyOrder, TwapOrder
+from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
-from ....codecs.rounding import mul_div_down, mul_div_up
+from ....codecs.rounding import div_up, mul_div_down, mul_div_up
 from ....codecs.vocabulary import Side
 from ....crypto.addresses import ZERO_ADDRESS
 
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""The kinds that the contract settles."""
+"""The kinds that the contract settles (choices.md 35)."""
+ORDER_PART_MIN = 10
+"""An order that may be filled in parts is filled by such a part of what is left, or by more."""
 
 
 class Part(Struct, frozen=True):
@@ -60,14 +65,8 @@ class OrderTerms(Struct, frozen=True):
     deadline: int
     src_total: int
     dest_total: int
-    expected_total: int
     fee: PartnerAndFee
     permit: bytes
-
-
-def is_settled_here(order: AnyDeltaOrder) -> bool:
-    """Whether the contract has a function for this kind (choices.md 35)."""
-    return isinstance(order, SettledOrder)
 
 
 def terms_of(order: SettledOrder) -> OrderTerms:
@@ -77,7 +76,7 @@ def terms_of(order: SettledOrder) -> OrderTerms:
         InvalidInput: `partnerAndFee` says what nothing means.
     """
     side = side_of(order)
-    src_total, dest_total, expected = _totals(order)
+    src_total, dest_total = _totals(order)
     return OrderTerms(
         order.owner,
         order.owner if order.beneficiary == ZERO_ADDRESS else order.beneficiary,
@@ -88,7 +87,6 @@ def terms_of(order: SettledOrder) -> OrderTerms:
         order.deadline,
         src_total,
         dest_total,
-        expected,
         unpack_partner_and_fee(order.partner_and_fee),
         order.permit,
     )
@@ -120,6 +118,50 @@ def next_part(order: SettledOrder, filled: int) -> Part | None:
             return _purchase_slice(order, filled)
 
 
+def part_of(order: DeltaOrder, left: int, amount: int) -> Part:
+    """A part of what is left of a swap or limit order.
+
+    Args:
+        left: of the fixed side.
+        amount: of the fixed side, from 1 to all that is left.
+    """
+    whole, is_last = _whole(order), amount == left
+    if order.kind == KIND_BUY:
+        most = mul_div_down(order.src_amount, amount, whole)
+        return Part(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last)
+    least = mul_div_up(order.dest_amount, amount, whole)
+    return Part(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last)
+
+
+def part_min(left: int) -> int:
+    """The smallest part of what is left of an order that may be filled in parts, unless it takes all."""
+    return div_up(left, ORDER_PART_MIN)
+
+
+def is_part(amount: int, left: int) -> bool:
+    """Whether an order that may be filled in parts may be filled by this amount next.
+
+    Args:
+        amount, left: of the fixed side; what is left of it.
+    """
+    least = part_min(left)
+    return amount == left or least <= amount <= left - least
+
+
+def slice_due(order: SettledOrder, last_fill_s: int) -> int:
+    """When the next slice of a TWAP may be settled by the chain's time, Unix seconds; 0 for at once, and for
+    other orders.
+
+    Args:
+        last_fill_s: when the last part was settled, Unix seconds; 0 before.
+    """
+    match order:
+        case DeltaOrder():
+            return 0
+        case TwapOrder(interval=interval) | TwapBuyOrder(interval=interval):
+            return last_fill_s + interval if last_fill_s else 0
+
+
 def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
     """The last second at which the next part may be settled such that all that follow it still can be.
 
@@ -139,31 +181,27 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
     return 0 if is_due_too_late else until_s
 
 
-def _totals(order: SettledOrder) -> tuple[int, int, int]:
+def _totals(order: SettledOrder) -> tuple[int, int]:
     match order:
         case DeltaOrder():
-            return order.src_amount, order.dest_amount, order.expected_amount
+            return order.src_amount, order.dest_amount
         case TwapOrder():
             slice_amount = order.total_src_amount // order.num_slices if order.num_slices else 0
             last = order.total_src_amount - slice_amount * (order.num_slices - 1)
             least = order.dest_amount_per_slice * (order.num_slices - 1)
             least += mul_div_up(order.dest_amount_per_slice, last, slice_amount) if slice_amount else 0
-            return order.total_src_amount, least, 0
+            return order.total_src_amount, least
         case TwapBuyOrder():
-            return order.max_src_amount, order.total_dest_amount, 0
+            return order.max_src_amount, order.total_dest_amount
 
 
 def _rest(order: DeltaOrder, filled: int) -> Part | None:
-    buys = order.kind == KIND_BUY
-    whole = order.dest_amount if buys else order.src_amount
-    amount = whole - filled
-    if amount <= 0:
-        return None
-    if buys:
-        most = mul_div_down(order.src_amount, amount, whole)
-        return Part(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last=True)
-    least = mul_div_up(order.dest_amount, amount, whole)
-    return Part(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last=True)
+    left = _whole(order) - filled
+    return part_of(order, left, left) if left > 0 else None
+
+
+def _whole(order: DeltaOrder) -> int:
+    return order.dest_amount if order.kind == KIND_BUY else order.src_amount
 
 
 def _sale_slice(order: TwapOrder, done: int) -> Part | None:

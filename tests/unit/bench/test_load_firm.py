@@ -7,7 +7,15 @@ import msgspec
 import pytest
 import trio
 import trio.testing
-from bench import load_book, load_firm_client, load_intake, load_quote, load_store, load_websocket
+from bench import (
+    load_book,
+    load_firm_client,
+    load_intake,
+    load_quote,
+    load_store,
+    load_waiting,
+    load_websocket,
+)
 from bench.compare import LoadBudget, LoadVerdict, Rounds, judge_loads, read_load_budgets
 from bench.firm_check import amounts, fault, nonce
 from bench.firm_server import SNAPSHOT_EVERY_S, Snapshots, Watch, feed_of
@@ -16,6 +24,7 @@ from bench.load_report import latency_lines, latency_plot, report
 from bench.maker_fixture import Maker, answering, build_maker, prepared_calls
 from bench.maker_work import BLACKLISTED, PAIRS, body, grid, signed_request, snapshot, wall_ms, work
 from bench.measured import PERCENTILES, Measured
+from bench.waiting_orders import TASK, TIMER, WHOLE, Waited
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection
 from cambist.engine.server import Call
@@ -292,8 +301,13 @@ INTAKE = [
         (load_intake.EMBEDDED, 500.0),
     )
 ]
+WAITING = [
+    load_waiting.Row(what=what, round=0, waited=Waited(each, each, 64.0 * each, 2_000.0))
+    for what, each in ((TASK, 40.0), (TIMER, 4.0), (WHOLE, 24.0))
+]
 BESIDES = (
     load_intake.metrics(INTAKE)
+    | load_waiting.metrics(WAITING)
     | load_websocket.metrics(SOCKETS)
     | load_store.metrics(STORES)
     | load_book.metrics(BOOKS)
@@ -322,6 +336,8 @@ def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
     assert found["quote_p99_ms"] == (1.0,)
     assert [round(of) for of in found["quote_cpu_walks"]] == [104]
     assert found["intake_floor"] == (2.0,)
+    assert found["waiting_timer_bytes"] == found["waiting_timer_time"] == (0.1,)
+    assert found["waiting_whole_bytes"] == found["waiting_whole_time"] == (0.6,)
     noisy = [
         *load_book.metrics([msgspec.structs.replace(one, foreign_core=0.5) for one in BOOKS]).values(),
         *load_firm_client.metrics(
@@ -335,6 +351,7 @@ def test_what_is_measured_of_books_clients_and_quotes_is_judged() -> None:
         (load_firm_client, CLIENTS),
         (load_quote, QUOTES),
         (load_intake, INTAKE),
+        (load_waiting, WAITING),
     ):
         assert part.table(rows).row_count >= 2
 

@@ -272,7 +272,7 @@ def test_a_body_where_none_may_be_is_unsolicited() -> None:
 def test_the_end_within_an_answer_tells_whether_any_of_it_came(arrived: bytes) -> None:
     connection = asked()
     connection.receive_data(arrived)
-    with pytest.raises(MakerError, match="closed by the maker"):
+    with pytest.raises(MakerError, match="closed by the other side"):
         connection.receive_eof()
     assert connection.response_started is bool(arrived)
 
@@ -280,7 +280,7 @@ def test_the_end_within_an_answer_tells_whether_any_of_it_came(arrived: bytes) -
 def test_the_end_between_answers_is_no_error_but_final() -> None:
     connection = ClientConnection(LIMITS)
     connection.receive_eof()
-    with pytest.raises(MakerError, match="closed by the maker"):
+    with pytest.raises(MakerError, match="closed by the other side"):
         connection.send_request(b"GET", b"/", b"a")
 
 

@@ -9,7 +9,7 @@ from cambist.codecs.abi import address_word
 from cambist.engine.chain.port import Log
 from cambist.engine.chain.watch import UNWRAPPED, WRAPPED, Watch
 from support.log_emitter import record
-from support.stores import ALICE, BOB, CAROL, USDC, WETH
+from support.stores import ALICE, BOB, CAROL, USDC, WETH, hash_of
 
 
 def a_log(token: bytes, topics: tuple[bytes, ...], data: bytes = bytes(32)) -> Log:
@@ -53,6 +53,19 @@ def test_wrapping_moves_funds_without_a_transfer(topic: bytes) -> None:
     assert watch.touched([log]) == {(WETH, ALICE)}
 
 
+@pytest.mark.parametrize("kind", [events.Deposited, events.DepositWithdrawn])
+def test_a_deposit_is_touched_by_the_hash_of_its_order(
+    kind: type[events.Deposited] | type[events.DepositWithdrawn],
+) -> None:
+    watch = Watch()
+    watch.follow(USDC, hash_of(1))
+    logs = [a_log(USDC, *record(kind(hash_of(number), ALICE, 5))) for number in (1, 2)]
+    wanted = watch.filter()
+    assert wanted is not None
+    assert all(wanted.matches(log) for log in logs)
+    assert watch.touched(logs) == {(USDC, hash_of(1))}
+
+
 def test_a_log_of_any_other_form_does_no_harm() -> None:
     watch = Watch()
     watch.follow(WETH, ALICE)
@@ -67,7 +80,7 @@ def test_thousands_of_owners_are_one_question() -> None:
     wanted = watch.filter()
     assert wanted is not None
     assert set(wanted.addresses) == {WETH, USDC}
-    assert [len(some) for some in wanted.topics] == [4]
+    assert [len(some) for some in wanted.topics] == [6]
     for number in range(1, 10_000, 2):
         watch.unfollow(USDC, address(number))
     assert (wanted := watch.filter()) is not None

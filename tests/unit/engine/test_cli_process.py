@@ -45,14 +45,15 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
     commands = [
-        "demo", "devnet", "serve", "swap", "order", "maker", "agent", "contracts", "db", "typed-data", "hmac",
-        "keys", "config",
+        "demo", "devnet", "serve", "swap", "order", "webhooks", "maker", "agent", "contracts", "db",
+        "typed-data", "hmac", "keys", "config",
     ]  # fmt: skip
     assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
     for command in (
         "cambist demo",
         "cambist serve",
         "cambist swap",
+        "cambist webhooks list",
         "cambist maker serve",
         "cambist maker check",
         "cambist agent serve",

@@ -3,9 +3,10 @@
 import itertools
 
 import pytest
-from msgspec import Raw, convert
+from msgspec import Raw, convert, structs
 
 from cambist.codecs.delta_messages import BuildResponse, DeltaBlock, decode_build_body
+from cambist.codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.vocabulary import OrderType, Side
 from cambist.codecs.wire import encode
 from cambist.config.chains import Chain
@@ -16,8 +17,11 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.tokens import ListedToken
 from cambist.engine.trader.order_safety import DeltaContract, check_build, check_price
 from cambist.engine.trader.order_terms import OrderTerms, OrderWish, Signing, build_body, terms_of
+from cambist.engine.trader.schedule import Schedule
 from cambist.engine.trader.terms import TradedToken
 from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
+from cambist.engine.venue.delta.terms import next_part
+from cambist.engine.venue.delta.terms import terms_of as venue_terms_of
 from cambist.engine.venue.market.prices import Fees
 
 DELTA, OWNER, OTHER = b"\xde" * 20, b"\x0a" * 20, b"\x0b" * 20
@@ -47,7 +51,8 @@ def a_wish(side: Side, **changed: object) -> OrderWish:
 
 
 def a_block(wish: OrderWish, fee_percent: float = 0.01) -> DeltaBlock:
-    src, dest = (wish.amount, 2_345_678_901) if wish.side is Side.SELL else (987_654_321, wish.amount)
+    fixed = wish.priced_amount
+    src, dest = (fixed, 2_345_678_901) if wish.side is Side.SELL else (987_654_321, fixed)
     source = {"chainId": CHAIN_ID, "address": wish.src.text}
     destination = {"chainId": CHAIN_ID, "address": wish.dest.text}
     leg = {
@@ -101,12 +106,55 @@ def test_our_own_venue_builds_what_is_expected(
     checked = check_build(response, terms, signing, CONTRACT)
     assert checked.order.nonce == 2**256 - 5
     assert checked.order.beneficiary == beneficiary
+    assert isinstance(checked.order, DeltaOrder)
     fixed, bound = checked.order.src_amount, checked.order.dest_amount
     if side is Side.BUY:
         fixed, bound = bound, fixed
     assert fixed == wish.amount
     quoted = 2_345_678_901 * 9_963 // 10_000 if side is Side.SELL else 987_654_321 * 10_037 // 10_000
     assert bound == (limit_amount or quoted)
+
+
+@pytest.mark.parametrize(
+    ("side", "beneficiary", "limit_amount"), list(itertools.product(Side, BENEFICIARIES, LIMITS))
+)
+def test_our_own_venue_builds_the_twap_that_is_expected(
+    side: Side, beneficiary: bytes, limit_amount: int | None
+) -> None:
+    schedule = Schedule(7, 60)
+    wish = a_wish(side, beneficiary=beneficiary, limit_amount=limit_amount, schedule=schedule)
+    signing = Signing(NOW_S + 600, 2**256 - 5)
+    terms, response = the_venues_word(wish, signing, NO_PARTNERS)
+    order = check_build(response, terms, signing, CONTRACT).order
+    assert isinstance(order, TwapOrder if side is Side.SELL else TwapBuyOrder)
+    assert (order.num_slices, order.interval, order.beneficiary) == (7, 60, beneficiary)
+    held_to = venue_terms_of(order)
+    assert held_to.src_total == terms.src_amount_max
+    assert held_to.dest_total == terms.dest_amount_min
+    first = next_part(order, 0)
+    assert first is not None
+    assert first.src_amount == terms.src_amount_first
+    assert terms.slice_limit == (first.dest_amount if side is Side.SELL else first.src_amount)
+    if limit_amount is not None:
+        assert terms.limit >= limit_amount if side is Side.SELL else terms.limit == limit_amount
+    elif side is Side.SELL:
+        assert first.dest_amount == 2_345_678_901 * 9_963 // 10_000
+    else:
+        assert 0 <= 987_654_321 * 10_037 // 10_000 - first.src_amount <= 1
+
+
+def test_a_schedule_that_is_not_the_one_that_was_agreed_to_is_refused() -> None:
+    wish = a_wish(Side.SELL, schedule=Schedule(7, 60))
+    signing = Signing(NOW_S + 600, 1)
+    terms, _ = the_venues_word(wish, signing, NO_PARTNERS)
+    for schedule, member in ((Schedule(7, 61), "interval"), (Schedule(8, 60), "numSlices")):
+        other = structs.replace(wish, schedule=schedule, amount=schedule.slices * wish.priced_amount)
+        _, response = the_venues_word(other, signing, NO_PARTNERS)
+        with pytest.raises(UnsafeTransaction, match=rf"toSign\.value\.{member}"):
+            check_build(response, terms, signing, CONTRACT)
+    _, whole = the_venues_word(a_wish(Side.SELL), signing, NO_PARTNERS)
+    with pytest.raises(UnsafeTransaction, match=r"names of toSign\.types"):
+        check_build(whole, terms, signing, CONTRACT)
 
 
 def test_a_partner_whose_fee_is_above_the_one_that_was_quoted_is_refused() -> None:

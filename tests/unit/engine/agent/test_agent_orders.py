@@ -1,16 +1,22 @@
 """What an order's limit means before fees, and what may be promised of a trade."""
 
+import re
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from cambist.codecs.agent_messages import AuctionOrder, SolveRequest
+from cambist.codecs.agent_messages import AuctionOrder, SolveRequest, WholeOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.vocabulary import OnChainOrderType, Side
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import AGENT_ORDERS_MAX, NATIVE_PLACEHOLDER
 from cambist.engine.agent.orders import OpenOrder, open_orders
 from cambist.engine.chain.proceeds import of_purchase, of_sale
+from cambist.engine.venue.delta.bids import shown
+from support.bidding import a_delta_order, a_round_order
 
 WRAPPED, USDC = "0x" + "11" * 20, "0x" + "22" * 20
 FREE = PartnerAndFee(bytes(20), 0, partner_takes_surplus=False, cap_surplus=False)
@@ -69,3 +75,41 @@ def test_a_purchase_that_keeps_the_limit_is_promised_with_the_margin_on_top(
     if promised is not None and cut is not None:
         assert spent + cut.total <= promised <= most
     assert order.promised(spent, 4, margin_bps) is None
+
+
+@given(AMOUNTS.filter(bool), AMOUNTS, AMOUNTS, st.booleans(), st.integers(0, 8), st.data())
+def test_a_part_is_the_contracts_to_the_unit(
+    fixed: int, other: int, expected: int, buys: bool, cuts: int, data: st.DataObject
+) -> None:
+    """What an agent makes of what it is shown is what the venue settles, whatever was filled before."""
+    src, dest = (other, fixed) if buys else (fixed, other)
+    amounts = {"src_amount": src, "dest_amount": dest, "expected_amount": expected}
+    order = a_delta_order(buys=buys, **amounts)
+    filled = data.draw(st.integers(0, fixed - 1))
+    asked = a_round_order(1, order, filled=filled, partially_fillable=True)
+    (one,) = open_orders(a_request(shown(asked)))
+    assert one.part_min == asked.part_min
+    for _ in range(cuts if one.part_min else 0):
+        amount = data.draw(st.integers(one.part_min, one.fixed_amount - one.part_min))
+        part, settled = one.part(amount), asked.part_of(amount)
+        told = part.src_amount, part.dest_amount, part.expected
+        assert told == (settled.src_amount, settled.dest_amount, settled.expected)
+    assert one.part(one.fixed_amount) is one
+    for amount in (0, one.part_min - 1, one.fixed_amount - one.part_min + 1, one.fixed_amount + 1):
+        if amount != one.fixed_amount:
+            with pytest.raises(ValueError, match="is no part that may be filled"):
+                one.part(amount)
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"part_min": "-1"}, "orders[0].partMin"),
+        ({"whole": WholeOrder("x", "1", "0")}, "orders[0].whole.srcAmount"),
+        ({"whole": WholeOrder("0", "1", "0")}, "orders[0].whole: expected a fixed amount above 0"),
+    ],
+)
+def test_a_part_that_makes_no_sense_is_refused(changed: dict[str, Any], field: str) -> None:
+    told = replace(shown(a_round_order(1, partially_fillable=True)), **changed)
+    with pytest.raises(InvalidInput, match=re.escape(field)):
+        open_orders(a_request(told))

@@ -244,3 +244,26 @@ def test_a_plan_follows_the_books() -> None:
     over_dai = finder.find(SOLD)
     assert over_dai is not None
     assert _ways(over_dai) == [(WETH, DAI, USDC)]
+
+
+def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:
+    finder = Pathfinder(an_index(ALPHA, BETA, USDC_DAI, WETH_DAI), WETH)
+    assert finder.paths(WETH, DAI) == ((WETH, DAI), (WETH, USDC, DAI))
+    rate = finder.best_rate(WETH, DAI)
+    assert rate is not None
+    assert rate[0] * 1_000 * ONE[WETH] == rate[1] * 2_497_500 * ONE[DAI], "2,500 at 0.999, not 2,490"
+    for amount in (1, 10**9, ONE[WETH], 15 * ONE[WETH]):
+        sale = finder.total(Wanted(WETH, DAI, amount, Side.SELL))
+        assert sale is not None
+        assert sale.dest_amount * rate[1] <= amount * rate[0]
+        purchase = finder.total(Wanted(WETH, DAI, amount, Side.BUY))
+        assert purchase is not None
+        assert amount * rate[1] <= purchase.src_amount * rate[0]
+
+
+def test_there_is_no_best_rate_where_there_is_no_liquidity() -> None:
+    finder = Pathfinder(an_index(a_book("alpha", WETH, USDC, bids="2500 10")), WETH)
+    assert finder.best_rate(USDC, WETH) is None
+    assert finder.paths(USDC, WETH) == ((USDC, WETH),), "it may come on this way"
+    assert finder.best_rate(WETH, WETH) is None
+    assert (finder.paths(WETH, WETH), finder.paths(WETH, ODD)) == ((), ())

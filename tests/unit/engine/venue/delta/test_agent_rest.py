@@ -5,7 +5,7 @@ import pytest
 from cambist.engine.venue.delta.agent_rest import AgentFault, AgentRest
 
 NOW = 1_700_000_000_000
-STRIKES = (AgentFault.REVERTED, AgentFault.NOT_SETTLED, AgentFault.SIMULATION_MISMATCH)
+STRIKES = (AgentFault.REVERTED, AgentFault.SIMULATION_MISMATCH)
 SOFT = (AgentFault.MALFORMED, AgentFault.LATE, AgentFault.REFUSED, AgentFault.UNAVAILABLE)
 
 

@@ -15,7 +15,7 @@ from cambist.codecs.delta_calldata import (
     settle_twap,
 )
 from cambist.config.limits import RELAY_DATA_BYTES_MAX
-from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, read_answer, shown
+from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, read_answer, shown, sorted_out
 from support.bidding import (
     ONE,
     SIGNATURE,
@@ -43,7 +43,15 @@ def part(number: int, promised: object = FAIR, **changed: Any) -> dict[str, Any]
 
 def read(*bids: Any, agent: str = "alpha") -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
     raw = msgspec.json.encode({"bids": [{"parts": list(bid)} for bid in bids]})
-    return read_answer(Answer(agent, 3, 120, raw), ROUND)
+    return sorted_answer(Answer(agent, 3, 120, raw))
+
+
+def sorted_answer(answer: Answer) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+    candidates: list[Candidate] = []
+    rejections: list[Rejection] = []
+    for _ in sorted_out(read_answer(answer, ROUND), candidates, rejections):
+        pass
+    return tuple(candidates), tuple(rejections)
 
 
 def refusal(*parts: Any) -> Rejection:
@@ -89,6 +97,20 @@ def test_several_parts_are_a_crossing() -> None:
     )
 
 
+def test_a_bid_that_cannot_be_read_does_not_cost_the_others() -> None:
+    candidates, (rejection,) = read([part(1)], [{"parts": "many"}], [part(3)])
+    assert [candidate.place for candidate in candidates] == [0, 2]
+    assert (rejection.notice, rejection.orders) == (Notice.MALFORMED, {})
+    assert rejection.detail.startswith("bids[1]: ")
+
+
+def test_bids_are_read_one_by_one() -> None:
+    raw = msgspec.json.encode({"bids": [{"parts": [part(1)]}, 7]})
+    found = read_answer(Answer("alpha", 0, 5, raw), ROUND)
+    assert isinstance(next(found), Candidate)
+    assert isinstance(next(found), Rejection)
+
+
 def test_each_bid_stands_for_itself() -> None:
     candidates, rejections = read([part(1)], [part(1, "x")], [part(3)], [part(9)])
     assert [candidate.place for candidate in candidates] == [0, 2]
@@ -104,7 +126,7 @@ def test_each_bid_stands_for_itself() -> None:
     [b"", b"{", b"[]", b'{"bids":{}}', b'{"bids":[{"parts":[]}]}', b'{"bids":[{"parts":[{}]}]}', b"\xff"],
 )
 def test_an_answer_that_cannot_be_read_is_one_rejection(raw: bytes) -> None:
-    candidates, (rejection,) = read_answer(Answer("alpha", 0, 5, raw), ROUND)
+    candidates, (rejection,) = sorted_answer(Answer("alpha", 0, 5, raw))
     assert candidates == ()
     assert (rejection.notice, rejection.orders) == (Notice.MALFORMED, {})
     assert rejection.detail

@@ -1,6 +1,6 @@
 """Who wins a round: by hand, order by order and crossing by crossing."""
 
-from cambist.codecs.agent_messages import Notice
+from cambist.codecs.agent_messages import Notice, NoticeEntry
 from cambist.engine.venue.delta.auction import Decision, decide, notices
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.simulation import Proven
@@ -175,7 +175,9 @@ def test_agents_are_told_of_their_own_bids_with_the_best_amount() -> None:
             {SALE.order_hash: 7},
         ),
     ]
-    told = notices(decision, rejections)
+    told: dict[str, list[NoticeEntry]] = {}
+    for agent, entry in notices(decision, rejections):
+        told.setdefault(agent, []).append(entry)
     assert {
         agent: [(one.notice, one.simulated_amount, one.best_amount) for one in entries]
         for agent, entries in told.items()

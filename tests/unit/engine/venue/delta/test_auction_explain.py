@@ -9,16 +9,18 @@ import pytest
 
 from cambist.codecs.agent_messages import Notice
 from cambist.codecs.auction_messages import AuctionBid, OrderRound
-from cambist.codecs.vocabulary import OrderStatus
+from cambist.codecs.vocabulary import OrderStatus, Side
 from cambist.config.limits import VENUE_AUCTION_BIDS_MAX, VENUE_AUCTION_DETAIL_CHARS_MAX
 from cambist.engine.store.orders import order_id
-from cambist.engine.venue.delta import explain
+from cambist.engine.venue.delta import auction_record, explain
 from cambist.engine.venue.delta.agent_rest import AgentReport
-from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.auction_record import RoundTimes, round_of, round_rows
+from cambist.engine.venue.delta.auction import decide, notices
+from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.explain import OrderFacts, explained
+from cambist.engine.venue.delta.funds import Fund, Lack
 from cambist.engine.venue.delta.live_orders import LiveOrder
+from cambist.engine.venue.delta.resting_price import RestingFacts
 from cambist.engine.venue.delta.simulation import Proven
 from support.bidding import ONE, USDC_ONE, a_proven, a_round_order, a_twap, hash_of
 from support.stores import NOW_MS
@@ -36,8 +38,9 @@ def a_round(
 ) -> OrderRound:
     bids = [one for one in found if isinstance(one, Proven)]
     rejections = [one for one in found if isinstance(one, Rejection)]
-    rows = round_rows(TIMES, decide((asked, *others), bids, 0, {}), rejections)
-    return round_of(rows[asked.order_hash])
+    verdict = decide((asked, *others), bids, 0, {}).verdicts[asked.order_hash]
+    (row,) = round_rows(TIMES, [verdict], Rejections(rejections))
+    return round_of(row)
 
 
 def refused(
@@ -104,6 +107,7 @@ def test_a_record_names_every_bid_the_winner_first_and_what_was_refused_last() -
         arrival_ms=10,
         crossed_with=(),
         detail="",
+        surplus_amount=str(100 * USDC_ONE + 3),
     )
 
 
@@ -126,14 +130,30 @@ def test_a_refused_bid_stands_with_its_own_orders_alone() -> None:
     assert a_round(found, asked=PURCHASE, others=(SALE,)).order.bids == ()
 
 
-def test_a_record_is_bounded_whatever_is_bid() -> None:
+def test_a_record_is_bounded_whatever_is_bid(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def a_told_bid(**members: Any) -> AuctionBid:
+        made.append(members["agent"])
+        return AuctionBid(**members)
+
+    monkeypatch.setattr(auction_record, "AuctionBid", a_told_bid)
     bids = [a_proven(f"agent-{number}", (SALE, FAIR + number)) for number in range(200)]
     order = a_round(*bids, refused(Notice.MALFORMED)).order
+    assert len(made) == VENUE_AUCTION_BIDS_MAX, "no more are made than are kept"
     assert len(order.bids) == VENUE_AUCTION_BIDS_MAX
     assert order.bids[0].agent == order.winner == "agent-199"
     assert order.bids_left_out == 201 - VENUE_AUCTION_BIDS_MAX
-    (long,) = a_round(refused(Notice.MALFORMED, detail="x" * 5_000)).order.bids
-    assert len(long.detail) == VENUE_AUCTION_DETAIL_CHARS_MAX
+    (first, *_) = a_round(*[refused(Notice.MALFORMED, agent=f"agent-{at}") for at in range(70)]).order.bids
+    assert first.agent == "agent-0"
+
+
+def test_what_is_wrong_with_a_bid_is_cut_wherever_it_is_told() -> None:
+    long = refused(Notice.MALFORMED, detail="x" * 5_000)
+    (bid,) = a_round(long).order.bids
+    ((_, notice),) = notices(decide((SALE,), (), 0, {}), [long])
+    for told in (bid, notice):
+        assert told.detail == "x" * VENUE_AUCTION_DETAIL_CHARS_MAX
 
 
 # --- Reasons ------------------------------------------------------------------------------------------
@@ -247,6 +267,17 @@ def test_several_reasons_come_the_weightiest_first() -> None:
     assert told["late"].startswith("2 answers")
 
 
+def test_an_order_without_its_funds_is_explained_by_what_lacks() -> None:
+    lacks = (Lack(Fund.BALANCE, 7, 5), Lack(Fund.ALLOWANCE, 9, 0))
+    for status, first in (("SUSPENDED", "suspended"), ("AWAITING_SIGNATURE", "awaitingSignature")):
+        row: dict[str, Any] = {"status": OrderStatus(status)}
+        told = codes(row=row, live=live(row=a_row(**row), lacks=lacks))
+        assert list(told) == [first, "balanceLacks", "allowanceLacks"]
+        assert told["balanceLacks"].startswith("the owner has 5 of ")
+    assert list(codes(row={"status": OrderStatus.SUSPENDED}, live=None)) == ["suspended"]
+    assert "balanceLacks" not in codes(live=live(lacks=lacks)), "it is open: it was read before that was so"
+
+
 def test_an_order_that_another_process_runs_is_explained_by_its_rounds() -> None:
     assert list(codes(live=None, agents={"alpha": WELL}, rounds=(a_round(refused(Notice.LATE)),))) == ["late"]
 
@@ -258,10 +289,20 @@ def test_what_is_told_is_plain_json() -> None:
     assert shown["lastRounds"][0]["order"]["bids"][0]["notice"] == "late"
 
 
+def test_an_order_that_rests_says_what_the_books_give_for_it() -> None:
+    sale = codes(resting=RestingFacts(Side.SELL, 5, 70, 60))
+    assert list(sale) == ["resting"]
+    assert "it sells 5 for at least 70, and makers' books give 60 after gas and fee now" in sale["resting"]
+    purchase = codes(resting=RestingFacts(Side.BUY, 5, 70, 80))["resting"]
+    assert "it buys 5 for at most 70, and makers' books want 80 after gas and fee now" in purchase
+    assert "do not fill it now" in codes(resting=RestingFacts(Side.SELL, 5, 70, None))["resting"]
+
+
 def test_every_code_is_on_the_page_and_no_other() -> None:
     page = (Path(__file__).parents[5] / "docs" / "api.md").read_text(encoding="utf-8")
     table = page.split("| Code | |\n", 1)[1].split("\n\n", 1)[0]
     told = [code for line in table.splitlines()[1:] for code in re.findall(r"`(\w+)`", line.split("|")[1])]
     source = Path(explain.__file__).read_text(encoding="utf-8")
     named = set(re.findall(r'[(\[]\(?"([a-z]+(?:[A-Z][a-z]+)*)", f?["_]', source))
-    assert sorted(told) == sorted(named | {notice.value for notice in WRONG})
+    lacks = {f"{fund.value}Lacks" for fund in Fund}
+    assert sorted(told) == sorted(named | lacks | {notice.value for notice in WRONG})

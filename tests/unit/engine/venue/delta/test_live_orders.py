@@ -2,20 +2,27 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import pytest
 import trio
 
 from cambist.codecs.vocabulary import OrderStatus
+from cambist.config.errors import StoreError
+from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.config.settings import parse_settings
 from cambist.engine.store.boot import TakenUp
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, Intent, effect_key, step
-from cambist.engine.store.rows import DeltaFill, DeltaOrder, amount32
+from cambist.engine.store.queries import Query
+from cambist.engine.store.rows import DeltaFill, DeltaOrder, Document, amount32
 from cambist.engine.store.store import Store
-from cambist.engine.store.tables import DELTA_FILL
-from cambist.engine.store.units import Change, Done, put
+from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
+from cambist.engine.store.units import Change, Done, Unit, new, put
+from cambist.engine.venue.delta.document import encode_document
 from cambist.engine.venue.delta.life import SETTLE, Step
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
 from support.bidding import a_round_order
@@ -85,6 +92,63 @@ async def test_what_was_read_before_a_step_does_not_undo_it(tmp_path: Path) -> N
         await orders.step(row.order_hash, lambda _: Step(won, (Intent(SETTLE, b"payload"),)))
         await orders.load(TakenUp([row], [], []))
         assert live(orders, row).settling == effect_key(row.order_hash, won.version, SETTLE)
+
+
+async def test_others_have_their_turn_while_very_many_orders_are_taken_in(tmp_path: Path) -> None:
+    async with one_order(tmp_path) as (store, orders, _), trio.open_nursery() as nursery:
+        body = encode_document(a_round_order(1).document)
+        rows = [a_delta_order(number) for number in range(2, 2 + VENUE_LOAD_ORDERS)]
+        for at in range(0, len(rows), 100):
+            some = rows[at : at + 100]
+            documents = [put(DELTA_DOCUMENT, Document(row.order_hash, body)) for row in some]
+            assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
+        sizes = [len(orders)]
+
+        async def count() -> None:
+            while True:
+                await trio.lowlevel.checkpoint()
+                sizes.append(len(orders))
+
+        nursery.start_soon(count)
+        await orders.load(TakenUp(rows, [], []))
+        assert len(orders) == 1 + VENUE_LOAD_ORDERS
+        await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert max(after - before for before, after in pairwise(sizes)) <= VENUE_LOAD_ORDERS // 10
+
+
+async def test_an_order_that_cannot_be_read_does_not_end_the_following(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_order(tmp_path) as (store, orders, row), trio.open_nursery() as nursery:
+        read, failed = store.read, trio.Event()
+
+        async def damaged(*queries: Query) -> Any:
+            if queries and "delta_document" in queries[0].sql and not failed.is_set():
+                failed.set()
+                raise StoreError("a damaged row")
+            return await read(*queries)
+
+        monkeypatch.setattr(store, "read", damaged)
+        nursery.start_soon(orders.follow, "0" * 32)
+        active = step(row, NOW_MS, status=OrderStatus.ACTIVE)
+        await changed_by_another(store, row, active)
+        await failed.wait()
+        assert live(orders, row).row == row
+        again = step(active, NOW_MS)
+        await changed_by_another(store, active, again)
+        await eventually(lambda: live(orders, row).row == again)
+        nursery.cancel_scope.cancel()
+
+
+async def test_orders_are_counted_by_their_owner(tmp_path: Path) -> None:
+    async with one_order(tmp_path) as (_, orders, row):
+        assert orders.count_of(row.owner) == 1
+        ended = step(row, NOW_MS, status=OrderStatus.EXPIRED)
+        await orders.step(row.order_hash, lambda _: Step(ended))
+        assert orders.count_of(row.owner) == 1, "that may still be undone"
+        await orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, is_final=True)))
+        assert orders.count_of(row.owner) == orders.count_of(bytes(20)) == 0
 
 
 async def test_what_others_change_is_followed(tmp_path: Path) -> None:

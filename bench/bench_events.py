@@ -1,0 +1,215 @@
+"""An event of an order on its way to a thousand listeners; and what making it costs the step that it is of.
+
+Beside them stand the plain forms of the same: a channel for each listener, into which the message is put; and
+the event by `json`. A lap of the fan-out ends when all who are concerned have the message.
+"""
+
+import hashlib
+import itertools
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+import trio
+
+from bench.trio_thread import Visited, living_in_trio
+from cambist.codecs.iso_time import iso_ms
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.events.filters import EventFilter
+from cambist.engine.events.follower import START, token_of
+from cambist.engine.events.hub import EventHub
+from cambist.engine.events.message import encode_event
+from cambist.engine.store.orders import DELTA, order_id
+from cambist.engine.store.rows import DeltaOrder, OrderEvent, amount32
+from cambist.engine.store.store import Store
+
+LISTENERS = 1_000
+NOW_MS = 1_795_000_000_000
+_numbers = itertools.count(1)
+
+
+def an_order(number: int) -> DeltaOrder:
+    order_hash = hashlib.sha256(b"order %d" % number).digest()
+    return DeltaOrder(
+        order_hash, order_hash[0], 1, owner_of(number), order_hash, OnChainOrderType.ORDER, OrderType.LIMIT,
+        Side.SELL, "acme", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS + number,
+        amount32(10**18), amount32(2_500 * 10**6), False,
+    )  # fmt: skip
+
+
+def owner_of(number: int) -> bytes:
+    return hashlib.sha256(b"owner %d" % (number % LISTENERS)).digest()[:20]
+
+
+class Crowd:
+    """Listeners, and how many have taken the last message."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.all_have_it = trio.Event()
+
+    def took(self) -> None:
+        self.left -= 1
+        if not self.left:
+            self.all_have_it.set()
+
+    def expects(self, listeners: int) -> None:
+        self.left, self.all_have_it = listeners, trio.Event()
+
+
+class HubCrowd(Crowd):
+    """Those who listen to a hub."""
+
+    def __init__(self, *, owners: bool) -> None:
+        super().__init__()
+        self.hub = EventHub(cast("Store", None))  # nobody is behind: nothing is read
+        self._owners = owners
+
+    async def listen(self, number: int, *, task_status: trio.TaskStatus[None]) -> None:
+        wanted = EventFilter(surface="delta", owner=owner_of(number) if self._owners else None)
+        subscription = await self.hub.subscribe(wanted)
+        task_status.started()
+        while True:
+            for entry in await subscription.take(16):
+                assert entry.message
+                self.took()
+
+    async def tell(self) -> None:
+        number = next(_numbers)
+        self.expects(1 if self._owners else LISTENERS)
+        await self.hub.publish(token_of(0, number), DELTA.event(an_order(number)))
+        await self.all_have_it.wait()
+
+
+class ChannelCrowd(Crowd):
+    """Those who have a channel each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._channels: list[trio.MemorySendChannel[bytes]] = []
+
+    async def listen(self, number: int, *, task_status: trio.TaskStatus[None]) -> None:  # noqa: ARG002
+        send, receive = trio.open_memory_channel[bytes](16)
+        self._channels.append(send)
+        task_status.started()
+        async for message in receive:
+            assert message
+            self.took()
+
+    async def tell(self) -> None:
+        number = next(_numbers)
+        self.expects(LISTENERS)
+        message = encode_event(token_of(0, number), DELTA.event(an_order(number)))
+        for channel in self._channels:
+            channel.send_nowait(message)
+        await self.all_have_it.wait()
+
+
+@asynccontextmanager
+async def gathered(crowd: HubCrowd | ChannelCrowd) -> AsyncIterator[HubCrowd | ChannelCrowd]:
+    async with trio.open_nursery() as nursery:
+        for number in range(LISTENERS):
+            await nursery.start(crowd.listen, number)
+        await trio.sleep(0.1)
+        yield crowd
+        nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="module")
+def everybody() -> Iterator[Visited[Any]]:
+    """Listeners that hear of every order."""
+    with living_in_trio(lambda: gathered(HubCrowd(owners=False))) as visited:
+        yield visited
+
+
+@pytest.fixture(scope="module")
+def owners() -> Iterator[Visited[Any]]:
+    """Listeners that hear of their own orders."""
+    with living_in_trio(lambda: gathered(HubCrowd(owners=True))) as visited:
+        yield visited
+
+
+@pytest.fixture(scope="module")
+def channels() -> Iterator[Visited[Any]]:
+    """Listeners with a channel each."""
+    with living_in_trio(lambda: gathered(ChannelCrowd())) as visited:
+        yield visited
+
+
+async def tell(crowd: HubCrowd | ChannelCrowd) -> None:
+    await crowd.tell()
+
+
+def bench_event_to_1000_listeners(benchmark: Any, everybody: Visited[Any]) -> None:
+    """All of them want it."""
+    benchmark(everybody.visit, tell)
+
+
+def bench_event_to_1000_channels(benchmark: Any, channels: Visited[Any]) -> None:
+    """The same with a channel for each."""
+    benchmark(channels.visit, tell)
+
+
+def bench_event_to_one_of_1000_owners(benchmark: Any, owners: Visited[Any]) -> None:
+    """One of them wants it."""
+    benchmark(owners.visit, tell)
+
+
+# --- Making it --------------------------------------------------------------------------------------------
+
+
+def bench_event_made(benchmark: Any) -> None:
+    """The event of a step, with its body."""
+    orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
+    made: OrderEvent = benchmark(lambda: DELTA.event(orders()))
+    assert json.loads(made.body)["receivedAmount"] == "2500000000"
+
+
+def bench_event_encoded(benchmark: Any) -> None:
+    """The message of an event."""
+    events = itertools.cycle([DELTA.event(an_order(number)) for number in range(256)]).__next__
+    message = json.loads(benchmark(lambda: encode_event(START, events())))
+    assert message.keys() == plain(an_order(0), START).keys()
+    assert json.loads(encode_event(START, DELTA.event(an_order(7)))) == plain(an_order(7), START)
+
+
+def bench_event_encoded_json(benchmark: Any) -> None:
+    """The same by `json`, from the order itself."""
+    orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
+    assert benchmark(lambda: json.dumps(plain(orders(), START)).encode())
+
+
+def bench_event_body_json(benchmark: Any) -> None:
+    """The body by `json`."""
+    orders = itertools.cycle([an_order(number) for number in range(256)]).__next__
+    assert benchmark(lambda: json.dumps(body(orders())).encode())
+
+
+def body(order: DeltaOrder) -> dict[str, Any]:
+    return {
+        "type": order.type,
+        "onChainOrderType": order.kind,
+        "side": order.side,
+        "spentAmount": str(int.from_bytes(order.spent)),
+        "receivedAmount": str(int.from_bytes(order.received)),
+    }
+
+
+def plain(order: DeltaOrder, token: str) -> dict[str, Any]:
+    return {
+        "event": "order",
+        "token": token,
+        "surface": "delta",
+        "id": str(order_id(order.order_hash)),
+        "orderHash": f"0x{order.order_hash.hex()}",
+        "chainId": order.chain_id,
+        "owner": to_checksum(order.owner),
+        "partner": order.partner,
+        "status": order.status,
+        "version": order.version,
+        "at": iso_ms(order.updated_ms),
+        **body(order),
+    }

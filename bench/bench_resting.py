@@ -1,0 +1,238 @@
+"""A maker's book changes beside 100,000 resting limit orders, and beside 10,000: one look at the prices.
+
+The orders are of all twelve end pairs of four tokens, whose six pairs have 20 makers with 20 levels each; the
+book that changes is on a path of every one of them. No limit is within reach: what is measured is the cost
+of finding that out, the merged ladder of the pair that changed included. "Crossed" is the same with eight
+orders within reach, which are priced, and are too large to be filled; "parts" the same where they may be
+filled in parts, of which each is priced. "Plain" compares the limit of every order with the new price of its
+pair. "Due" takes 64 orders of a pair up and puts them back, as a look does: of 100,000 and of 10,000 that
+were all tried, with the time of all of them come.
+"""
+
+import hashlib
+import itertools
+import random
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, cast
+
+from bench.bench_pathfinder import DECIMALS, MESH, PRICES, TOKENS, USDC, WETH, index_of, live
+from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.config.limits import VENUE_RESTING_PRICED_MAX
+from cambist.config.tokens import Token
+from cambist.crypto.addresses import to_checksum
+from cambist.engine.routing.pathfinder import Pathfinder
+from cambist.engine.routing.tokens import TokenTable
+from cambist.engine.store.rows import DeltaOrder as OrderRow
+from cambist.engine.store.rows import amount32
+from cambist.engine.venue.delta.document import DeltaDocument
+from cambist.engine.venue.delta.live_orders import LiveOrder
+from cambist.engine.venue.delta.price_watch import PriceWatch
+from cambist.engine.venue.delta.resting import NEVER, RestingOrders, rate_number
+from cambist.engine.venue.delta.resting_price import RestingPrices, rate_of
+from cambist.engine.venue.delta.terms import terms_of
+from cambist.feeds.pair_index import LiveBook, PairIndex
+from cambist.feeds.usd_prices import UsdPrices
+
+FEW, MANY, CROSSING = 10_000, 100_000, 8
+AMOUNTS = 5  # all of an order, three halves of that, a tenth
+NOW_MS = 1_795_000_000_000
+ENDS = list(itertools.permutations(TOKENS, 2))
+DOCUMENT = DeltaDocument("Order", b"{}", bytes(64))
+CHANGING = 8  # makers, each with two books in turn
+
+
+class Nobody:
+    """In place of an auctioneer: takes what is offered, and has no round."""
+
+    def __init__(self) -> None:
+        self.offers = 0
+
+    def offer(self, live: LiveOrder, *, is_due: bool = False) -> None:  # noqa: ARG002
+        self.offers += 1
+
+    def is_joinable(self, order_hash: bytes) -> bool:  # noqa: ARG002
+        return True
+
+    def begin_anew(self, order_hash: bytes) -> None:
+        pass
+
+    def due_ms(self, live: LiveOrder) -> int:  # noqa: ARG002
+        return NOW_MS
+
+
+def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fraction) -> LiveOrder:
+    """Sells tokens for so many dollars, at so much of the usual price."""
+    src, dest = ends
+    order_hash = hashlib.sha256(b"resting %d" % number).digest()
+    order = DeltaOrder(
+        order_hash[:20], order_hash[:20], src, dest, dollars * 10 ** DECIMALS[src] // PRICES[src],
+        int(dollars * price * 10 ** DECIMALS[dest] / PRICES[dest]), 0, 1_900_000_000, KIND_SELL, number, 0,
+        b"", b"", SAME_CHAIN,
+    )  # fmt: skip
+    row = OrderRow(
+        order_hash, order_hash[0], 1, order_hash[:20], amount32(number), OnChainOrderType.ORDER,
+        OrderType.LIMIT, Side.SELL, "anon", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS, amount32(0),
+        amount32(0), is_final=False,
+    )  # fmt: skip
+    return LiveOrder(row, order, DOCUMENT, terms_of(order))
+
+
+def resting(count: int) -> list[LiveOrder]:
+    """Orders of all end pairs, 2 to 40 per cent above the usual price."""
+    numbers = random.Random(3)
+    return [
+        an_order(
+            at,
+            ENDS[at % len(ENDS)],
+            numbers.randint(100, 100_000),
+            Fraction(numbers.randint(1_020, 1_400), 1_000),
+        )
+        for at in range(count)
+    ]
+
+
+class Market:
+    """Books, orders that rest, and a book that changes."""
+
+    def __init__(self, orders: list[LiveOrder]) -> None:
+        self.index: PairIndex = index_of(MESH)
+        tokens = [
+            Token(chain_id=1, address=to_checksum(token), symbol=f"T{at}", decimals=DECIMALS[token])
+            for at, token in enumerate(TOKENS)
+        ]
+        self.pathfinder = Pathfinder(self.index, WETH)
+        usd = UsdPrices(self.index, DECIMALS, frozenset({USDC}))
+        prices = RestingPrices(self.pathfinder, usd, TokenTable(tokens, WETH, "ETH"), 150_000)
+        self.auctions = Nobody()
+        self.watch = PriceWatch(
+            self.index,
+            prices,
+            cast("Any", self.auctions),
+            gas_price_wei=lambda: 10**9,
+            wall_ms=lambda: self.now_ms,
+        )
+        self.now_ms = NOW_MS
+        self.index.watch(self.watch.book_changed)
+        for order in orders:
+            self.watch.tend(order)
+        self.look()
+        numbers = random.Random(5)
+        self._books: Iterator[LiveBook] = itertools.cycle(
+            [live(numbers, number % CHANGING, WETH, USDC) for number in range(2 * CHANGING)]
+        )
+
+    def look(self) -> None:
+        """One look, to its end."""
+        for _ in self.watch.look():
+            pass
+
+    def change(self) -> None:
+        """A maker's book becomes another, and a look is taken; an hour has passed."""
+        self.now_ms += 3_600_000
+        self.index.put(next(self._books))
+        self.look()
+
+
+def run(benchmark: Any, count: int) -> None:
+    market = Market(resting(count))
+    before = market.watch.statistics()
+    market.change()
+    told = market.watch.statistics()
+    assert (told.orders, told.pairs) == (count, len(ENDS))
+    assert (told.looks, told.touched, told.priced) == (before.looks + 1, 0, 0)
+    benchmark(market.change)
+    assert market.watch.statistics().touched == 0
+
+
+def bench_resting_look(benchmark: Any) -> None:
+    """Beside 100,000."""
+    run(benchmark, MANY)
+
+
+def bench_resting_look_of_few(benchmark: Any) -> None:
+    """Beside 10,000."""
+    run(benchmark, FEW)
+
+
+def bench_resting_crossed(benchmark: Any) -> None:
+    """Beside 100,000, with eight of WETH to USDC within reach that are too large."""
+    large = [an_order(MANY + at, (WETH, USDC), 10**9, Fraction(9, 10)) for at in range(CROSSING)]
+    market = Market([*resting(MANY), *large])
+    before = market.watch.statistics()
+    market.change()
+    told = market.watch.statistics()
+    assert told.touched - before.touched == told.priced - before.priced == CROSSING
+    benchmark(market.change)
+    assert market.auctions.offers == 0
+
+
+def bench_resting_parts(benchmark: Any) -> None:
+    """Beside 100,000, with eight that may be filled in parts of which each is too large."""
+    parts = DeltaDocument("Order", b"{}", bytes(64), partially_fillable=True)
+    market = Market(resting(MANY))
+    for at in range(CROSSING):
+        large = an_order(MANY + at, (WETH, USDC), 10**10, Fraction(9, 10))
+        market.watch.tend(LiveOrder(large.row, large.order, parts, large.terms))
+    market.look()
+    before = market.watch.statistics()
+    market.change()
+    told = market.watch.statistics()
+    assert told.touched - before.touched == CROSSING
+    assert told.priced - before.priced == AMOUNTS * CROSSING
+    benchmark(market.change)
+    assert market.auctions.offers == 0
+
+
+def takes_up(benchmark: Any, count: int) -> None:
+    ends = ENDS[0]
+    orders = RestingOrders()
+    for at in range(count):
+        live = an_order(at, ends, 1_000, Fraction(1_000 + at % 400, 1_000))
+        orders.tried(orders.add(live, ends, rate_of(live)), at * 7_919 % count, at * 104_729 % count)
+    times = itertools.count(count)
+    best = rate_number((1, 10**30))
+
+    def look() -> None:
+        for _ in range(VENUE_RESTING_PRICED_MAX // 16):
+            found = orders.due(ends, best, count, 16)
+            assert len(found) == 16
+            for order in found:
+                orders.tried(order, NEVER, next(times))
+
+    benchmark.pedantic(look, rounds=100)
+
+
+def bench_resting_due(benchmark: Any) -> None:
+    """Of 100,000."""
+    takes_up(benchmark, MANY)
+
+
+def bench_resting_due_of_few(benchmark: Any) -> None:
+    """Of 10,000."""
+    takes_up(benchmark, FEW)
+
+
+def bench_resting_plain(benchmark: Any) -> None:
+    """Beside 10,000: each order of the pairs that changed is compared with its pair's price."""
+    by_ends: dict[tuple[bytes, bytes], list[tuple[Decimal, bytes]]] = {}
+    for order in resting(FEW):
+        terms = order.terms
+        limit = Decimal(terms.dest_total) / Decimal(terms.src_total)
+        by_ends.setdefault((terms.src_token, terms.dest_token), []).append((limit, order.order_hash))
+    market = Market([])
+    finder = market.pathfinder
+
+    def found() -> list[bytes]:
+        market.index.put(next(market._books))
+        crossed: list[bytes] = []
+        for ends, orders in by_ends.items():
+            rate = finder.best_rate(*ends)
+            assert rate is not None
+            best = Decimal(rate[0]) / Decimal(rate[1])
+            crossed += [order_hash for limit, order_hash in orders if limit <= best]
+        return crossed
+
+    assert benchmark(found) == []

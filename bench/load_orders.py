@@ -1,0 +1,379 @@
+"""Thousands of Delta orders through one process: half rest as limit orders, half are swaps.
+
+    warm     a few swaps                                      what counts from here on is the growth
+    rest     limit orders come in over HTTP, and rest         half at a limit that the books will reach
+    swaps    market orders, wave after wave, are filled on the embedded chain beside them
+    crossed  the books reach half of what rests: an agent fills it
+    ended    the others are cancelled by their owners, and everything is final
+
+Books change all the time, RATE a second. After each part, and after each wave, one looks at what is there:
+memory, tasks, timers, entries of the price index and of the funds that are followed. Venue, agent, chain and
+who submits share a process and a trio loop; the store has its own.
+`python -m bench.load_orders [count]` prints the table.
+"""
+
+import gc
+import itertools
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+import trio
+from rich.console import Console
+from rich.table import Table
+
+from bench.delta_ground import Deployed
+from bench.delta_work import CHAIN_ID, OWNERS, Orders, Signed, owner_key
+from bench.load_swaps import PATIENCE_S, opened, submit_all
+from bench.loop_passes import LoopPasses, Spread
+from cambist.codecs.abi import decode_uint
+from cambist.codecs.calldata import balance_of
+from cambist.codecs.http1 import Http1Limits
+from cambist.codecs.maker_messages import PriceGrid
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.port import Call
+from cambist.engine.events.follower import START, Follower
+from cambist.engine.store.orders import order_id
+from cambist.engine.venue.app import VenueApp
+from cambist.engine.venue.delta.build import delta_domains
+from cambist.engine.venue.delta.cancellation import cancellation_digest
+from cambist.feeds.book import build_book
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.pair_index import LiveBook
+
+COUNT = 10_000
+WAVES = 10
+RATE = 100  # books a second
+MAKERS, LEVELS = 5, 20
+WARM_PARTS = 50  # a warm-up has such a part of all orders
+LIMIT, FAR_LIMIT = 25 * 10**6, 40 * 10**6  # USDC for the hundredth of a WETH that is sold
+PRICE, CROSSED_PRICE = 2_300, 3_000
+PATIENCE_EACH_S = 0.2
+_LOOK_S = 0.02
+_WIDTH = 130
+_TASKS_MORE = 3  # than after the warm-up
+_JSON = (b"content-type", b"application/json")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """What is there at one moment.
+
+    Attributes:
+        filled: orders that were settled so far.
+        orders: in memory, those whose end may be undone among them.
+        entries: of the timers' heaps, dead ones included.
+        resting, pairs: of the price index; funds, accounts: that are followed.
+        busy: settlements under way, rounds that are open, and orders that are due.
+        lag_ms: what 99.9 % of the loop's passes stayed below since the sample before, CPU without the EVM's.
+    """
+
+    part: str
+    at_s: float
+    filled: int
+    rss_mb: float
+    tasks: int
+    orders: int
+    timers: int
+    entries: int
+    resting: int
+    pairs: int
+    funds: int
+    accounts: int
+    busy: int
+    lag_ms: float
+    lag_ms_max: float
+
+
+class OrderLoad:
+    """One run.
+
+    Args:
+        app, world, port: see `load_swaps.opened`.
+        count: of orders, those of the warm-up among them.
+
+    Attributes:
+        samples: in their order; see the module.
+        passes: of the loop, from the warm-up on.
+        tasks_max: that lived at once.
+    """
+
+    def __init__(self, app: VenueApp, world: Deployed, port: int, count: int) -> None:
+        self.app, self.world, self.port = app, world, port
+        self.samples: list[Sample] = []
+        self.tasks_max = 0
+        self.passes = LoopPasses()
+        self._chain = app.delta.chains[CHAIN_ID]
+        self._completed: set[bytes] = set()
+        self._price = PRICE
+        self._began = time.perf_counter()
+        orders = Orders(world.ground)
+        self._warm = [orders.signed(number) for number in range(max(count // WARM_PARTS, 10))]
+        numbers = range(len(self._warm), count)
+        half = len(numbers) // 2
+        self._limits = [
+            orders.signed(number, least=FAR_LIMIT if number % 2 else LIMIT) for number in numbers[:half]
+        ]
+        self._swaps = [orders.signed(number) for number in numbers[half:]]
+        self._bodies = {
+            **{one.order_hash: orders.body(one) for one in (*self._warm, *self._swaps)},
+            **{one.order_hash: orders.body(one, type="LIMIT") for one in self._limits},
+        }
+
+    async def run(self, waves: int) -> None:
+        """All parts. AssertionError: an order did not come to what it has to."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._follow)
+            nursery.start_soon(self._watch_tasks)
+            nursery.start_soon(self._change_books)
+            await self._fill(self._warm)
+            await self._is_still()
+            gc.collect()
+            gc.freeze()
+            with self.passes.counted():
+                self._look("warm")
+                await self._rest()
+                for at in range(waves):
+                    await self._fill(self._swaps[at::waves])
+                    await self._is_still()
+                    self._look(f"swaps {at + 1}")
+                await self._cross()
+                await self._end()
+            nursery.cancel_scope.cancel()
+
+    # --- Parts ------------------------------------------------------------------------------------------
+
+    async def _fill(self, swaps: Sequence[Signed]) -> None:
+        await self._submit(swaps)
+        hashes = {one.order_hash for one in swaps}
+        await self._until(lambda: hashes <= self._completed)
+
+    async def _rest(self) -> None:
+        await self._submit(self._limits)
+        await self._until(lambda: self._chain.prices.statistics().orders == len(self._limits))
+        await self._is_still()
+        looks = self._chain.prices.statistics().looks
+        self._look("rest")
+        await self._until(lambda: self._chain.prices.statistics().looks > looks + 20)
+
+    async def _cross(self) -> None:
+        """The books reach every other order that rests."""
+        assert self._chain.prices.statistics().offered == 0, "an order out of reach was auctioned"
+        self._price = CROSSED_PRICE
+        reached = {one.order_hash for one in self._limits if one.order.dest_amount == LIMIT}
+        await self._until(lambda: reached <= self._completed)
+        await self._is_still()
+        self._look("crossed")
+        assert self._chain.prices.statistics().orders == len(self._limits) - len(reached)
+
+    async def _end(self) -> None:
+        """Whoever still rests is cancelled; the chain goes on until nothing can be undone."""
+        rest = sorted((one for one in self._limits if one.order.dest_amount != LIMIT), key=_owner)
+        place = self.app.places[CHAIN_ID]
+        domain = delta_domains(self.app.places)[CHAIN_ID]
+        async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
+            for _, of_owner in itertools.groupby(rest, _owner):
+                orders = list(of_owner)
+                ids = [str(order_id(one.order_hash)) for one in orders]
+                key = owner_key(orders[0].order.nonce % OWNERS)
+                signature = to_hex(to_compact64(*key.sign(cancellation_digest(ids, domain))))
+                body = msgspec.json.encode({"orderIds": ids, "signature": signature})
+                answer = await client.request(
+                    b"POST", b"/v2/delta/orders/cancel", [_JSON], body, deadline_s=PATIENCE_S
+                )
+                assert answer.status == 200, answer.body
+        chain = place.chain
+        assert isinstance(chain, EmbeddedChain)
+        with trio.fail_after(PATIENCE_S):
+            while len(self.app.delta.orders):
+                await chain.mine()
+                await trio.sleep(_LOOK_S)
+        await self._is_still()
+        await self._check(chain)
+        gc.collect()
+        self._look("ended")
+
+    async def _check(self, chain: EmbeddedChain) -> None:
+        """Every owner has what came of its orders, and of no other."""
+        filled = [*self._warm, *self._swaps, *(one for one in self._limits if one.order.dest_amount == LIMIT)]
+        assert self._completed == {one.order_hash for one in filled}
+        bought = Counter(one.order.owner for one in filled)
+        answers = await chain.call_many([Call(self.world.usdc, balance_of(owner)) for owner in bought])
+        for (owner, count), answer in zip(bought.items(), answers, strict=True):
+            assert isinstance(answer, bytes), answer
+            assert decode_uint(answer) == count * LIMIT, to_hex(owner)
+
+    # --- Beside them ------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        async for _, event in Follower(self.app.delta.store, START):
+            if event.status == "COMPLETED":
+                self._completed.add(event.order_hash)
+
+    async def _change_books(self) -> None:
+        """One maker after another shows a book of his own."""
+        numbers, index = random.Random(7), self.app.places[CHAIN_ID].index
+        for at in itertools.count():
+            best = self._price - numbers.random()
+            bids = [(f"{best - level:.2f}", f"{numbers.random() + 1:.3f}") for level in range(LEVELS)]
+            asks = [(f"{best + 5 + level:.2f}", "1") for level in range(LEVELS)]
+            book = build_book(PriceGrid(tuple(bids), tuple(asks)), 18, 6)
+            index.put(
+                LiveBook(f"maker{at % MAKERS}", self.world.weth, self.world.usdc, book, Decimal(1_000_000))
+            )
+            await trio.sleep(1 / RATE)
+
+    async def _watch_tasks(self) -> None:
+        while True:
+            await trio.sleep(_LOOK_S)
+            self.tasks_max = max(self.tasks_max, trio.lowlevel.current_statistics().tasks_living)
+
+    async def _submit(self, orders: Sequence[Signed]) -> None:
+        waiting = [(one.order_hash, self._bodies[one.order_hash]) for one in orders]
+        await submit_all(self.port, waiting, {})
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        with trio.fail_after(PATIENCE_S + PATIENCE_EACH_S * len(self._bodies)):
+            while not holds():  # noqa: ASYNC110 - of many things, none of which tells
+                await trio.sleep(_LOOK_S)
+
+    async def _is_still(self) -> None:
+        """Nothing is under way but what rests, and connections of who submitted have ended."""
+
+        def is_still() -> bool:
+            now = self._sample("")
+            callers = self.app.server.statistics().connections
+            return not now.busy and not callers and now.orders == now.resting
+
+        await self._until(is_still)
+
+    # --- Looks ------------------------------------------------------------------------------------------
+
+    def _look(self, part: str) -> None:
+        self.samples.append(self._sample(part))
+        self.passes.lately = Spread()
+
+    def _sample(self, part: str) -> Sample:
+        timers, prices = self.app.delta.scheduler.statistics(), self._chain.prices.statistics()
+        funds, auctions = self._chain.funds.statistics(), self._chain.auctioneer.statistics()
+        return Sample(
+            part=part,
+            at_s=time.perf_counter() - self._began,
+            filled=len(self._completed),
+            rss_mb=_rss_mb(),
+            tasks=trio.lowlevel.current_statistics().tasks_living,
+            orders=len(self.app.delta.orders),
+            timers=timers.waiting,
+            entries=timers.entries,
+            resting=prices.orders,
+            pairs=prices.pairs,
+            funds=funds.orders,
+            accounts=funds.accounts,
+            lag_ms=self.passes.lately.at_ms(0.999),
+            lag_ms_max=self.passes.lately.at_ms(1.0),
+            busy=self._chain.settling.statistics().under_way + auctions.open_rounds + auctions.ready,
+        )
+
+
+def _owner(one: Signed) -> bytes:
+    return one.order.owner
+
+
+def _rss_mb() -> float:
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES / 1e6
+
+
+async def orders(count: int, waves: int = WAVES) -> OrderLoad:
+    """One run on a chain and a store of its own.
+
+    Raises:
+        AssertionError: an order did not come to what it has to, or something grew.
+    """
+    with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
+        async with opened(Path(folder)) as (app, world, port):
+            load = OrderLoad(app, world, port, count)
+            try:
+                await load.run(waves)
+            finally:
+                gc.unfreeze()
+    check_flat(load.samples)
+    return load
+
+
+def check_flat(samples: Sequence[Sample]) -> None:
+    """Hold all samples against those after the warm-up and of what rests. AssertionError: something grew."""
+    warm, rest, *waves, crossed, ended = samples
+    assert rest.resting == rest.orders == rest.funds > 0, rest
+    assert rest.timers == warm.timers + rest.resting, (warm, rest)
+    for one in waves:
+        assert (one.orders, one.resting, one.funds, one.pairs) == (
+            rest.orders, rest.resting, rest.funds, rest.pairs,
+        ), one  # fmt: skip
+        assert (one.timers, one.accounts) == (rest.timers, rest.accounts), one
+    assert crossed.timers == warm.timers + crossed.resting, crossed
+    assert 0 < crossed.resting < rest.resting, crossed
+    for one in (rest, *waves, crossed, ended):
+        assert one.tasks <= warm.tasks + _TASKS_MORE, (warm, one)
+        assert one.entries <= 3 * max(each.timers for each in samples) + 2 * rest.resting + 100, one
+    assert (ended.orders, ended.resting, ended.pairs, ended.funds, ended.accounts) == (0, 0, 0, 0, 0), ended
+    assert ended.timers == warm.timers, ended
+
+
+def table(samples: Sequence[Sample]) -> Table:
+    """What was there when."""
+    shown = Table(
+        "after",
+        "s",
+        "filled",
+        "RSS MB",
+        "tasks",
+        "orders",
+        "timers",
+        "entries",
+        "resting",
+        "funds",
+        "lag ms",
+        "most",
+        box=None,
+    )
+    for one in samples:
+        shown.add_row(
+            one.part, f"{one.at_s:.0f}", f"{one.filled:,}", f"{one.rss_mb:.0f}", f"{one.tasks}",
+            f"{one.orders:,}", f"{one.timers:,}", f"{one.entries:,}", f"{one.resting:,}", f"{one.funds:,}",
+            f"{one.lag_ms:.1f}", f"{one.lag_ms_max:.1f}",
+        )  # fmt: skip
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    load = trio.run(orders, count)
+    console = Console(width=_WIDTH)
+    console.print(table(load.samples))
+    _, rest, *waves, _, _ = load.samples
+    fills = waves[-1].filled - rest.filled
+    console.print(
+        f"at most {load.tasks_max} tasks; {1e3 * (waves[-1].rss_mb - rest.rss_mb) / fills:.1f} MB more for "
+        "1,000 swaps, with the chain's blocks"
+    )
+    passes = load.passes
+    for name, spread in (("wall", passes.wall), ("CPU", passes.cpu), ("CPU, not the EVM's", passes.own)):
+        console.print(
+            f"a pass of the loop, {name}: p50 {spread.at_ms(0.5):.1f}, p99 {spread.at_ms(0.99):.1f}, "
+            f"p99.9 {spread.at_ms(0.999):.1f}, most {spread.at_ms(1.0):.1f} ms of {spread.count:,}"
+        )
+    console.print(f"the EVM: {passes.evm_s / passes.cpu_s:.0%} of the CPU of {passes.cpu_s:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

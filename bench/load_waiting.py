@@ -1,0 +1,115 @@
+"""100,000 orders that wait, against a trio task each: memory, and the time to start and to end.
+
+    task     a task each, asleep with a time-out
+    timer    what stands in for it: a timer each, in the one scheduler task
+    whole    all that the engine keeps of a resting limit order beside its data; with a task instead of the
+             timer it would be that much more
+
+What an order is found by (its hash, its nonce, its price, its owner's funds) is there whoever waits, so that
+a timer is held against a task; the whole is judged beside it, for what it may become. Every measurement in
+a fresh process (`bench.waiting_orders`), the three in turn; memory is counted in the first round.
+`python -m bench.load_waiting [rounds]` prints the table.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from bench.compare import Rounds
+from bench.load_children import ROOT, LoadError, python_of
+from bench.waiting_orders import COUNT, KINDS, TASK, TIMER, WHOLE, Waited
+
+_PATIENCE_S = 600.0
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One measurement."""
+
+    what: str
+    round: int
+    waited: Waited
+
+    @property
+    def both_us(self) -> float:
+        """CPU to start and to end."""
+        return self.waited.start_us + self.waited.end_us
+
+
+def run(rounds: int, count: int = COUNT) -> list[Row]:
+    """Measure all three, `rounds` times.
+
+    Raises:
+        LoadError: something could not be measured.
+    """
+    return [
+        Row(what=what, round=number, waited=_once(what, count, counts_memory=number == 0))
+        for number in range(rounds)
+        for what in KINDS
+    ]
+
+
+def _once(what: str, count: int, *, counts_memory: bool) -> Waited:
+    command = [python_of(".venv"), "-m", "bench.waiting_orders", what, "--count", str(count)]
+    if counts_memory:
+        command.append("--memory")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=_PATIENCE_S)
+    if done.returncode:
+        raise LoadError(done.stderr.decode(errors="replace")[-3_000:])
+    return msgspec.json.decode(done.stdout, type=Waited)
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
+    """By metric of budgets.toml."""
+    return {
+        "waiting_timer_bytes": _ratios(rows, TIMER, _bytes),
+        "waiting_timer_time": _ratios(rows, TIMER, lambda row: row.both_us),
+        "waiting_whole_bytes": _ratios(rows, WHOLE, _bytes),
+        "waiting_whole_time": _ratios(rows, WHOLE, lambda row: row.both_us),
+    }
+
+
+def _bytes(row: Row) -> float:
+    return row.waited.bytes_each
+
+
+def _ratios(rows: Sequence[Row], what: str, of: Callable[[Row], float]) -> Rounds:
+    """To a task's of the same round."""
+    found = {(row.what, row.round): of(row) for row in rows}
+    values = [found[what, at] / task for (kind, at), task in found.items() if kind == TASK and task]
+    return Rounds(tuple(values))
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Medians of the rounds."""
+    shown = Table("orders that wait", "bytes each", "with its data", "start us", "end us", box=None)
+    for what in KINDS:
+        mine = [row.waited for row in rows if row.what == what]
+        counted = next(one for one in mine if one.bytes_each)
+        shown.add_row(
+            what,
+            f"{counted.bytes_each:,.0f}",
+            f"{counted.bytes_each + counted.data_bytes:,.0f}",
+            f"{median(one.start_us for one in mine):.1f}",
+            f"{median(one.end_us for one in mine):.1f}",
+        )
+    return shown
+
+
+def main() -> None:
+    """Measure and print."""
+    rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    console = Console()
+    console.print(table(rows))
+    for name, found in metrics(rows).items():
+        console.print(
+            f"{name}: {median(found.values):.3f} ({' '.join(f'{one:.3f}' for one in found.values)})"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""How long each pass of a trio loop takes: for so long everybody who is not in it waits.
+
+Wall time has in it what else ran on the core; CPU has not. What the embedded chain's EVM takes is counted
+apart: on a chain behind a node it is that node's work.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter, thread_time
+from typing import Any
+from unittest.mock import patch
+
+import trio
+
+from cambist.engine.chain.embedded import EmbeddedChain
+from cambist.engine.chain.ledger import Ledger
+
+_STEP_S = 0.000_1
+_STEPS = 50_000
+_EVM = ((EmbeddedChain, "_called"), (Ledger, "execute"))
+
+
+class Spread:
+    """Durations, counted by tenths of a millisecond: it does not grow."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (_STEPS + 1)
+        self.count = 0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self._counts[min(int(seconds / _STEP_S), _STEPS)] += 1
+        self.count += 1
+
+    def at_ms(self, share: float) -> float:
+        """Milliseconds that so large a share of them was below."""
+        left = share * self.count
+        for step, count in enumerate(self._counts):
+            left -= count
+            if left <= 0 and self.count:
+                return (step + 1) * _STEP_S * 1e3
+        return 0.0
+
+
+class LoopPasses(trio.abc.Instrument):
+    """The passes of this thread's loop, while `counted`.
+
+    Attributes:
+        wall, cpu: of each pass; own: its CPU without the EVM; lately: the same since whoever looks began
+            anew.
+        evm_s: CPU of the EVM in all; cpu_s: of all passes.
+    """
+
+    def __init__(self) -> None:
+        self.wall, self.cpu, self.own, self.lately = Spread(), Spread(), Spread(), Spread()
+        self.evm_s = self.cpu_s = 0.0
+        self._evm_of_pass = self._began = self._began_cpu = 0.0
+
+    def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002
+        """A pass begins."""
+        self._evm_of_pass = 0.0
+        self._began, self._began_cpu = perf_counter(), thread_time()
+
+    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002
+        """It has ended."""
+        if not self._began:
+            return
+        cpu = thread_time() - self._began_cpu
+        self.wall.add(perf_counter() - self._began)
+        self.cpu.add(cpu)
+        self.own.add(max(cpu - self._evm_of_pass, 0.0))
+        self.lately.add(max(cpu - self._evm_of_pass, 0.0))
+        self.cpu_s += cpu
+        self.evm_s += self._evm_of_pass
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count from here."""
+        patches = [patch.object(owner, name, self._timed(getattr(owner, name))) for owner, name in _EVM]
+        for each in patches:
+            each.start()
+        trio.lowlevel.add_instrument(self)
+        try:
+            yield
+        finally:
+            trio.lowlevel.remove_instrument(self)
+            for each in patches:
+                each.stop()
+
+    def _timed(self, act: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*given: Any, **named: Any) -> Any:
+            began = thread_time()
+            try:
+                return act(*given, **named)
+            finally:
+                self._evm_of_pass += thread_time() - began
+
+        return timed

@@ -1,0 +1,251 @@
+"""100,000 orders that wait, in a process of their own: what that costs, by who waits.
+
+    task     a trio task for each, asleep with a time-out
+    timer    a timer of the engine's scheduler for each, as the engine adds it for the order's end
+    whole    all that the engine keeps of a resting limit order beside its data: the table of live orders and
+             of nonces, the timer, the price index, the funds that are followed
+
+Each holds the same orders: row, signed struct and terms, as they are read from the store. An owner has ten.
+Time is of this process; memory is what Python has allocated, counted in a second pass, since counting takes
+time. `python -m bench.waiting_orders WHAT [--count N] [--memory]` prints JSON.
+"""
+
+import argparse
+import gc
+import hashlib
+import sys
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, cast
+
+import msgspec
+import trio
+from msgspec.structs import replace
+from trio.testing import wait_all_tasks_blocked
+
+from bench.bench_resting import ENDS, NOW_MS, Market, Nobody
+from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
+from cambist.engine.chain.watch import Watch
+from cambist.engine.scheduler import Scheduler
+from cambist.engine.store.rows import DeltaOrder as OrderRow
+from cambist.engine.store.rows import amount32
+from cambist.engine.store.units import Fence
+from cambist.engine.venue.delta.document import (
+    DeltaDocument,
+    decode_document,
+    encode_document,
+    order_json,
+    order_of,
+    without_struct,
+)
+from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.venue.delta.funds_watch import FundsWatch
+from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
+from cambist.engine.venue.delta.terms import SettledOrder, terms_of
+
+TASK, TIMER, WHOLE = "task", "timer", "whole"
+COUNT = 100_000
+PER_OWNER = 10
+DEADLINE_S = 1_900_000_000
+_SECONDS = 100_000.0
+
+
+class Waited(msgspec.Struct, frozen=True):
+    """What waiting cost, for each order.
+
+    Attributes:
+        start_us, end_us: CPU from nothing to all waiting, and back.
+        bytes_each: while all wait; 0 where that was not counted.
+        data_bytes: of the order itself, counted alike.
+    """
+
+    start_us: float
+    end_us: float
+    bytes_each: float
+    data_bytes: float
+
+
+class _Fences:
+    """In place of leases: all shards are held."""
+
+    def fence(self, shard: int) -> Fence:
+        return Fence(shard, 1)
+
+
+class _Auctions(Nobody):
+    """No order of these is ever with it."""
+
+    def withdraw(self, order_hash: bytes) -> None:
+        """Nothing to take back."""
+
+
+class _Settlements:
+    """Nothing is settled."""
+
+    def tend(self, live: LiveOrder) -> None:
+        """Nothing to see to."""
+
+
+class Engine:
+    """A DeltaEngine of one chain that nothing happens on."""
+
+    def __init__(self) -> None:
+        nobody, leases = cast("Any", None), cast("Any", _Fences())
+        self.orders = LiveOrders(nobody, leases)
+        self.scheduler = Scheduler(lambda: NOW_MS)
+        self.prices = Market([]).watch
+        auctions = self.prices._auctioneer = cast("Any", _Auctions())
+        self.funds = FundsWatch(
+            nobody, self.orders, Watch(), delta=bytes(20), read_to=lambda: None, wall_ms=lambda: NOW_MS
+        )
+        settling = cast("Any", _Settlements())
+        self.delta = DeltaEngine(
+            nobody,
+            leases,
+            self.scheduler,
+            orders=self.orders,
+            chains={1: DeltaChain(nobody, nobody, settling, auctions, self.prices, self.funds)},
+            wall_ms=lambda: NOW_MS,
+        )
+
+    def waiting(self) -> dict[str, int]:
+        """Entries, by where they are."""
+        return {
+            "orders": len(self.orders),
+            "timers": self.scheduler.statistics().waiting,
+            "resting": self.prices.statistics().orders,
+            "funds": self.funds.statistics().orders,
+        }
+
+
+def an_order(number: int) -> LiveOrder:
+    """One as it is after a start of the engine: each part of it read anew."""
+    order_hash = hashlib.sha256(b"waiting %d" % number).digest()
+    src, dest = ENDS[number % len(ENDS)]
+    made = DeltaOrder(
+        _owner(number), _owner(number), src, dest, 10**18 + number, 10**24 + 10**18 * number, 0, DEADLINE_S,
+        KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
+    )  # fmt: skip
+    document = decode_document(encode_document(DeltaDocument("Order", order_json("Order", made), bytes(64))))
+    order = cast("SettledOrder", order_of(document))
+    row = OrderRow(
+        order_hash, order_hash[0], 1, _owner(number), amount32(number), OnChainOrderType.ORDER,
+        OrderType.LIMIT, Side.SELL, "anon", NOW_MS + number, DEADLINE_S, 2, OrderStatus.ACTIVE, NOW_MS,
+        amount32(0), amount32(0), is_final=False,
+    )  # fmt: skip
+    return LiveOrder(row, order, without_struct(document), terms_of(order))
+
+
+def _owner(number: int) -> bytes:
+    return hashlib.sha256(b"owner %d" % (number // PER_OWNER)).digest()[:20]
+
+
+# --- Who waits ----------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def tasks(orders: list[LiveOrder], _engine: Engine, times: list[float]) -> AsyncIterator[None]:
+    """A task each."""
+
+    async def wait(live: LiveOrder) -> bytes:
+        with trio.move_on_after(_SECONDS):
+            await trio.sleep_forever()
+        return live.order_hash
+
+    times.append(time.process_time())
+    async with trio.open_nursery() as nursery:
+        for live in orders:
+            nursery.start_soon(wait, live)
+        await wait_all_tasks_blocked()
+        times.append(time.process_time())
+        yield
+        times.append(time.process_time())
+        nursery.cancel_scope.cancel()
+    times.append(time.process_time())
+
+
+@asynccontextmanager
+async def timers(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
+    """A timer each."""
+    times.append(time.process_time())
+    for live in orders:
+        engine.delta._expire_at(live.row, 1_000 * live.row.expires_s)
+    times.append(time.process_time())
+    assert engine.waiting()["timers"] == len(orders)
+    yield
+    keys = list(engine.scheduler._timers._by_key)
+    times.append(time.process_time())
+    for key in keys:
+        engine.scheduler.cancel(key)
+    times.append(time.process_time())
+    assert not engine.waiting()["timers"]
+
+
+@asynccontextmanager
+async def whole(orders: list[LiveOrder], engine: Engine, times: list[float]) -> AsyncIterator[None]:
+    """Everything."""
+    before = [live.row for live in orders]
+    ended = [replace(row, version=3, status=OrderStatus.EXPIRED, is_final=True) for row in before]
+    times.append(time.process_time())
+    for live in orders:
+        engine.orders._put(live)
+    times.append(time.process_time())
+    assert set(engine.waiting().values()) == {len(orders)}, engine.waiting()
+    yield
+    times.append(time.process_time())
+    for row in ended:
+        engine.orders._refresh(row)
+    times.append(time.process_time())
+    assert not any(engine.waiting().values()), engine.waiting()
+    for live, row in zip(orders, before, strict=True):
+        live.row = row
+
+
+Kind = Callable[[list[LiveOrder], Engine, list[float]], AbstractAsyncContextManager[None]]
+KINDS: dict[str, Kind] = {TASK: tasks, TIMER: timers, WHOLE: whole}
+
+
+async def waited(what: str, count: int, *, counts_memory: bool) -> Waited:
+    """Have orders wait, and end that."""
+    data_bytes = bytes_each = 0.0
+    if counts_memory:
+        tracemalloc.start()
+        orders = [an_order(number) for number in range(count)]
+        data_bytes = tracemalloc.get_traced_memory()[0] / count
+        tracemalloc.stop()
+    else:
+        orders = [an_order(number) for number in range(count)]
+    gc.collect()
+    gc.freeze()
+    times: list[float] = []
+    async with KINDS[what](orders, Engine(), times):
+        pass
+    began, waits, ends, ended = times
+    if counts_memory:
+        engine = Engine()
+        gc.collect()
+        tracemalloc.start()
+        async with KINDS[what](orders, engine, []):
+            gc.collect()
+            bytes_each = tracemalloc.get_traced_memory()[0] / count
+        tracemalloc.stop()
+    gc.unfreeze()
+    return Waited(1e6 * (waits - began) / count, 1e6 * (ended - ends) / count, bytes_each, data_bytes)
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("what", choices=KINDS)
+    arguments.add_argument("--count", type=int, default=COUNT)
+    arguments.add_argument("--memory", action="store_true")
+    chosen = arguments.parse_args()
+    found = trio.run(lambda: waited(chosen.what, chosen.count, counts_memory=chosen.memory))
+    sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+
+
+if __name__ == "__main__":
+    main()

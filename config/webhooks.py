@@ -1,0 +1,46 @@
+"""Settings of webhooks: whom the venue tells of orders by POST.
+
+[venue.webhooks.acme]
+url = "https://acme.example/orders"
+secret = "env:ACME_WEBHOOK_SECRET"
+partner = "acme"
+api_key = "acme"
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from . import limits, timeouts
+from .endpoint_url import HTTP, check_url
+from .secret import Secret
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One webhook.
+
+    Attributes:
+        url: what is posted to, http or https.
+        secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
+        partner: whose orders are told of; empty for everybody's.
+        chains: ids of those that are told of; none names every chain.
+        statuses: that are told of; none names every status.
+        api_key: name of the one key of `[venue.api_keys]` that may list and replay its deliveries; empty for
+            nobody.
+        posts_max: at a time.
+        post_s: for one to be answered.
+        give_up_s: how long after the event it is tried again, before a delivery is dead.
+    """
+
+    url: str
+    secret: Secret
+    partner: str = ""
+    chains: tuple[int, ...] = ()
+    statuses: tuple[str, ...] = ()
+    api_key: str = ""
+    posts_max: Annotated[int, msgspec.Meta(ge=1, le=limits.WEBHOOK_POSTS_MAX)] = 8
+    post_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = timeouts.WEBHOOK_POST_S
+    give_up_s: Annotated[float, msgspec.Meta(gt=0, le=2_592_000)] = timeouts.WEBHOOK_GIVE_UP_S
+
+    def __post_init__(self) -> None:
+        check_url("url", self.url, HTTP)

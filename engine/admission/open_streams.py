@@ -1,0 +1,55 @@
+"""How many streams of one kind are open, of each caller and in all. Pure.
+
+Choice: one caller has at most 32 streams of each kind, and is answered 429 beyond; the venue has as many as
+    its settings say, and answers 503 beyond.
+"""
+
+from collections import Counter
+
+from ...config.errors import RateLimited, ServiceUnavailable
+from ...config.limits import ADMISSION_STREAMS_PER_CALLER_MAX
+
+
+class OpenStreams:
+    """The streams of one kind.
+
+    Args:
+        what: their name, in refusals.
+        streams_max: at a time.
+
+    Attributes:
+        opened, refused: streams; refused for being too many.
+    """
+
+    def __init__(self, what: str, streams_max: int) -> None:
+        self.opened = self.refused = 0
+        self._what = what
+        self._streams_max = streams_max
+        self._by_caller: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many are open."""
+        return self._by_caller.total()
+
+    def check(self, caller: str) -> None:
+        """Whether there is room for one more.
+
+        Raises:
+            RateLimited, ServiceUnavailable: too many, of the caller or of all.
+        """
+        if self._by_caller[caller] >= ADMISSION_STREAMS_PER_CALLER_MAX:
+            self.refused += 1
+            raise RateLimited(f"at most {ADMISSION_STREAMS_PER_CALLER_MAX} {self._what} of one caller")
+        if len(self) >= self._streams_max:
+            self.refused += 1
+            raise ServiceUnavailable(f"too many {self._what}")
+
+    def enter(self, caller: str) -> None:
+        """A stream begins."""
+        self._by_caller[caller] += 1
+
+    def leave(self, caller: str) -> None:
+        """A stream has ended."""
+        self._by_caller[caller] -= 1
+        if not self._by_caller[caller]:
+            del self._by_caller[caller]

@@ -1,0 +1,95 @@
+"""`cambist order list`: the orders that a venue has, newest first."""
+
+import click
+
+from ...codecs.resource_messages import TokenEntry
+from ...codecs.vocabulary import OrderStatus
+from ...codecs.wire import encode
+from ...config.errors import VenueError
+from ...crypto.addresses import to_checksum
+from ..trader.client import VenueClient
+from ..trader.order_listing import (
+    HEADERS,
+    OrdersWanted,
+    aligned,
+    order_row,
+    pages,
+    tokens_by_place,
+    widths_of,
+)
+from .order_options import HELP, Place, UnderWay, run, venue_options
+from .parameters import Address
+
+
+@click.command("list", context_settings=HELP)
+@click.option("--owner", type=Address(), help="Whose orders; everybody's if absent.")
+@click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice([status.value for status in OrderStatus], case_sensitive=False),
+    multiple=True,
+    help="Orders of this status; repeatable.",
+)
+@venue_options
+def list_orders(
+    venue: Place, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
+) -> None:
+    """List Delta orders, page after page until there are no more.
+
+    A table, or with --json one record a line. Symbols and decimals in the table are the venue's word.
+    """
+    wanted = OrdersWanted(
+        owner="" if owner is None else to_checksum(owner),
+        chain_ids=tuple(dict.fromkeys(chain_ids)),
+        statuses=tuple(dict.fromkeys(OrderStatus(status) for status in statuses)),
+    )
+    run(_list, venue, wanted)
+
+
+async def _list(under_way: UnderWay, place: Place, wanted: OrdersWanted) -> int:
+    under_way.hint = "there are more orders"
+    async with place.open() as venue:
+        if place.is_json:
+            async for records in pages(venue, wanted):
+                for record in records:
+                    click.echo(encode(record))
+            return 0
+        tokens = _Tokens(venue)
+        widths, count = [len(header) for header in HEADERS], 0
+        async for records in pages(venue, wanted):
+            if not records:
+                continue
+            await tokens.learn({end.chain_id for record in records for end in (record.input, record.output)})
+            rows = [order_row(record, tokens.find) for record in records]
+            widths = widths_of(rows, widths)
+            shown = rows if count else [HEADERS, *rows]
+            for line in aligned(shown, widths):
+                click.echo(line)
+            count += len(rows)
+    click.echo(f"{count} order{'' if count == 1 else 's'}", err=True)
+    return 0
+
+
+class _Tokens:
+    """What a venue lists, by chain."""
+
+    def __init__(self, venue: VenueClient) -> None:
+        self._venue = venue
+        self._learnt: set[int] = set()
+        self._entries: dict[tuple[int, str], TokenEntry] = {}
+
+    async def learn(self, chain_ids: set[int]) -> None:
+        """Ask for the lists of chains that are new; a chain that has none is shown in raw units."""
+        for chain_id in chain_ids - self._learnt:
+            self._learnt.add(chain_id)
+            try:
+                listed = await self._venue.tokens(chain_id)
+            except VenueError as fault:
+                click.echo(f"raw units on chain {chain_id}: {fault.detail}", err=True)
+            else:
+                self._entries |= tokens_by_place(listed.tokens)
+
+    def find(self, chain_id: int, address: str) -> TokenEntry | None:
+        """See `order_listing.TokenOf`."""
+        return self._entries.get((chain_id, address.lower()))

@@ -1,0 +1,175 @@
+"""`cambist order watch`: one order to its end, or all changes of many as the venue pushes them.
+
+Choice: without an order's name it goes on until it is interrupted, which is its proper end: exit status 0.
+"""
+
+import math
+from functools import partial
+from random import SystemRandom
+
+import click
+
+from ...codecs.delta_messages import OrderRecord
+from ...codecs.event_messages import OpenMessage, OrderEventMessage, StreamMessage
+from ...codecs.wire import encode
+from ...config.errors import ChainError, InvalidInput, VenueError
+from ...config.nodes import NodeSettings
+from ...config.timeouts import TRADER_WATCH_S
+from ...crypto.addresses import parse_address, to_checksum
+from ...crypto.hexadecimal import parse_hex
+from ..chain.artifacts import known_errors
+from ..chain.rpc import RpcChain
+from ..trader.client import VenueClient
+from ..trader.order_events import EventsWanted, OrderEvents
+from ..trader.order_following import Follower, Subject
+from ..trader.order_listing import event_line
+from ..trader.order_placing import delta_contract
+from ..trader.order_view import OrderOutcome, Tokens, Verdict
+from ..trader.tokens import find_token
+from .order_options import (
+    HELP,
+    Place,
+    Seconds,
+    UnderWay,
+    ended,
+    new_console,
+    order_name,
+    report,
+    run,
+    tell_why,
+    timed,
+    until_interrupted,
+    venue_options,
+)
+from .parameters import RPC_HELP, Address, checked_node
+
+
+@click.command("watch", context_settings=HELP)
+@click.argument("name", metavar="[ID]", required=False)
+@click.option("--owner", type=Address(), help="Without ID: whose orders; everybody's if absent.")
+@click.option(
+    "--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="Without ID: a chain id; repeatable."
+)
+@click.option("--partner", help="Without ID: orders of this partner.")
+@click.option(
+    "--after", metavar="TOKEN", help="Without ID: first what came after this; from now on if absent."
+)
+@click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
+@click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    type=Seconds(),
+    help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without ID until it is interrupted]",
+)
+@venue_options
+def watch(
+    venue: Place,
+    name: str | None,
+    owner: bytes | None,
+    chain_ids: tuple[int, ...],
+    partner: str | None,
+    after: str | None,
+    rpc: str | None,
+    delta: bytes | None,
+    timeout_s: float | None,
+) -> None:
+    """Follow an order, by its id or its hash, until it has ended; without ID, every change of many.
+
+    Changes are told as they happen, where the venue pushes them. With --json each of many is a line, with the
+    token that --after goes on from.
+    """
+    many = {"--owner": owner, "--chain": chain_ids, "--partner": partner, "--after": after}
+    one = {"--rpc": rpc, "--delta": delta}
+    for option, value in (many if name is not None else one).items():
+        if value:
+            raise click.UsageError(f"{option}: {'not with' if name is not None else 'only with'} an ID")
+    if name is None:
+        wanted = EventsWanted(
+            owner="" if owner is None else to_checksum(owner),
+            chain_ids=tuple(dict.fromkeys(chain_ids)),
+            partner=partner or "",
+        )
+        run(_listen, venue, wanted, after or "", timeout_s)
+    node = None if rpc is None else checked_node(rpc)
+    run(_watch, timed(venue, timeout_s or TRADER_WATCH_S), order_name(name, "ID"), node, delta)
+
+
+async def _watch(
+    under_way: UnderWay, place: Place, name: str, node: NodeSettings | None, delta: bytes | None
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with place.open() as venue:
+        follower = Follower(venue, name, tell)
+        under_way.hint = f"the order goes on: {place.hint(name)}"
+        await until_interrupted(follower.follow, place.timeout_s)
+        record = follower.record
+        if record is None:
+            outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
+            return report(place, outcome, Tokens())
+        await tell_why(venue, record, tell)
+        if node is None:
+            return report(place, await ended(record, None, None), Tokens())
+        try:
+            outcome, tokens = await _checked_end(record, venue, node, delta)
+        except (ChainError, VenueError) as fault:
+            outcome, tokens = _not_known(record, fault.detail), Tokens()
+    return report(place, outcome, tokens)
+
+
+async def _listen(
+    under_way: UnderWay, place: Place, wanted: EventsWanted, after: str, timeout_s: float | None
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    under_way.status = 0
+
+    def hear(message: StreamMessage) -> None:
+        under_way.hint = f"`--after {message.token}` goes on from here"
+        if isinstance(message, OrderEventMessage):
+            click.echo(encode(message) if place.is_json else event_line(message))
+        elif isinstance(message, OpenMessage):
+            tell("the venue pushes changes")
+
+    async with place.open() as venue:
+        events = OrderEvents(venue, wanted, hear, tell=tell, random=SystemRandom(), after=after)
+        await until_interrupted(events.run, math.inf if timeout_s is None else timeout_s)
+    click.echo(under_way.hint, err=True)
+    return 0
+
+
+async def _checked_end(
+    record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
+) -> tuple[OrderOutcome, Tokens]:
+    """What became of it, as the chain says.
+
+    Raises:
+        ChainError, VenueError: that is not to be had.
+    """
+    chain_id = record.input.chain_id
+    async with RpcChain.open(chain_id, node, known_errors()) as chain:
+        contract = await delta_contract(chain, venue, chain_id, delta)
+        subject = _subject(record, contract.address)
+        listed = await venue.tokens(chain_id)
+        src = await find_token(chain, listed, record.input.token, "input.token")
+        dest = await find_token(chain, listed, record.output.token, "output.token")
+        return await ended(record, chain, subject), Tokens(src, dest)
+
+
+def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:
+    order_hash = parse_hex(record.order_hash, "orderHash")
+    return OrderOutcome(verdict=Verdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)
+
+
+def _subject(record: OrderRecord, delta: bytes) -> Subject:
+    """What the chain is asked about an order that only the venue has told of."""
+    try:
+        return Subject(
+            delta,
+            parse_hex(record.order_hash, "orderHash"),
+            parse_address(record.owner, "owner"),
+            parse_address(record.beneficiary, "beneficiary"),
+            parse_address(record.output.token, "output.token"),
+        )
+    except InvalidInput as fault:
+        raise VenueError(f"the record of order {record.id}: {fault.detail}") from None

@@ -1,0 +1,204 @@
+"""`cambist webhooks`: what a venue's webhooks have not taken, and delivering it anew.
+
+    list        the webhooks that the key manages, and how they stand
+    deliveries  what one has not taken
+    replay      have dead deliveries delivered anew
+
+Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 not all that was named is delivered anew.
+"""
+
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import click
+
+from ...codecs.vocabulary import DeliveryState
+from ...codecs.webhook_messages import DeliveryEntry, WebhookEntry
+from ...codecs.wire import encode
+from ...config.error_text import one_line
+from ...config.limits import WEBHOOK_PAGE_MAX
+from ..trader.client import VenueClient
+from ..trader.order_listing import aligned, widths_of
+from .order_options import HELP, Place, UnderWay, run, venue_options
+
+NOT_ALL = 3
+_TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_HOOKS = ("NAME", "URL", "PARTNER", "CHAINS", "STATUSES", "WAITING", "DEAD", "FAILURES", "REASON")
+_DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
+
+
+@click.group(context_settings=HELP)
+def webhooks() -> None:
+    """What a venue's webhooks have not taken, and delivering it anew.
+
+    They are managed with the one API key that the venue's settings name.
+
+    Exit status: 0 done, 1 refused or not answered, 2 wrong usage, 3 not all is delivered anew.
+    """
+
+
+@webhooks.command("list", context_settings=HELP)
+@venue_options
+def list_webhooks(venue: Place) -> None:
+    """List the webhooks that the key manages, and how they stand."""
+    run(_list, _with_key(venue))
+
+
+@webhooks.command("deliveries", context_settings=HELP)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--status",
+    type=click.Choice([state.value for state in DeliveryState], case_sensitive=False),
+    default=DeliveryState.DEAD.value,
+    show_default=True,
+    help="Those that were given up, or those that are still tried.",
+)
+@venue_options
+def list_deliveries(venue: Place, name: str, status: str) -> None:
+    """List what the webhook NAME has not taken, the oldest events first.
+
+    A table, or with --json one delivery a line, with the body that is posted.
+    """
+    run(_deliveries, _with_key(venue), _checked(name), DeliveryState(status.upper()))
+
+
+@webhooks.command("replay", context_settings=HELP)
+@click.argument("name", metavar="NAME")
+@click.argument("tokens", metavar="[TOKEN]...", nargs=-1)
+@click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")
+@venue_options
+def replay(venue: Place, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
+    """Have dead deliveries of the webhook NAME delivered anew: those of TOKENs, or --all."""
+    if bool(tokens) == is_all:
+        raise click.UsageError("expected either TOKENs or --all")
+    for token in tokens:
+        if not _TOKEN.fullmatch(token):
+            raise click.UsageError(f"TOKEN: expected 32 hexadecimal digits in lower case, got {token!r}")
+    run(_replay, _with_key(venue), _checked(name), tuple(dict.fromkeys(tokens)))
+
+
+# --- What they do -------------------------------------------------------------------------------------
+
+
+async def _list(_: UnderWay, place: Place) -> int:
+    async with place.open() as venue:
+        listed = await venue.webhooks()
+    if place.is_json:
+        for entry in listed.webhooks:
+            click.echo(encode(entry))
+    else:
+        _table(_HOOKS, [_hook_row(entry) for entry in listed.webhooks])
+        click.echo(f"{len(listed.webhooks)} webhook{'' if len(listed.webhooks) == 1 else 's'}", err=True)
+    return 0
+
+
+async def _deliveries(under_way: UnderWay, place: Place, name: str, status: DeliveryState) -> int:
+    under_way.hint = "there are more deliveries"
+    count = 0
+    async with place.open() as venue:
+        async for page in _pages(venue, name, status):
+            if place.is_json:
+                for entry in page:
+                    click.echo(encode(entry))
+            else:
+                _table(_DELIVERIES if not count else (), [_delivery_row(entry) for entry in page])
+            count += len(page)
+    if not place.is_json:
+        click.echo(f"{count} deliver{'y' if count == 1 else 'ies'} {status.value}", err=True)
+    return 0
+
+
+async def _replay(under_way: UnderWay, place: Place, name: str, tokens: tuple[str, ...]) -> int:
+    under_way.hint = "some are delivered anew"
+    anew: dict[str, None] = {}
+    async with place.open() as venue:
+        if tokens:
+            for at in range(0, len(tokens), WEBHOOK_PAGE_MAX):
+                told = await venue.replay_deliveries(name, tokens[at : at + WEBHOOK_PAGE_MAX])
+                anew |= dict.fromkeys(told.replayed)
+        else:
+            async for replayed in _all_anew(venue, name):
+                anew |= dict.fromkeys(replayed)
+    left = [token for token in tokens if token not in anew]
+    if place.is_json:
+        click.echo(encode({"replayed": list(anew), "notDead": left}))
+    else:
+        click.echo(f"{len(anew)} deliver{'y' if len(anew) == 1 else 'ies'} anew")
+        for token in left:
+            click.echo(f"not dead: {token}", err=True)
+    return NOT_ALL if left else 0
+
+
+async def _pages(
+    venue: VenueClient, name: str, status: DeliveryState
+) -> AsyncIterator[tuple[DeliveryEntry, ...]]:
+    """All deliveries of a status; a page that does not go on from the last is the end."""
+    after = ""
+    while True:
+        page = await venue.deliveries(name, status, after)
+        yield page.deliveries
+        last = page.deliveries[-1].token if page.deliveries else ""
+        if not page.has_more or last <= after:
+            return
+        after = last
+
+
+async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, ...]]:
+    """Replay what is dead now; what is dead again meanwhile is not replayed once more."""
+    seen: set[str] = set()
+    while True:
+        told = await venue.replay_deliveries(name, ())
+        yield told.replayed
+        if not told.more or seen.issuperset(told.replayed):
+            return
+        seen.update(told.replayed)
+
+
+def _with_key(place: Place) -> Place:
+    if place.api_key is None:
+        raise click.UsageError("--api-key: expected the key that manages the webhooks")
+    return place
+
+
+def _checked(name: str) -> str:
+    if name in ("", ".", ".."):
+        raise click.UsageError("NAME: expected the name of a webhook")
+    return name
+
+
+def _table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    shown = [*([headers] if headers else []), *rows]
+    for line in _lines(shown):
+        click.echo(line)
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    if rows:
+        yield from aligned(rows, widths_of(rows, [0] * len(rows[0])))
+
+
+def _hook_row(entry: WebhookEntry) -> tuple[str, ...]:
+    cells = (
+        entry.name,
+        entry.url,
+        entry.partner or "-",
+        ",".join(map(str, entry.chains)) or "-",
+        ",".join(entry.statuses) or "-",
+        str(entry.waiting),
+        str(entry.dead),
+        str(entry.failures),
+        entry.reason or "-",
+    )
+    return tuple(map(one_line, cells))
+
+
+def _delivery_row(entry: DeliveryEntry) -> tuple[str, ...]:
+    cells = (
+        entry.token,
+        entry.status.value,
+        str(entry.tries),
+        entry.created_at,
+        entry.due_at,
+        entry.reason or "-",
+    )
+    return tuple(map(one_line, cells))

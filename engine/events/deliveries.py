@@ -1,0 +1,135 @@
+"""What is delivered to a webhook, and what becomes of a delivery that was tried. Pure.
+
+    event that a hook wants -> Delivery WAITING, due at once
+        taken                      dropped
+        not taken                  WAITING, due after a pause that doubles
+        not taken, too old         DEAD: listed, and replayed when its receiver asks for it
+
+Source: design, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
+Choice: `webhook-id` is the token of the event's place: the same in every try and replay of it. A receiver
+    that keeps ids sees each event once.
+Choice: events of one order are delivered one after the other, until one is dead; those of others beside them.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...codecs.vocabulary import DeliveryState
+from ...config.limits import WEBHOOK_REASON_CHARS_MAX
+from ...config.timeouts import WEBHOOK_AGAIN_S, WEBHOOK_AGAIN_S_MAX
+from ..store.rows import Delivery, OrderEvent
+
+_DOUBLINGS_MAX = 16
+_JITTER = 0.5
+PAUSE_MS_MAX = round(WEBHOOK_AGAIN_S_MAX * (1 + _JITTER) * 1_000)
+"""Nothing is due later than so long from now."""
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """A webhook as it is delivered to.
+
+    Attributes:
+        sign: (id, Unix seconds, body) -> its signature.
+        partner: whose orders; empty for everybody's.
+        chains, statuses: what is told of; empty for all.
+        manager: name of the API key that manages it; empty for nobody's.
+        posts_max: at a time.
+        shard: whoever holds it delivers.
+    """
+
+    name: str
+    url: str
+    sign: Callable[[str, int, bytes], str]
+    partner: str
+    chains: frozenset[int]
+    statuses: frozenset[str]
+    manager: str
+    posts_max: int
+    post_s: float
+    give_up_ms: int
+    shard: int
+
+    def wants(self, event: OrderEvent) -> bool:
+        """Whether it is told of an event."""
+        return (
+            (not self.partner or event.partner == self.partner)
+            and (not self.chains or event.chain_id in self.chains)
+            and (not self.statuses or event.status in self.statuses)
+        )
+
+
+def new_delivery(hook: Hook, token: str, event: OrderEvent, body: bytes, now_ms: int) -> Delivery:
+    """What is to be delivered.
+
+    Args:
+        body: the event as it is told.
+    """
+    return Delivery(
+        hook.name,
+        token,
+        event.order_hash,
+        body,
+        event.at_ms,
+        1,
+        DeliveryState.WAITING,
+        0,
+        now_ms,
+        "",
+        now_ms,
+    )
+
+
+def not_taken(delivery: Delivery, reason: str, give_up_ms: int, now_ms: int, random: Random) -> Delivery:
+    """After a try that came to nothing.
+
+    Args:
+        give_up_ms: after the event, before it is dead.
+    """
+    tries = delivery.tries + 1
+    pause_s = min(WEBHOOK_AGAIN_S * 2 ** min(delivery.tries, _DOUBLINGS_MAX), WEBHOOK_AGAIN_S_MAX)
+    due_ms = now_ms + round(pause_s * random.uniform(1 - _JITTER, 1 + _JITTER) * 1_000)
+    is_dead = now_ms - delivery.created_ms >= give_up_ms
+    return replace(
+        delivery,
+        state=DeliveryState.DEAD if is_dead else DeliveryState.WAITING,
+        tries=tries,
+        due_ms=due_ms,
+        reason=reason,
+        updated_ms=now_ms,
+    )
+
+
+def given_up(delivery: Delivery, reason: str, now_ms: int) -> Delivery:
+    """One that is too old to be tried while its receiver takes nothing.
+
+    Args:
+        reason: why another of the receiver's was not taken; that of this one's own last try goes before it.
+    """
+    return replace(delivery, state=DeliveryState.DEAD, reason=delivery.reason or reason, updated_ms=now_ms)
+
+
+def reason_of(error: Exception) -> str:
+    """Why there was no answer, in few and printable characters: an answer's bytes may be in it."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return "".join(char if char.isprintable() else "?" for char in text[:WEBHOOK_REASON_CHARS_MAX])
+
+
+def replayed(delivery: Delivery, now_ms: int) -> Delivery:
+    """A dead one that is delivered after all; it is tried as long as a new one."""
+    return replace(
+        delivery,
+        state=DeliveryState.WAITING,
+        tries=0,
+        due_ms=now_ms,
+        created_ms=now_ms,
+        reason="",
+        updated_ms=now_ms,
+    )
+
+
+def rest_s(failures: int) -> float:
+    """How long a receiver rests after so many failures in a row."""
+    return 0.0 if not failures else min(2.0 ** min(failures - 1, _DOUBLINGS_MAX), 60.0)

@@ -1,0 +1,189 @@
+"""Every change of an order, told to whoever listens: one follower of the log for the whole process.
+
+    log -> Follower -> ring -> those whom it concerns -> woken, some at a time
+
+Source: design, "Push".
+Choice: those who are up to date read the last 10,000 events in memory; whoever is further behind reads the
+    store, 4 at a time, 64 events at once; after each page nobody does for as long as it took.
+Choice: a token of a place that the log has not come to is refused: it is of another database.
+"""
+
+from collections import defaultdict, deque
+from time import perf_counter
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from ...config.errors import InvalidInput, StoreUnavailable
+from ...config.limits import FOLLOW_REPLAYS_MAX, FOLLOW_RING_MAX
+from ...config.timeouts import FOLLOW_LOOK_S
+from ..store.queries import Query
+from ..store.rows import OrderEvent
+from ..store.store import Store
+from .filters import EventFilter, Key, keys_of
+from .follower import START, Follower, latest, place_of, token_of
+from .ring import EventRing, Place, RingEntry
+from .subscription import Subscription
+
+_AT_ONCE = 32  # listeners that are woken, or events that are added, between two checkpoints
+_NOTED_AT_ONCE = 256  # listeners that note an event
+
+
+class HubStatistics(Struct, frozen=True):
+    """What a hub has done.
+
+    Attributes:
+        subscriptions: now.
+        events: that were added.
+        woken: how often a subscription had something to tell.
+        pages: read from the store for those who were behind.
+        ring: events in memory.
+        token: of the newest place.
+    """
+
+    subscriptions: int
+    events: int
+    woken: int
+    pages: int
+    ring: int
+    token: str
+
+
+class EventHub:
+    """All listeners of a process. `run` is its task; nobody listens before it has started.
+
+    Args:
+        ring_max: events in memory.
+
+    Attributes:
+        ring: the last events.
+        told: the place up to which all whom it concerns have noted what is in the ring.
+    """
+
+    def __init__(self, store: Store, *, ring_max: int = FOLLOW_RING_MAX) -> None:
+        self.ring = EventRing(place_of(START), ring_max)
+        self._store = store
+        self._ring_max = ring_max
+        self.told: Place = self.ring.newest
+        self._of_key: defaultdict[Key, set[Subscription]] = defaultdict(set)
+        self._subscriptions: set[Subscription] = set()
+        self._to_wake: deque[Subscription] = deque()
+        self._replays = trio.CapacityLimiter(FOLLOW_REPLAYS_MAX)
+        self._read_at = 0.0  # when the last page was, by perf_counter
+        self._rested_at = 0.0  # when the next one may be, by trio's clock
+        self._woken = self._pages = 0
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Follow the log from now on, until cancelled."""
+        start = await self._now()
+        self.ring = EventRing(place_of(start), self._ring_max)
+        self.told = self.ring.newest
+        task_status.started()
+        async for token, event in Follower(self._store, start):
+            await self.publish(token, event)
+
+    async def publish(self, token: str, event: OrderEvent) -> None:
+        """Tell an event that comes after all that were told before."""
+        await self._add(RingEntry(token, event))
+        if self._to_wake or not self.ring.end % _AT_ONCE:
+            await self._wake()
+
+    async def subscribe(
+        self, wanted: EventFilter, after: str | None = None, *, field: str = "after"
+    ) -> Subscription:
+        """A new listener.
+
+        Args:
+            after: a token; what came after it is told first. None: what comes from now on.
+            field: what the token came in, for the error.
+
+        Raises:
+            InvalidInput: `after` is no token of this log.
+            StoreUnavailable: it cannot be checked now.
+        """
+        place = self.ring.newest if after is None else place_of(after, field)
+        if place > self.ring.newest:
+            newest = place_of(await latest(self._store))
+            if newest == place_of(START):  # nothing is kept: what a true token was of is pruned
+                place = self.ring.newest
+            elif newest < place:
+                raise InvalidInput(field=field, expected="a token of this venue's events", got=after)
+        made = Subscription(self, wanted, place)
+        self._subscriptions.add(made)
+        for key in wanted.keys:
+            self._of_key[key].add(made)
+        return made
+
+    def leave(self, subscription: Subscription) -> None:
+        """A listener has ended."""
+        self._subscriptions.discard(subscription)
+        for key in subscription.wanted.keys:
+            others = self._of_key.get(key, set())
+            others.discard(subscription)
+            if not others:
+                self._of_key.pop(key, None)
+
+    async def read(self, query: Query) -> list[tuple[Any, ...]]:
+        """A page of the store, for whoever is behind: at most half of the time is spent on pages.
+
+        Raises:
+            StoreUnavailable: it is away.
+        """
+        async with self._replays:
+            while (rest_s := self._rested_at - trio.current_time()) > 0:  # noqa: ASYNC110  it is a time
+                await trio.sleep(rest_s)
+            self._pages += 1
+            began = perf_counter()
+            (rows,) = await self._store.read(query)
+            ended = perf_counter()
+            took_s = ended - max(began, self._read_at)  # what several take at the same time counts once
+            self._rested_at = max(self._rested_at, trio.current_time()) + took_s
+            self._read_at = ended
+        return rows
+
+    def statistics(self) -> HubStatistics:
+        """Counters."""
+        return HubStatistics(
+            len(self._subscriptions),
+            self.ring.end,
+            self._woken,
+            self._pages,
+            len(self.ring),
+            token_of(*self.ring.newest),
+        )
+
+    async def _add(self, entry: RingEntry) -> None:
+        """Keep an event, and note whom it concerns, in slices.
+
+        Nobody's token passes it by meanwhile: `told` comes to it last. Whoever begins to listen, or finds
+        nothing more, after it is in the ring has looked at it there.
+        """
+        before = self.ring.newest
+        number = self.ring.add(entry)
+        noted = 0
+        for key in keys_of(entry.event):
+            for listener in tuple(self._of_key.get(key, ())):
+                if listener.note(number, entry, before):
+                    self._to_wake.append(listener)
+                noted += 1
+                if not noted % _NOTED_AT_ONCE:
+                    await trio.lowlevel.checkpoint()
+        self.told = entry.place
+
+    async def _wake(self) -> None:
+        """Wake who has to be, in slices: others have their turn in between."""
+        while True:
+            for _ in range(min(_AT_ONCE, len(self._to_wake))):
+                self._woken += 1
+                self._to_wake.popleft().wake()
+            await trio.lowlevel.checkpoint()
+            if not self._to_wake:
+                return
+
+    async def _now(self) -> str:
+        while True:
+            try:
+                return await latest(self._store)
+            except StoreUnavailable:
+                await trio.sleep(FOLLOW_LOOK_S)

@@ -1,0 +1,146 @@
+"""One listener: what concerns it, from a place in the log of events on, each event once and in order.
+
+    behind the ring   pages of the store, until the ring has all that is left
+    in the ring       entry after entry
+    idle              nothing is left to be told; the hub says when there is
+
+It has no queue: it has a place, and whoever is slow reads from the store what the ring has dropped by then.
+
+Source: design, "Push".
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Self
+
+import trio
+
+from ...config.errors import StoreUnavailable
+from ...config.limits import FOLLOW_EVENTS_MAX, FOLLOW_REPLAY_EVENTS_MAX
+from ...config.timeouts import FOLLOW_LOOK_S
+from ..store.queries import events_after
+from ..store.rows import OrderEvent
+from ..store.tables import ORDER_EVENT
+from ..store.units import row_of
+from .filters import EventFilter
+from .follower import token_of
+from .ring import Place, RingEntry
+
+if TYPE_CHECKING:
+    from .hub import EventHub
+
+
+class Subscription:
+    """Made by `EventHub.subscribe`; to be left in the end.
+
+    Args:
+        place: what it is told comes after it.
+
+    Attributes:
+        wanted: what concerns it.
+    """
+
+    def __init__(self, hub: "EventHub", wanted: EventFilter, place: Place) -> None:
+        self.wanted = wanted
+        self._hub = hub
+        self._place = place  # everything up to it was told, or is not wanted
+        self._number: int | None = None  # of the entry that is looked at next
+        self._is_idle = False
+        self._woken = trio.Event()
+        self._page: deque[RingEntry] = deque()  # of the store, still to be told
+        self._page_end = place
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    @property
+    def token(self) -> str:
+        """Of the place up to which nothing is left to be told."""
+        return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
+
+    async def take(self, count: int) -> list[RingEntry]:
+        """The next events, as soon as there is one. Cancelling it loses none.
+
+        Args:
+            count: at most so many.
+        """
+        while True:
+            if self._page:
+                return self._from_page(count)
+            if self._is_idle:
+                self._woken = trio.Event()
+                await self._woken.wait()
+            elif self._place < self._hub.ring.floor:
+                await self._read()
+            elif found := self._look(count):
+                return found
+            elif not self._is_idle:
+                await trio.lowlevel.checkpoint()
+
+    def note(self, number: int, entry: RingEntry, before: Place) -> bool:
+        """An entry was added that has one of its keys; whether it has to be woken for it.
+
+        Args:
+            before: the newest place until then.
+        """
+        if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry.event):
+            return False
+        self._is_idle, self._number = False, number
+        self._place = max(self._place, before)
+        return True
+
+    def wake(self) -> None:
+        """Something that concerns it was added."""
+        self._woken.set()
+
+    def leave(self) -> None:
+        """It has ended; may be called again."""
+        self._hub.leave(self)
+
+    def _from_page(self, count: int) -> list[RingEntry]:
+        taken = [self._page.popleft() for _ in range(min(count, len(self._page)))]
+        self._place = taken[-1].place if self._page else self._page_end
+        return taken
+
+    def _look(self, count: int) -> list[RingEntry]:
+        """What is wanted of the next entries of the ring."""
+        ring, found = self._hub.ring, list[RingEntry]()
+        number = ring.after(self._place) if self._number is None else self._number
+        for at in range(number, min(ring.end, number + FOLLOW_EVENTS_MAX)):
+            entry = ring.entry(at)
+            number = at + 1
+            if entry.place <= self._place:
+                continue
+            self._place = entry.place
+            if self.wanted.matches(entry.event):
+                found.append(entry)
+                if len(found) == count:
+                    break
+        self._number, self._is_idle = number, number == ring.end
+        return found
+
+    async def _read(self) -> None:
+        """Read a page of the store; wait where it is away."""
+        self._number = None
+        in_store = self._hub.ring.newest
+        try:
+            rows = await self._hub.read(
+                events_after(self._place, FOLLOW_REPLAY_EVENTS_MAX, self.wanted.owner)
+            )
+        except StoreUnavailable:
+            await trio.sleep(FOLLOW_LOOK_S)
+            return
+        end = self._place
+        for transaction, number, *columns in rows:
+            end = transaction, number
+            event: OrderEvent = row_of(ORDER_EVENT, columns)
+            if self.wanted.matches(event):
+                self._page.append(RingEntry(token_of(*end), event))
+        if len(rows) < FOLLOW_REPLAY_EVENTS_MAX:
+            end = max(end, in_store)
+        self._page_end = end
+        if not self._page:
+            self._place = end
+        await trio.lowlevel.checkpoint()

@@ -1,0 +1,83 @@
+"""Opens the webhooks that the settings name."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from random import Random
+from ssl import SSLContext
+
+import httpx
+
+from ...codecs.http1 import Http1Limits
+from ...codecs.vocabulary import OrderStatus, OtcState
+from ...config.error_text import shown
+from ...config.errors import ConfigError
+from ...config.limits import WEBHOOK_ANSWER_BYTES_MAX
+from ...config.webhooks import WebhookSettings
+from ...crypto.webhook_signature import WebhookSigner
+from ...feeds.net.httpx_transport import DialTransport
+from ..store.leases import Leases
+from ..store.store import Store
+from .deliveries import Hook
+from .webhooks import Webhooks, shard_of
+
+_LIMITS = Http1Limits(body_bytes_max=WEBHOOK_ANSWER_BYTES_MAX)
+_STATUSES = frozenset(state.value for kind in (OrderStatus, OtcState) for state in kind)
+
+
+async def open_webhooks(
+    owned: AsyncExitStack,
+    settings: Mapping[str, WebhookSettings],
+    store: Store,
+    leases: Leases,
+    *,
+    tls: SSLContext,
+    now_ms: Callable[[], int],
+    random: Random,
+) -> Webhooks:
+    """The webhooks; their connections are closed with `owned`.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+    hooks = hooks_of(settings)
+    posts_max = sum(hook.posts_max for hook in hooks.values())  # all of them may be of one host
+    transport = DialTransport(tls=tls, connections_max=max(posts_max, 1), limits=_LIMITS, needs_body=False)
+    http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
+    return Webhooks(hooks, store, leases, http, now_ms=now_ms, random=random)
+
+
+def hooks_of(settings: Mapping[str, WebhookSettings]) -> dict[str, Hook]:
+    """The webhooks, by name.
+
+    Raises:
+        ConfigError: names the setting that is wrong.
+    """
+    return {name: _hook(name, said) for name, said in settings.items()}
+
+
+def _hook(name: str, said: WebhookSettings) -> Hook:
+    field = f"venue.webhooks.{name}"
+    unknown = [status for status in said.statuses if status not in _STATUSES]
+    if unknown:
+        raise ConfigError(f"{field}.statuses", f"expected statuses of orders, got {shown(unknown[0])}")
+    try:
+        _ = httpx.URL(said.url).host
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ConfigError(f"{field}.url", f"expected a URL that can be asked: {error}") from None
+    try:
+        sign = WebhookSigner(said.secret.reveal())
+    except ConfigError as error:
+        raise ConfigError(f"{field}.secret", error.detail.removeprefix("secret: ")) from None
+    return Hook(
+        name=name,
+        url=said.url,
+        sign=sign,
+        partner=said.partner,
+        chains=frozenset(said.chains),
+        statuses=frozenset(said.statuses),
+        manager=said.api_key,
+        posts_max=said.posts_max,
+        post_s=said.post_s,
+        give_up_ms=round(said.give_up_s * 1_000),
+        shard=shard_of(name),
+    )

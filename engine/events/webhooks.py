@@ -1,0 +1,376 @@
+"""Tells webhooks of orders: whoever holds a webhook's shard takes in the events that it wants and posts them.
+
+    log of events --_take_in--> delivery rows and the webhook's place, one unit --_deliver--> POST, signed
+                                                             taken: the row goes    not taken: again later
+
+Each event is delivered at least once, whatever ends in between: it is a row before the place moves on, and
+the row goes after it was taken. A receiver that does not answer is tried with one delivery at a time, at most
+once a minute, until it does. While the store is away, nothing is posted.
+
+Source: design, "Push"; Standard Webhooks 1.0.0.
+Choice: any 2xx takes a delivery; redirects are not followed; what else an answer says is not read.
+Choice: a new webhook is told of what happens from then on; one that was out of the settings for a while,
+    under its name, of what happened meanwhile, as far as events are kept.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from random import Random
+
+import httpx
+import structlog
+import trio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...codecs.vocabulary import DeliveryState
+from ...config.errors import StoreError
+from ...config.limits import WEBHOOK_ROWS_MAX
+from ...config.timeouts import STORE_PAUSE_S_MAX, WEBHOOK_LOOK_S, WEBHOOK_PLACE_S
+from ...crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
+from ..store.leases import SHARDS, Leases
+from ..store.queries import by, due_deliveries, next_delivery, overdue_deliveries
+from ..store.rows import Delivery, OrderEvent, Webhook
+from ..store.store import Store
+from ..store.tables import DELIVERY, WEBHOOK
+from ..store.units import (
+    Change,
+    Conflict,
+    Done,
+    Duplicate,
+    Fence,
+    Fenced,
+    Outcome,
+    Unit,
+    cas,
+    drop,
+    new,
+    put,
+    row_of,
+)
+from .deliveries import PAUSE_MS_MAX, Hook, given_up, new_delivery, not_taken, reason_of, rest_s
+from .follower import Follower, latest
+from .message import encode_event
+
+_log = structlog.get_logger("cambist.webhooks")
+
+_S_MS = 1_000
+_SAID_CHARS_MAX = 300
+
+
+class HookStatistics(Struct, frozen=True):
+    """How one webhook stands, of this process.
+
+    Attributes:
+        is_held: it is delivered to from here.
+        taken_in: events that it wants; posted: tries; taken, failed: how they ended; dead: given up.
+        under_way: tries now.
+        failures: in a row; reason: of the last one, empty while it takes what it gets.
+    """
+
+    is_held: bool
+    taken_in: int
+    posted: int
+    taken: int
+    failed: int
+    dead: int
+    under_way: int
+    failures: int
+    reason: str
+
+
+class _Told:
+    """One webhook while this process holds it."""
+
+    def __init__(self) -> None:
+        self.is_held = False
+        self.taken_in = self.posted = self.taken = self.failed = self.dead = 0
+        self.under_way: set[str] = set()
+        self.failures = 0
+        self.rests_until = -inf
+        self.reason = ""
+        self.wake = trio.Event()
+
+    def rouse(self) -> None:
+        """There may be something to deliver."""
+        self.wake.set()
+
+    def statistics(self) -> HookStatistics:
+        return HookStatistics(
+            self.is_held,
+            self.taken_in,
+            self.posted,
+            self.taken,
+            self.failed,
+            self.dead,
+            len(self.under_way),
+            self.failures,
+            self.reason,
+        )
+
+
+class _FencedOff(Exception):
+    """Another engine delivers by now; it never leaves this file."""
+
+
+def _ended(name: str, outcome: Outcome) -> _FencedOff:
+    """Why no more is done under a fence."""
+    if not isinstance(outcome, Fenced):
+        _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
+    return _FencedOff()
+
+
+def shard_of(name: str) -> int:
+    """The shard whose holder delivers to a webhook."""
+    return hashlib.sha256(b"webhook " + name.encode()).digest()[0] % SHARDS
+
+
+class Webhooks:
+    """All webhooks of a venue. `run` is its task.
+
+    Args:
+        hooks: by name.
+        leases: of this engine; they run longer than this.
+        http: what posts.
+        now_ms: wall clock, Unix milliseconds.
+        random: for jitter.
+    """
+
+    def __init__(
+        self,
+        hooks: Mapping[str, Hook],
+        store: Store,
+        leases: Leases,
+        http: httpx.AsyncClient,
+        *,
+        now_ms: Callable[[], int],
+        random: Random,
+    ) -> None:
+        self.hooks = hooks
+        self._store = store
+        self._leases = leases
+        self._http = http
+        self._now_ms = now_ms
+        self._random = random
+        self._told = {name: _Told() for name in hooks}
+
+    def statistics(self) -> dict[str, HookStatistics]:
+        """Counters, by name."""
+        return {name: told.statistics() for name, told in self._told.items()}
+
+    def rouse(self, name: str) -> None:
+        """Look at once for what is to be delivered: something was replayed."""
+        self._told[name].rests_until = -inf
+        self._told[name].rouse()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Deliver to the webhooks whose shards are held, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            for hook in self.hooks.values():
+                nursery.start_soon(self._serve, hook, self._told[hook.name])
+            task_status.started()
+
+    async def _serve(self, hook: Hook, told: _Told) -> None:
+        """Deliver to one while its shard is held."""
+        while True:
+            changed = self._leases.changed()
+            fence = self._leases.fence(hook.shard)
+            if fence is None:
+                with trio.move_on_after(WEBHOOK_LOOK_S):
+                    await changed.wait()
+                continue
+            told.is_held = True
+            try:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._watch, hook, fence, nursery.cancel_scope)
+                    nursery.start_soon(self._take_in, hook, told, fence)
+                    nursery.start_soon(self._deliver, hook, told, fence)
+            except* _FencedOff:
+                await trio.sleep(WEBHOOK_LOOK_S)
+            finally:
+                told.is_held = False
+
+    async def _watch(self, hook: Hook, fence: Fence, scope: trio.CancelScope) -> None:
+        """End what is done under a fence that is another's by now."""
+        while self._leases.fence(hook.shard) == fence:
+            changed = self._leases.changed()
+            with trio.move_on_after(WEBHOOK_LOOK_S):
+                await changed.wait()
+        scope.cancel()
+
+    # --- Events in --------------------------------------------------------------------------------------
+
+    async def _take_in(self, hook: Hook, told: _Told, fence: Fence) -> None:
+        """Make rows of the events that the hook wants. After the store was away, from the kept place on."""
+        while True:
+            try:
+                await self._follow(hook, told, fence)
+            except StoreError as error:
+                await _store_pause(hook, error)
+
+    async def _follow(self, hook: Hook, told: _Told, fence: Fence) -> None:
+        row = await self._place(hook, fence)
+        follower = Follower(self._store, row.token)
+        token, found, moved_at = row.token, list[tuple[str, OrderEvent]](), trio.current_time()
+        while True:
+            with trio.move_on_after(WEBHOOK_PLACE_S):
+                token, event = await follower.__anext__()
+                if hook.wants(event):
+                    found.append((token, event))
+            is_full = len(found) >= WEBHOOK_ROWS_MAX or (found and not follower.ready)
+            is_late = token != row.token and trio.current_time() - moved_at >= WEBHOOK_PLACE_S
+            if is_full or is_late:
+                row = await self._moved(hook, row, token, found, fence)
+                moved_at = trio.current_time()
+                told.taken_in += len(found)
+                if found:
+                    told.rouse()
+                found = []
+
+    async def _place(self, hook: Hook, fence: Fence) -> Webhook:
+        """How far the hook was told, as it is kept."""
+        now_ms = self._now_ms()
+        fresh = Webhook(hook.name, now_ms, 1, await latest(self._store), now_ms)
+        (rows,) = await self._store.read(by(WEBHOOK, hook.name))
+        if not rows:
+            outcome = await self._store.write(Unit((new(WEBHOOK, fresh),), fence))
+            if isinstance(outcome, Done):
+                return fresh
+            if not isinstance(outcome, Duplicate):
+                raise _ended(hook.name, outcome)
+            rows = [outcome.row]
+        kept: Webhook = row_of(WEBHOOK, rows[0])
+        return kept
+
+    async def _moved(
+        self, hook: Hook, row: Webhook, token: str, found: Sequence[tuple[str, OrderEvent]], fence: Fence
+    ) -> Webhook:
+        """The hook's place is at `token`, and what it wants up to there is kept."""
+        now_ms = self._now_ms()
+        after = replace(row, token=token, updated_ms=now_ms)
+        changes: list[Change] = [cas(WEBHOOK, after)]
+        for at, event in found:
+            changes.append(put(DELIVERY, new_delivery(hook, at, event, encode_event(at, event), now_ms)))
+        outcome = await self._store.write(Unit(tuple(changes), fence))
+        if not isinstance(outcome, Done):
+            raise _ended(hook.name, outcome)
+        return replace(after, version=row.version + 1)
+
+    # --- Deliveries out ---------------------------------------------------------------------------------
+
+    async def _deliver(self, hook: Hook, told: _Told, fence: Fence) -> None:
+        """Post what is due."""
+        told.under_way.clear()
+        async with trio.open_nursery() as nursery:
+            while True:
+                told.wake = trio.Event()
+                try:
+                    wait_s = await self._start(hook, told, fence, nursery)
+                except StoreError as error:
+                    await _store_pause(hook, error)
+                    continue
+                with trio.move_on_after(wait_s):
+                    await told.wake.wait()
+
+    async def _start(self, hook: Hook, told: _Told, fence: Fence, nursery: trio.Nursery) -> float:
+        """Start what may be posted now. Returns how long nothing else is due, in seconds."""
+        rests_s = told.rests_until - trio.current_time()
+        free = (1 if told.failures else hook.posts_max) - len(told.under_way)
+        if free <= 0 or rests_s > 0:
+            return WEBHOOK_LOOK_S if free <= 0 else min(rests_s, WEBHOOK_LOOK_S)
+        now_ms, count = self._now_ms(), free + len(told.under_way)
+        skipped = frozenset(told.under_way)  # a row that is dropped meanwhile may still be among those read
+        rows, following = await self._store.read(
+            due_deliveries(hook.name, now_ms, count), next_delivery(hook.name)
+        )
+        next_ms = following[0][0] if following else now_ms
+        if not rows and next_ms - now_ms > PAUSE_MS_MAX:  # it was written under a clock that was ahead
+            (rows,) = await self._store.read(due_deliveries(hook.name, next_ms, count))
+        for values in rows:
+            delivery: Delivery = row_of(DELIVERY, values)
+            if free and delivery.token not in skipped:
+                free -= 1
+                told.under_way.add(delivery.token)
+                nursery.start_soon(self._post, hook, told, delivery, fence)
+        if not following or told.under_way:
+            return WEBHOOK_LOOK_S
+        return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)
+
+    async def _post(self, hook: Hook, told: _Told, delivery: Delivery, fence: Fence) -> None:
+        """One try, and what follows from it."""
+        try:
+            told.posted += 1
+            reason = await self._tried(hook, delivery)
+            told.reason = reason
+            if reason:
+                told.failed += 1
+                told.failures += 1
+                told.rests_until = trio.current_time() + rest_s(told.failures)
+                await self._keep_failed(hook, told, delivery, reason, fence)
+            else:
+                told.taken += 1
+                told.failures = 0
+                await self._write(hook, drop(DELIVERY, delivery), fence)
+        except StoreError as error:
+            await _store_pause(hook, error)
+        finally:
+            told.under_way.discard(delivery.token)
+            told.rouse()
+
+    async def _tried(self, hook: Hook, delivery: Delivery) -> str:
+        """Post it. Returns why it was not taken; empty where it was."""
+        now_s = self._now_ms() // _S_MS
+        headers = {
+            "content-type": "application/json",
+            ID_HEADER: delivery.token,
+            TIMESTAMP_HEADER: str(now_s),
+            SIGNATURE_HEADER: hook.sign(delivery.token, now_s, delivery.body),
+        }
+        try:
+            answer = await self._http.post(
+                hook.url, content=delivery.body, headers=headers, timeout=hook.post_s
+            )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return reason_of(error)
+        return "" if answer.is_success else f"answered {answer.status_code}"
+
+    async def _keep_failed(
+        self, hook: Hook, told: _Told, delivery: Delivery, reason: str, fence: Fence
+    ) -> None:
+        """Keep that a try failed, and give up what is too old, which nobody will try any more."""
+        now_ms = self._now_ms()
+        after = not_taken(delivery, reason, hook.give_up_ms, now_ms, self._random)
+        is_kept = await self._write(hook, cas(DELIVERY, after), fence)
+        if is_kept and after.state is DeliveryState.DEAD:
+            self._tell_dead(hook, told, 1, reason)
+        overdue = overdue_deliveries(hook.name, now_ms - hook.give_up_ms, WEBHOOK_ROWS_MAX)
+        is_full = True
+        while is_full:
+            (rows,) = await self._store.read(overdue)
+            is_full = len(rows) == WEBHOOK_ROWS_MAX
+            count = 0
+            for values in rows:
+                old: Delivery = row_of(DELIVERY, values)
+                if old.token not in told.under_way:
+                    count += await self._write(hook, cas(DELIVERY, given_up(old, reason, now_ms)), fence)
+            if count:
+                self._tell_dead(hook, told, count, reason)
+
+    def _tell_dead(self, hook: Hook, told: _Told, count: int, reason: str) -> None:
+        told.dead += count
+        _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
+
+    async def _write(self, hook: Hook, change: Change, fence: Fence) -> bool:
+        """Whether it was written; not where a replay was first."""
+        outcome = await self._store.write(Unit((change,), fence))
+        if isinstance(outcome, Conflict):
+            return False
+        if not isinstance(outcome, Done):
+            raise _ended(hook.name, outcome)
+        return True
+
+
+async def _store_pause(hook: Hook, error: StoreError) -> None:
+    _log.warning("a webhook waits for the store", webhook=hook.name, detail=error.detail)
+    await trio.sleep(STORE_PAUSE_S_MAX)

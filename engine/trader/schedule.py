@@ -1,0 +1,78 @@
+"""A TWAP's slices: how many, how far apart, and what a bound on all of them says of each. Pure.
+
+    slice    floor(total / slices) of the fixed side; the last one takes the remainder
+    sale     each slice gives at least what is signed per slice, the last one pro rata, rounded up
+    purchase each slice spends at most its share of what is signed in all, rounded down; nothing rolls over
+
+Source: document 1, POST /v2/delta/orders/build, "TWAP rules"; choices.md 32; contracts/Delta.sol.
+Choice: a trader bounds a TWAP in all. Of a sale the least per slice is rounded up, so that all slices
+    together give no less than that.
+"""
+
+from msgspec import Struct
+
+from ...codecs.rounding import mul_div_down, mul_div_up
+
+
+class Schedule(Struct, frozen=True):
+    """How a TWAP is cut.
+
+    Attributes:
+        slices: at least 2.
+        interval_s: between the settlements of two slices, at the least.
+    """
+
+    slices: int
+    interval_s: int
+
+    @property
+    def room_s(self) -> int:
+        """The nearest that its deadline may be."""
+        return self.slices * self.interval_s
+
+    @property
+    def span_s(self) -> int:
+        """From the first slice to the last, at the least."""
+        return (self.slices - 1) * self.interval_s
+
+    def slice_of(self, total: int) -> int:
+        """The fixed side of every slice but the last."""
+        return total // self.slices
+
+    def last_of(self, total: int) -> int:
+        """The fixed side of the last slice."""
+        return total - self.slice_of(total) * (self.slices - 1)
+
+    def least_per_slice(self, total: int, least: int) -> int:
+        """What each slice of a sale has to give, so that all of them give `least`."""
+        return mul_div_up(least, self.slice_of(total), total)
+
+    def least_of(self, total: int, per_slice: int) -> int:
+        """What all slices of a sale give at least.
+
+        Args:
+            per_slice: as it is signed.
+        """
+        last = mul_div_up(per_slice, self.last_of(total), self.slice_of(total))
+        return per_slice * (self.slices - 1) + last
+
+    def most_of(self, total: int, per_slice: int) -> int:
+        """What a purchase may spend in all, where each slice but the last spends at most `per_slice`."""
+        return mul_div_down(per_slice, total, self.slice_of(total))
+
+    def most_per_slice(self, total: int, most: int) -> int:
+        """What each slice of a purchase but the last may spend."""
+        return mul_div_down(most, self.slice_of(total), total)
+
+
+def duration_text(seconds: int) -> str:
+    """A time as people say it: "90 s", "5 min", "1 h 30 min", "7 d"."""
+    if seconds % 60:
+        return f"{seconds} s" if seconds < 60 else f"{duration_text(seconds - seconds % 60)} {seconds % 60} s"
+    parts: list[str] = []
+    rest = seconds // 60
+    for unit, minutes in (("d", 1_440), ("h", 60), ("min", 1)):
+        count, rest = divmod(rest, minutes)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts) or "0 s"

@@ -1,0 +1,116 @@
+"""What an order needs of its owner now, and which of it is not there. Pure.
+
+    order + what is settled of it -> Needs     for its next settlement, and for all that is left
+    Needs + what the chain says   -> lacks     balance | allowance | deposit, each with needed and there
+
+    source            there has to be                      and the Delta contract may take
+    a token           the next part's amount               all that is left
+    with a permit     the next part's amount               (whatever the permit grants)
+    the native token  the next part's amount, deposited    (it has it already)
+
+Source: document 1, "States and transitions" (SUSPENDED); choices.md 27.
+Choice: each order for itself: what other orders of its owner take does not count. Whichever is settled first
+    suspends the others.
+Choice: an order that may be settled in parts needs all that is left of it, as an OTC order does (choices.md
+    23).
+Choice: an order with a permit needs the balance alone: what a permit grants was tried out when the order was
+    submitted, and each settlement is simulated with it.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....crypto.addresses import to_checksum
+from ...chain.holdings import Holding
+from .fillable import still_given
+from .terms import SettledOrder, next_part
+
+
+class Fund(Enum):
+    """What an owner has to have."""
+
+    BALANCE = "balance"
+    ALLOWANCE = "allowance"
+    DEPOSIT = "deposit"
+
+
+class Needs(Struct, frozen=True):
+    """What an order needs now, raw units of its source.
+
+    Attributes:
+        part: that the next settlement takes, at most.
+        allowance: that the Delta contract may take; 0 where no approval is needed.
+        is_native: the part is deposited for the order.
+    """
+
+    part: int
+    allowance: int
+    is_native: bool
+
+
+class Lack(Struct, frozen=True):
+    """Something that is not there.
+
+    Attributes:
+        there: raw units; None where the token's contract does not tell.
+    """
+
+    fund: Fund
+    needed: int
+    there: int | None
+
+
+def needs_of(order: SettledOrder, filled: int) -> Needs:
+    """What an order needs.
+
+    Args:
+        filled: what is settled: of the fixed side, or slices. All of it: then nothing is needed.
+    """
+    part = next_part(order, filled)
+    is_native = order.src_token == NATIVE_TOKEN
+    if part is None:
+        return Needs(0, 0, is_native)
+    is_approved = not is_native and not order.permit
+    return Needs(part.src_amount, still_given(order, filled) if is_approved else 0, is_native)
+
+
+def lacks_of(needs: Needs, found: Holding | None) -> tuple[Lack, ...]:
+    """What is not there.
+
+    Args:
+        found: balance and allowance, of native tokens the deposit as balance; None where the token's contract
+            answers nothing that could be a number. That is as good as nothing: it could not be settled.
+    """
+    fund = Fund.DEPOSIT if needs.is_native else Fund.BALANCE
+    if found is None:
+        return (Lack(fund, needs.part, None),) if needs.part else ()
+    lacks = []
+    if found.balance < needs.part:
+        lacks.append(Lack(fund, needs.part, found.balance))
+    if found.allowance < needs.allowance:
+        lacks.append(Lack(Fund.ALLOWANCE, needs.allowance, found.allowance))
+    return tuple(lacks)
+
+
+def told_of(lacks: Sequence[Lack], src_token: bytes) -> list[tuple[str, str]]:
+    """(code, sentence) of each, as `explain` tells them."""
+    token = to_checksum(src_token)
+    return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
+
+
+def _sentence(lack: Lack, token: str) -> str:
+    if lack.there is None:
+        return f"the contract of {token} does not tell what the owner has; {lack.needed} is needed"
+    match lack.fund:
+        case Fund.BALANCE:
+            there = f"the owner has {lack.there} of {token}"
+            return f"{there}, and the next settlement takes {lack.needed}"
+        case Fund.ALLOWANCE:
+            there = f"the Delta contract may take {lack.there} of {token}"
+            return f"{there}, and what is left of the order takes {lack.needed}"
+        case Fund.DEPOSIT:
+            there = f"{lack.there} wei are deposited for the order"
+            return f"{there}, and the next settlement takes {lack.needed}"

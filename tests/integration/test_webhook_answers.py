@@ -1,0 +1,174 @@
+"""What receivers answer, through what the venue opens: the status alone says whether a delivery was taken."""
+
+import gzip
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.config.secret import Secret
+from cambist.config.webhooks import WebhookSettings
+from cambist.engine.events.webhook_opening import open_webhooks
+from cambist.engine.events.webhooks import HookStatistics
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.queries import by
+from cambist.engine.store.tables import WEBHOOK
+from cambist.feeds.net.streams import client_tls
+from support.stores import NOW_MS, Engine, a_delta_order, kept
+from support.webhook_receiver import SECRET
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+PATIENCE_S = 30
+
+
+def bare(handler: BaseHTTPRequestHandler) -> None:
+    """As most begin: no length at all."""
+    handler.send_response(200)
+    handler.end_headers()
+
+
+def until_closed(handler: BaseHTTPRequestHandler) -> None:
+    bare(handler)
+    handler.wfile.write(b'{"ok":true}')
+    handler.close_connection = True
+
+
+def zipped(handler: BaseHTTPRequestHandler) -> None:
+    body = gzip.compress(b"ok")
+    handler.send_response(201)
+    handler.send_header("content-encoding", "gzip")
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def long(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("content-length", "100000")
+    handler.end_headers()
+    handler.wfile.write(bytes(100_000))
+
+
+def long_in_chunks(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(202)
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"186a0\r\n" + bytes(100_000) + b"\r\n0\r\n\r\n")
+
+
+def broken_off(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("content-length", "100")
+    handler.end_headers()
+    handler.wfile.write(b"half")
+    handler.close_connection = True
+
+
+def failed_and_bare(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(500)
+    handler.end_headers()
+
+
+def nothing(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+def gibberish(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+    handler.close_connection = True
+
+
+async def after_one_try(folder: Path, answer: Answer) -> HookStatistics:
+    """How a webhook stands after a delivery that was answered so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            try:
+                answer(self)
+                self.wfile.flush()
+            except ConnectionError:  # the rest is not read
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/orders"
+        return await _told(folder, WebhookSettings(url=url, secret=Secret(SECRET, "a test")))
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+async def _told(folder: Path, settings: WebhookSettings) -> HookStatistics:
+    async with (
+        Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store,
+        trio.open_nursery() as nursery,
+        AsyncExitStack() as owned,
+    ):
+        leases = Leases(store, "one", life_s=10, now_ms=lambda: NOW_MS)
+        webhooks = await open_webhooks(
+            owned,
+            {"acme": settings},
+            store,
+            leases,
+            tls=client_tls(),
+            now_ms=lambda: NOW_MS,
+            random=Random(1),
+        )
+        await nursery.start(leases.run)
+        await nursery.start(webhooks.run)
+
+        async def is_there() -> bool:
+            return bool((await store.read(by(WEBHOOK, "acme")))[0])
+
+        async def is_answered() -> bool:
+            told = webhooks.statistics()["acme"]
+            return bool(told.taken or told.failed)
+
+        await becomes(is_there)
+        await kept(store, a_delta_order(1))
+        await becomes(is_answered)
+        nursery.cancel_scope.cancel()
+    return webhooks.statistics()["acme"]
+
+
+async def becomes(so: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something is so."""
+    with trio.fail_after(PATIENCE_S):
+        while not await so():  # noqa: ASYNC110  what is waited for has no event
+            await trio.sleep(0.01)
+
+
+@pytest.mark.parametrize("answer", [bare, until_closed, zipped, long, long_in_chunks, broken_off])
+async def test_any_2xx_takes_a_delivery_whatever_follows_it(tmp_path: Path, answer: Answer) -> None:
+    told = await after_one_try(tmp_path, answer)
+    assert (told.taken, told.failed, told.reason) == (1, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (failed_and_bare, "answered 500"),
+        (nothing, "closed by the other side"),
+        (gibberish, "does not begin with a status line"),
+    ],
+)
+async def test_a_failure_is_told_for_what_it_is(tmp_path: Path, answer: Answer, reason: str) -> None:
+    told = await after_one_try(tmp_path, answer)
+    assert (told.taken, told.failed) == (0, 1)
+    assert reason in told.reason
+    assert "maker" not in told.reason.lower()

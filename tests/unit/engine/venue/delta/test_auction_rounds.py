@@ -1,0 +1,284 @@
+"""The rounds of a chain's auctions: how many, with whom, and what is kept and told of them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from cambist.codecs.agent_messages import AuctionOrder, Notice, SolveRequest, decode_solve_request
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.config.errors import StoreUnavailable
+from cambist.config.limits import (
+    AGENT_BIDS_MAX,
+    AGENT_PARTS_MAX,
+    STORE_UNIT_BYTES_MAX,
+    VENUE_AUCTION_BIDS_MAX,
+    VENUE_ROUNDS_OPEN_MAX,
+)
+from cambist.engine.store.frames import prepared
+from cambist.engine.store.orders import step
+from cambist.engine.store.queries import among, last_rounds
+from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
+from cambist.engine.store.units import Outcome, Unit, row_of
+from cambist.engine.venue.delta import auctioneer as auctioneer_file
+from cambist.engine.venue.delta.agent_client import AgentFailure
+from cambist.engine.venue.delta.agent_rest import AgentFault
+from cambist.engine.venue.delta.auction_record import round_of
+from cambist.engine.venue.delta.auctioneer import AuctionIds
+from cambist.engine.venue.delta.bids import RoundOrder, shown
+from cambist.engine.venue.delta.life import Step
+from cambist.engine.venue.delta.settling import Settlement
+from cambist.feeds import slices
+from support.auctioning import PlayedAgent, PlayedAuction, a_bid, an_auction, an_auctioneer, on_all, on_each
+from support.bidding import DEADLINE_S, a_delta_order, a_round_order
+from support.maker_server import until
+from support.stores import NOW_MS
+
+SALE, OTHER = a_round_order(1), a_round_order(2)
+
+
+async def kept_rounds(
+    auction: PlayedAuction, asked: RoundOrder
+) -> list[tuple[str | None, list[Notice], str]]:
+    """(winner, what became of each bid, why of the first) of an order's rounds."""
+    (rows,) = await auction.store.read(last_rounds(asked.order_hash, 9))
+    orders = [round_of(row_of(AUCTION_ROUND, values)).order for values in rows]
+    return [
+        (one.winner, [bid.notice for bid in one.bids], one.bids[0].detail if one.bids else "")
+        for one in orders
+    ]
+
+
+async def no_round_open(auction: PlayedAuction, rounds: int = 1) -> None:
+    def is_over() -> bool:
+        told = auction.auctioneer.statistics()
+        return (told.rounds, told.open_rounds, told.ready) == (rounds, 0, 0)
+
+    await until(is_over, 20)
+
+
+# --- How many, and with whom ----------------------------------------------------------------------------
+
+
+async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Path) -> None:
+    ann, bob = PlayedAgent(on_each), PlayedAgent(on_each)
+    async with an_auction(tmp_path) as auction, trio.open_nursery() as nursery:
+        ids = AuctionIds()
+        here, there = (
+            an_auctioneer(
+                auction.store,
+                auction.orders,
+                {"agent": agent},
+                chain_id=chain,
+                ids=ids,
+                wall_ms=lambda: NOW_MS,
+            )
+            for chain, agent in ((1, ann), (2, bob))
+        )
+        await auction.submitted(SALE, OTHER)
+        await no_round_open(auction)
+        here.offer(auction.live(SALE))
+        there.offer(auction.live(OTHER))
+        await nursery.start(here.run)
+        await nursery.start(there.run)
+        await until(lambda: here.statistics().won + there.statistics().won == 2, 20)
+        nursery.cancel_scope.cancel()
+    found = [decode_solve_request(body).auction_id for body in (*ann.asked, *bob.asked)]
+    assert sorted(found) == [NOW_MS, NOW_MS + 1]
+
+
+async def test_ids_of_rounds_rise_though_the_clock_does_not() -> None:
+    ids = AuctionIds()
+    assert [ids.next(at) for at in (5, 5, 3, 9)] == [5, 6, 7, 9]
+
+
+async def test_no_more_rounds_are_open_than_an_agent_is_asked_about_at_once(tmp_path: Path) -> None:
+    ann = PlayedAgent(on_each)
+    ann.may_answer = trio.Event()
+    async with an_auction(tmp_path, ann=ann) as auction:
+        for number in range(VENUE_ROUNDS_OPEN_MAX):
+            await auction.submitted(a_round_order(number))
+            await until(lambda number=number: len(ann.asked) == number + 1, 20)  # type: ignore[misc]
+        late = a_round_order(VENUE_ROUNDS_OPEN_MAX)
+        await auction.submitted(late)
+        for _ in range(50):
+            await trio.sleep(0.001)  # as long as fifty rounds take to open
+        told = auction.auctioneer.statistics()
+        assert (told.open_rounds, told.ready, len(ann.asked)) == (
+            VENUE_ROUNDS_OPEN_MAX,
+            1,
+            VENUE_ROUNDS_OPEN_MAX,
+        )
+        ann.may_answer.set()
+        await no_round_open(auction, VENUE_ROUNDS_OPEN_MAX + 1)
+        assert auction.auctioneer.statistics().won == VENUE_ROUNDS_OPEN_MAX + 1
+
+
+@pytest.mark.parametrize("fault", [None, AgentFault.LATE])
+async def test_an_agent_is_not_blamed_for_a_question_that_was_never_sent(
+    tmp_path: Path, fault: AgentFault | None
+) -> None:
+    class Unreached(PlayedAgent):
+        async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+            await super().solve(request, deadline_s=deadline_s)
+            raise AgentFailure(fault, "no connection was free")
+
+    ann = Unreached(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        await auction.submitted(SALE)
+        await no_round_open(auction)
+        faults = auction.auctioneer.reports()["ann"].faults
+        assert auction.auctioneer.statistics().void == 0
+        notices = [notice for _, notices, _ in await kept_rounds(auction, SALE) for notice in notices]
+    assert faults == ({} if fault is None else {"late": 1})
+    assert notices == ([] if fault is None else [Notice.LATE])
+    assert [entry.notice for entry in ann.told] == notices
+
+
+async def test_an_order_that_is_offered_as_its_round_opens_is_in_that_one_alone(tmp_path: Path) -> None:
+    ann = PlayedAgent(lambda _: None)
+
+    class OffersAgain(trio.abc.Instrument):
+        def task_spawned(self, task: trio.lowlevel.Task) -> None:
+            if "_run_round" in task.name:
+                auction.auctioneer.offer(auction.live(SALE))
+
+    async with an_auction(tmp_path, ann=ann) as auction:
+        offers = OffersAgain()
+        trio.lowlevel.add_instrument(offers)
+        try:
+            await auction.submitted(SALE)
+            await until(lambda: auction.auctioneer.statistics().waiting > 0, 20)
+        finally:
+            trio.lowlevel.remove_instrument(offers)
+        told = auction.auctioneer.statistics()
+        assert (told.rounds, told.ready, len(ann.asked)) == (1, 0, 1)
+
+
+async def test_agents_that_are_asked_the_same_share_the_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[RoundOrder] = []
+
+    def shown_once(one: RoundOrder) -> AuctionOrder:
+        seen.append(one)
+        return shown(one)
+
+    monkeypatch.setattr(auctioneer_file, "shown", shown_once)
+    agents = {name: PlayedAgent(lambda _: None) for name in ("ann", "bob", "eve")}
+    shunned = a_round_order(2, exclude_agents=("eve",))
+    async with an_auction(tmp_path, **agents) as auction:
+        await auction.submitted(SALE, shunned)
+        await no_round_open(auction)
+    (ann,), (bob,), (eve,) = (agent.asked for agent in agents.values())
+    assert ann is bob
+    assert len(decode_solve_request(ann).orders) == 2
+    assert [one.order_hash for one in decode_solve_request(eve).orders] == ["0x" + SALE.order_hash.hex()]
+    assert len(seen) == 2
+
+
+# --- What is won ----------------------------------------------------------------------------------------
+
+
+async def test_a_crossing_is_given_up_when_the_first_of_its_orders_expires(tmp_path: Path) -> None:
+    soon_s = NOW_MS // 1_000
+    soon = a_round_order(2, a_delta_order(nonce=2, deadline=soon_s))
+    async with an_auction(tmp_path, ann=PlayedAgent(on_all)) as auction:
+        await auction.submitted(SALE, soon)
+        await no_round_open(auction)
+        (rows,) = await auction.store.read(among(EFFECT, "order_hash", [SALE.order_hash, soon.order_hash]))
+    found = [msgspec.msgpack.decode(row_of(EFFECT, values).payload, type=Settlement) for values in rows]
+    assert SALE.terms.deadline == DEADLINE_S > soon_s
+    assert [one.deadline_s for one in found] == [soon_s, soon_s]
+
+
+async def test_a_settlement_that_is_let_go_has_not_won(tmp_path: Path) -> None:
+    ann = PlayedAgent(on_all)
+    ann.may_answer = trio.Event()
+    async with an_auction(tmp_path, ann=ann) as auction:
+        await auction.submitted(SALE, OTHER)
+        await until(lambda: bool(ann.asked), 20)
+        cancelling = OrderStatus.CANCELLING
+        await auction.orders.step(SALE.order_hash, lambda row: Step(step(row, NOW_MS, status=cancelling)))
+        ann.may_answer.set()
+        await no_round_open(auction)
+        for one in (SALE, OTHER):
+            assert await kept_rounds(auction, one) == [
+                (None, [Notice.LOST], "an order of it was not open any more")
+            ]
+        assert auction.live(OTHER).settling is None
+        assert auction.auctioneer.statistics().won == 0
+    assert [(entry.notice, entry.best_amount) for entry in ann.told] == [(Notice.LOST, None)] * 2
+
+
+async def test_of_a_settlement_that_nobody_knows_of_nothing_is_kept_or_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("gone")
+
+    ann = PlayedAgent(lambda request: [a_bid(request.orders[0].order_hash)])
+    async with an_auction(tmp_path, ann=ann) as auction:
+        monkeypatch.setattr(auction.orders, "step_all", away)
+        await auction.submitted(SALE, OTHER)
+        await no_round_open(auction)
+        assert await kept_rounds(auction, SALE) == []
+        assert await kept_rounds(auction, OTHER) == [(None, [], "")]
+    assert ann.told == []
+
+
+async def test_whatever_is_refused_the_records_fit_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_little(request: SolveRequest) -> list[dict[str, Any]]:
+        hashes = [order.order_hash for order in request.orders]
+        bids = [a_bid(*hashes[at : at + AGENT_PARTS_MAX]) for at in range(0, len(hashes), AGENT_PARTS_MAX)]
+        for bid in bids:
+            bid["parts"][-1]["promisedAmount"] = "1"
+        return bids * (AGENT_BIDS_MAX // len(bids))
+
+    sizes: list[int] = []
+    agents = {name: PlayedAgent(too_little) for name in ("ann", "bob")}
+    asked = [a_round_order(number) for number in range(128)]
+    async with an_auction(tmp_path, **agents) as auction:
+        write = auction.store.write
+
+        async def weighed(unit: Unit) -> Outcome:
+            sizes.append(len(prepared(unit)))
+            return await write(unit)
+
+        monkeypatch.setattr(auction.store, "write", weighed)
+        await auction.submitted(*asked)
+        await no_round_open(auction)
+        for one in asked:
+            ((winner, notices, _),) = await kept_rounds(auction, one)
+            assert (winner, len(notices)) == (None, VENUE_AUCTION_BIDS_MAX)
+    assert max(sizes) < STORE_UNIT_BYTES_MAX < sum(sizes)
+
+
+# --- How long nobody else has a turn --------------------------------------------------------------------
+
+
+async def test_a_round_of_many_bids_lets_others_have_their_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Turns(trio.abc.Instrument):
+        count = 0
+
+        def before_task_step(self, task: trio.lowlevel.Task) -> None:
+            self.count += "_run_round" in task.name or "simulate" in task.name
+
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    ann = PlayedAgent(lambda request: [a_bid(request.orders[0].order_hash)] * AGENT_BIDS_MAX)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        turns = Turns()
+        trio.lowlevel.add_instrument(turns)
+        try:
+            await auction.submitted(SALE)
+            await no_round_open(auction)
+        finally:
+            trio.lowlevel.remove_instrument(turns)
+    assert len(ann.told) == AGENT_BIDS_MAX
+    assert turns.count >= 4 * AGENT_BIDS_MAX, "one a bid: while it is read, proven, decided about and told"

@@ -1,0 +1,97 @@
+"""The engine of Delta orders, where something of one order goes wrong."""
+
+from collections.abc import Container
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import trio
+
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.config.errors import StoreUnavailable, TransitionError
+from cambist.config.settings import parse_settings
+from cambist.engine.scheduler import Scheduler
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.opening import open_store
+from cambist.engine.store.orders import step
+from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
+from cambist.engine.venue.delta.life import Step
+from cambist.engine.venue.delta.live_orders import LiveOrders
+from support.bidding import a_round_order
+from support.store_work import eventually, now_ms
+from support.stores import NOW_MS, a_delta_order
+
+
+class Idle:
+    """What runs the orders of a chain: there is nothing to do."""
+
+    async def run(self, *, task_status: trio.TaskStatus[None]) -> None:
+        task_status.started()
+        await trio.sleep_forever()
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_: None
+
+
+class IdlePrices(Idle):
+    """Nothing rests."""
+
+    async def leave(self, held: Container[int]) -> None:
+        await trio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("error", [TransitionError("a bug"), StoreUnavailable("gone")])
+async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    settings = parse_settings('state_dir = "."', {}, tmp_path)
+    async with open_store(settings, {}, tmp_path, now_ms, in_process=True) as store:
+        leases = Leases(store, "one", life_s=60, now_ms=now_ms)
+        orders = LiveOrders(store, leases)
+        idle = cast("Any", Idle())
+        parts: dict[str, Any] = dict.fromkeys(DeltaChain.__struct_fields__, idle)
+        parts["prices"] = IdlePrices()
+        chains = {1: DeltaChain(**parts)}
+        engine = DeltaEngine(store, leases, Scheduler(now_ms), orders=orders, chains=chains, wall_ms=now_ms)
+        taken = orders.step
+        tries: list[bytes] = []
+
+        async def faulty(order_hash: bytes, decide: Any) -> Any:
+            if order_hash == row.order_hash:
+                tries.append(order_hash)
+                await trio.lowlevel.checkpoint()
+                await trio.lowlevel.checkpoint()
+                if len(tries) > 100:
+                    orders.leave(())  # for want of another end
+                raise error
+            return await taken(order_hash, decide)
+
+        async def cancelled(order_hash: bytes) -> None:
+            await taken(order_hash, lambda row: Step(step(row, NOW_MS, status=OrderStatus.CANCELLING)))
+
+        def status_of(order_hash: bytes) -> OrderStatus:
+            live = orders.get(order_hash)
+            assert live is not None
+            return live.row.status
+
+        async with trio.open_nursery() as nursery:
+            await nursery.start(engine.run)
+            rows = [a_delta_order(number) for number in (1, 2)]
+            row, other = rows
+            for number, one in enumerate(rows, 1):
+                asked = a_round_order(number)
+                await orders.submit(one, asked.document, asked.order, asked.terms)
+            monkeypatch.setattr(orders, "step", faulty)
+            await cancelled(row.order_hash)
+            await eventually(lambda: tries)
+            await cancelled(other.order_hash)
+            await eventually(lambda: status_of(other.order_hash) is OrderStatus.CANCELLED)
+            if isinstance(error, StoreUnavailable):
+                nursery.cancel_scope.cancel()
+                await trio.lowlevel.checkpoint()
+            assert len(tries) == 1, "it waits for its next change"
+            monkeypatch.setattr(orders, "step", taken)
+            await taken(row.order_hash, lambda row: Step(step(row, NOW_MS)))
+            await eventually(lambda: status_of(row.order_hash) is OrderStatus.CANCELLED)
+            nursery.cancel_scope.cancel()
+        assert len(tries) < 3, "it ends when it is told to"

@@ -1,0 +1,263 @@
+"""Settlements whose funds are not there, or only once for several orders: what is sent, and what it costs."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import trio
+
+from cambist.codecs.vocabulary import OrderStatus
+from cambist.engine.chain.holdings import Holding
+from cambist.engine.chain.port import Call
+from cambist.engine.chain.relayer import Outcome
+from cambist.engine.store.rows import DeltaFill, IntentState, amount32
+from cambist.engine.store.tables import DELTA_FILL
+from cambist.engine.store.units import Unit, put
+from cambist.engine.venue.delta.bids import RoundOrder
+from cambist.engine.venue.delta.claims import Claims
+from cambist.engine.venue.delta.live_orders import LiveOrder
+from cambist.engine.venue.delta.settling import Settling
+from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each
+from support.bidding import ONE, a_delta_order, a_round_order
+from support.maker_server import until
+from support.store_work import now_ms
+from support.stores import NOW_MS
+
+SALE, OTHER = a_round_order(1), a_round_order(2)
+BOBS = a_round_order(3, a_delta_order(nonce=3, owner=b"\xb0" * 20))
+_S = OrderStatus
+
+
+class PlayedRelayer:
+    """It hands nothing to a chain.
+
+    Attributes:
+        handed: keys, as they came.
+        reason: why each is reverted.
+        mined: all are, in a transaction of this hash.
+        may_end: nothing ends before this is set.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        self.handed: list[str] = []
+        self.reason = reason
+        self.mined: bytes | None = None
+        self.may_end = trio.Event()
+
+    async def outcome(self, key: str) -> Outcome | None:
+        """As `Relayer.outcome`."""
+        await trio.lowlevel.checkpoint()
+        return Outcome(key, IntentState.WAITING, "", None) if key in self.handed else None
+
+    async def submit(self, key: str, call: Call, deadline_s: int) -> None:
+        """As `Relayer.submit`."""
+        self.handed += [key] if key not in self.handed else []
+
+    async def wait(self, key: str, *, final: bool = True) -> Outcome:
+        """As `Relayer.wait`."""
+        await self.may_end.wait()
+        state = IntentState.FAILED if self.mined is None else IntentState.MINED
+        return Outcome(key, state, self.reason, self.mined)
+
+
+class Funds:
+    """Whose funds are not there. `asked` are the orders that somebody wanted to know of."""
+
+    def __init__(self, *lacking: RoundOrder) -> None:
+        self.lacking = {one.order_hash for one in lacking}
+        self.asked: list[bytes] = []
+
+    async def are_lacking(self, live: LiveOrder, height: int) -> bool:
+        """As `FundsWatch.are_lacking`."""
+        await trio.lowlevel.checkpoint()
+        self.asked.append(live.order_hash)
+        return live.order_hash in self.lacking
+
+
+@asynccontextmanager
+async def settled_by(
+    relayer: PlayedRelayer, funds: Funds, folder: Path, agent: PlayedAgent
+) -> AsyncIterator[PlayedAuction]:
+    """Auctions whose settlements a relayer gets."""
+    async with an_auction(folder, ann=agent) as auction, trio.open_nursery() as tasks:
+        settling = Settling(
+            cast("Any", relayer),
+            auction.store,
+            auction.orders,
+            delta=bytes(20),
+            failures_max=10,
+            tell=auction.auctioneer.tell,
+            are_lacking=funds.are_lacking,
+            is_followed=lambda: True,
+            wall_ms=now_ms,
+        )
+        settling.start(tasks)
+        auction.auctioneer.settling = settling
+
+        def tend(live: LiveOrder) -> None:
+            auction.auctioneer.claims.tend(live)
+            settling.tend(live)
+            if live.settling is not None or live.row.status is _S.SUSPENDED:
+                auction.auctioneer.withdraw(live.order_hash)
+
+        auction.orders.changed = tend
+        yield auction
+        tasks.cancel_scope.cancel()
+
+
+def waits_ms(auction: PlayedAuction, asked: RoundOrder) -> int:
+    return auction.auctioneer.due_ms(auction.live(asked)) - now_ms()
+
+
+async def test_a_settlement_without_funds_is_not_sent_and_its_order_waits_longer_each_time(
+    tmp_path: Path,
+) -> None:
+    relayer, funds, agent = PlayedRelayer(), Funds(SALE), PlayedAgent(on_each)
+    async with settled_by(relayer, funds, tmp_path, agent) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED, 20)
+        assert relayer.handed == []
+        assert auction.live(SALE).row.failures == 0
+        assert "the owner's funds are not there" in agent.told[-1].detail
+        assert 500 < waits_ms(auction, SALE) <= 1_000
+        auction.auctioneer.withdraw(SALE.order_hash)  # as whoever is suspended
+        assert 500 < waits_ms(auction, SALE) <= 1_000
+
+
+async def test_whose_funds_were_looked_at_before_it_was_sent_is_not_looked_at_again(tmp_path: Path) -> None:
+    relayer, funds = PlayedRelayer(), Funds(SALE)
+    sent = relayer.outcome
+
+    async def outcome(key: str) -> Outcome | None:
+        relayer.handed += [key] if key not in relayer.handed else []
+        return await sent(key)
+
+    relayer.outcome = outcome  # type: ignore[method-assign]  # as after a crash: it was submitted before
+    async with settled_by(relayer, funds, tmp_path, PlayedAgent(on_each)) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed), 20)
+        for _ in range(20):
+            await trio.lowlevel.checkpoint()
+        assert funds.asked == []
+        assert auction.live(SALE).settling is not None
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, is_sent: bool) -> None:
+    relayer, funds = PlayedRelayer("PullFailed(0x0e)"), Funds(*() if is_sent else (SALE,))
+    agent = PlayedAgent(on_all)
+    async with settled_by(relayer, funds, tmp_path, agent) as auction:
+        await auction.submitted(SALE, BOBS)
+        if is_sent:
+            await until(lambda: bool(relayer.handed), 20)
+            funds.lacking.add(SALE.order_hash)
+            relayer.may_end.set()
+        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED, 20)
+        await until(lambda: auction.live(BOBS).settling is None, 20)
+        assert len(relayer.handed) == is_sent
+        bobs = auction.live(BOBS)
+        assert (bobs.row.status, bobs.row.failures) == (_S.ACTIVE, 0)
+        assert 500 < waits_ms(auction, BOBS) <= 1_000
+        assert auction.auctioneer.reports()["ann"].faults == {}
+
+
+async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:
+    relayer = PlayedRelayer("BelowMinimum(1, 2)")
+    relayer.may_end.set()
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
+        await auction.submitted(SALE, BOBS)
+        await until(lambda: auction.live(SALE).row.failures + auction.live(BOBS).row.failures == 2, 20)
+
+
+async def test_what_failed_before_a_part_was_settled_does_not_delay_the_next_one(tmp_path: Path) -> None:
+    relayer = PlayedRelayer()
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed), 20)
+        live = auction.live(SALE)
+        live.in_vain = 3
+        assert waits_ms(auction, SALE) > 3_000
+        tenth = amount32(ONE // 10)
+        relayer.mined = bytes(32)
+        fill = DeltaFill(
+            1,
+            bytes(32),
+            relayer.mined,
+            0,
+            10,
+            SALE.order_hash,
+            None,
+            tenth,
+            tenth,
+            NOW_MS,
+            tenth,
+            is_closed=False,
+        )
+        await auction.store.write(Unit((put(DELTA_FILL, fill),)))
+        relayer.may_end.set()
+        await until(lambda: live.settling is None, 20)
+        assert waits_ms(auction, SALE) <= 0
+
+
+@pytest.mark.parametrize(("balance", "most"), [(ONE, 1), (2 * ONE - 1, 1), (2 * ONE, 2), (None, 1)])
+async def test_no_more_is_settled_at_once_than_an_account_has(
+    tmp_path: Path, balance: int | None, most: int
+) -> None:
+    relayer = PlayedRelayer()
+    found = None if balance is None else Holding(balance, 10**30)
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
+        auction.auctioneer.claims = Claims(lambda *_: found)
+        await auction.submitted(SALE, OTHER, BOBS)
+        await until(lambda: auction.auctioneer.statistics().rounds == 1, 20)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0, 20)
+        alices = [one for one in (SALE, OTHER) if auction.live(one).settling is not None]
+        assert len(alices) == most
+        assert auction.live(BOBS).settling is not None  # another account
+        await until(lambda: len(relayer.handed) == most + 1, 20)
+        relayer.may_end.set()
+        await until(lambda: not any(auction.live(one).settling for one in alices), 20)
+        (second,) = {SALE, OTHER} - set(alices) if most == 1 else (OTHER,)
+        assert auction.auctioneer.claims.claim([auction.live(second)])  # once the first has ended
+
+
+@pytest.mark.parametrize("allowance", [ONE, 2 * ONE])
+async def test_of_one_crossing_all_that_it_takes_of_an_account_counts(tmp_path: Path, allowance: int) -> None:
+    relayer = PlayedRelayer()
+    async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
+        auction.auctioneer.claims = Claims(lambda *_: Holding(10**30, allowance))
+        await auction.submitted(SALE, OTHER)
+        await until(lambda: auction.auctioneer.statistics().rounds == 1, 20)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0, 20)
+        assert (auction.live(SALE).settling is not None) == (allowance == 2 * ONE)
+
+
+def a_live(asked: RoundOrder, *, settling: str | None, status: OrderStatus = _S.ACTIVE) -> LiveOrder:
+    live: Any = SimpleNamespace(
+        order_hash=asked.order_hash,
+        order=asked.order,
+        terms=asked.terms,
+        filled=0,
+        settling=settling,
+        row=SimpleNamespace(status=status),
+    )
+    return cast("LiveOrder", live)
+
+
+@pytest.mark.parametrize("status", [_S.ACTIVE, _S.CANCELLING, _S.COMPLETED])
+def test_a_claim_is_given_up_once_its_settlement_was_read(status: OrderStatus) -> None:
+    claims = Claims(lambda *_: Holding(ONE, ONE))
+    claims.tend(a_live(SALE, settling="one"))
+    claims.release([SALE.order_hash])
+    claims.tend(a_live(SALE, settling="one", status=status))
+    assert claims.claim([a_live(OTHER, settling=None)]) == (status is _S.COMPLETED)
+
+
+def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:
+    claims = Claims(lambda *_: Holding(ONE, ONE))
+    claims.tend(a_live(SALE, settling="one"))
+    assert not claims.claim([a_live(OTHER, settling=None)])
+    claims.leave({OTHER.order_hash[0]})
+    assert claims.claim([a_live(OTHER, settling=None)])
