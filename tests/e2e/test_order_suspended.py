@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import trio
 
 from cambist.codecs import calldata, delta_calldata
-from support.delta_stories import DeltaStory, Record, a_delta_story
+from support.delta_stories import DeltaStory, a_delta_story
 from support.maker_server import until
 from support.permit_kinds import KINDS, seller
 from support.world import MOST, NATIVE, ONE, USDC, World
@@ -30,21 +29,6 @@ async def give_back(story: DeltaStory, amount: int) -> None:
     await world.send(world.stranger, world.weth, calldata.transfer(world.user.address, amount))
 
 
-async def reasons(story: DeltaStory, record: Record) -> dict[str, str]:
-    """Code -> text of what `explain` says."""
-    return {reason["code"]: reason["text"] for reason in (await story.explain(record))["reasons"]}
-
-
-async def says(story: DeltaStory, record: Record, code: str, beginning: str = "") -> str:
-    """The text of a reason, once `explain` gives it and it begins so."""
-    with trio.fail_after(20):
-        told = (await reasons(story, record)).get(code)
-        while told is None or not told.startswith(beginning):
-            await trio.sleep(0.01)  # as a client polls
-            told = (await reasons(story, record)).get(code)
-    return told
-
-
 def funds(story: DeltaStory) -> Any:
     (chain,) = story.web.app.delta.chains.values()
     return chain.funds.statistics()
@@ -59,7 +43,7 @@ async def test_an_allowance_that_is_revoked_suspends_until_it_is_back(world: Wor
         await allow(story, ONE - 1)
         for record in (swap, limit):
             await story.becomes(record, "SUSPENDED")
-            told = await reasons(story, record)
+            told = await story.reasons(record)
             assert list(told) == ["suspended", "allowanceLacks"]
             assert f" {ONE - 1} " in told["allowanceLacks"]
             assert told["allowanceLacks"].endswith(f" {ONE}")
@@ -81,7 +65,7 @@ async def test_a_balance_that_moves_away_suspends_until_it_is_back(world: World,
         record = await story.submitted(await world.a_delta_order())
         await send_away(story, 10 * ONE - 5)
         await story.becomes(record, "SUSPENDED")
-        told = await reasons(story, record)
+        told = await story.reasons(record)
         assert list(told) == ["suspended", "balanceLacks"]
         assert " 5 " in told["balanceLacks"]
         await give_back(story, ONE - 6)
@@ -117,7 +101,7 @@ async def test_of_two_orders_on_one_balance_the_first_fill_suspends_the_second(
         ann.gives = lambda order: 15_000 * USDC if order.order_hash == first["orderHash"] else None
         await story.becomes(first, "COMPLETED")
         await story.becomes(second, "SUSPENDED")
-        assert (await reasons(story, second))["balanceLacks"].endswith(str(6 * ONE))
+        assert (await story.reasons(second))["balanceLacks"].endswith(str(6 * ONE))
         ann.gives = lambda _: 14_000 * USDC
         await world.mint(world.weth, world.user, 2 * ONE)
         await story.becomes(second, "COMPLETED")
@@ -154,11 +138,11 @@ async def test_a_deposit_that_is_withdrawn_suspends_until_it_is_back(world: Worl
         record = await story.submitted(order)
         await world.send(world.user, world.at.delta, delta_calldata.withdraw(world.delta_hash(order)))
         await story.becomes(record, "SUSPENDED")
-        told = await reasons(story, record)
+        told = await story.reasons(record)
         assert list(told) == ["suspended", "depositLacks"]
         assert told["depositLacks"].startswith("0 wei ")
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE - 1)
-        await says(story, record, "depositLacks", f"{ONE - 1} wei ")
+        await story.says(record, "depositLacks", f"{ONE - 1} wei ")
         assert (await story.record(record["id"]))["status"] == "SUSPENDED"
         story.agents["ann"].gives = lambda _: 2_500 * USDC
         await world.send(world.user, world.at.delta, deposit, value_wei=1)
@@ -177,7 +161,7 @@ async def test_an_order_with_a_permit_is_not_suspended_for_its_allowance(
         balance = await world.balance(order.src_token, world.user)
         await world.send(world.user, order.src_token, calldata.transfer(world.stranger.address, balance))
         await story.becomes(record, "SUSPENDED")
-        assert list(await reasons(story, record)) == ["suspended", "balanceLacks"]
+        assert list(await story.reasons(record)) == ["suspended", "balanceLacks"]
 
 
 async def test_funds_that_move_while_a_settlement_is_under_way_take_no_runner_up(
@@ -193,7 +177,7 @@ async def test_funds_that_move_while_a_settlement_is_under_way_take_no_runner_up
         await story.disallow(world.user, "WETH")
         await story.mine()
         await story.becomes(record, "SUSPENDED")
-        assert list(await reasons(story, record)) == ["suspended", "allowanceLacks"]
+        assert list(await story.reasons(record)) == ["suspended", "allowanceLacks"]
         await story.heard("ann", record, "won", "settling", "reverted")
         assert bob.told("settling") == []
         assert ann.told("banned") == []
@@ -234,7 +218,7 @@ async def test_funds_that_move_while_the_venue_is_away_are_found_at_its_start(
     async with a_delta_story(world, tmp_path, market=story.market) as again:
         for record in kept:
             await again.becomes(record, "SUSPENDED")
-        assert (await says(again, gone, "balanceLacks")).endswith(str(9 * ONE))
+        assert (await again.says(gone, "balanceLacks")).endswith(str(9 * ONE))
     await give_back(story, 10 * ONE)
     async with a_delta_story(world, tmp_path, market=story.market) as last:
         await last.becomes(gone, "PENDING")

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import trio
-
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.agent_messages import AuctionOrder
 from support.delta_stories import DeltaStory, Record, a_delta_story
@@ -38,20 +36,6 @@ async def asked_again(story: DeltaStory, rounds: int = 2) -> None:
     ann = story.agents["ann"]
     asked = len(ann.requests)
     await until(lambda: len(ann.requests) >= asked + rounds, 20)
-
-
-async def says(story: DeltaStory, record: Record, code: str) -> None:
-    """Wait until `explain` gives a reason."""
-    with trio.fail_after(20):
-        told = await reasons(story, record)
-        while code not in told:
-            await trio.sleep(0.01)  # as a client polls
-            told = await reasons(story, record)
-
-
-async def reasons(story: DeltaStory, record: Record) -> dict[str, str]:
-    """Code -> text of what `explain` says."""
-    return {reason["code"]: reason["text"] for reason in (await story.explain(record))["reasons"]}
 
 
 async def test_a_sale_gives_its_remainder_with_the_last_slice(world: World, tmp_path: Path) -> None:
@@ -108,7 +92,7 @@ async def test_what_a_slice_of_a_purchase_leaves_is_not_for_the_next(world: Worl
         await story.pass_time(61)
         await asked_again(story)
         assert ann.requests[-1].orders[0].src_amount == str(most)
-        await says(story, record, "belowLimit")
+        await story.says(record, "belowLimit")
         assert spent(await story.record(record["id"])) == [most // 2]
         ann.takes = lambda _: most
         record = await story.becomes(record, "COMPLETED")
@@ -129,9 +113,9 @@ async def test_a_slice_that_nobody_takes_is_late_and_none_is_lost(world: World, 
         assert len((await story.record(record["id"]))["transactions"]) == 1
         ann.gives = at_price
         await story.with_fills(record, 2)
-        await says(story, record, "sliceNotDue")
+        await story.says(record, "sliceNotDue")
         await story.pass_time(50)
-        assert "sliceNotDue" in await reasons(story, record), "an interval after the slice that came late"
+        assert "sliceNotDue" in await story.reasons(record), "an interval after the slice that came late"
         await story.pass_time(11)
         record = await story.becomes(record, "COMPLETED")
         assert sum(spent(record)) == ONE
@@ -155,7 +139,7 @@ async def test_a_balance_that_moves_between_slices_suspends_until_a_slice_is_the
             world.user, world.weth, calldata.transfer(world.stranger.address, left - slice_amount + 1)
         )
         await story.becomes(record, "SUSPENDED")
-        told = await reasons(story, record)
+        told = await story.reasons(record)
         assert list(told) == ["suspended", "balanceLacks"]
         assert told["balanceLacks"].endswith(f" {slice_amount}")
         asked = len(ann.requests)
@@ -184,7 +168,7 @@ async def test_an_allowance_that_falls_below_all_slices_that_are_left_suspends(
         await story.with_fills(record, 1)
         await world.approve(world.user, world.weth, world.at.delta, 2 * ONE - 1)
         await story.becomes(record, "SUSPENDED")
-        assert (await reasons(story, record))["allowanceLacks"].endswith(f" {2 * ONE}")
+        assert (await story.reasons(record))["allowanceLacks"].endswith(f" {2 * ONE}")
         await world.approve(world.user, world.weth, world.at.delta, 2 * ONE)
         await next_slice(story, record, 1)
         await story.pass_time(61)
@@ -200,7 +184,7 @@ async def test_native_slices_are_deposited_one_by_one(world: World, tmp_path: Pa
         record = await story.submitted(order)
         await story.with_fills(record, 1)
         await story.becomes(record, "SUSPENDED")
-        assert list(await reasons(story, record)) == ["suspended", "depositLacks"]
+        assert list(await story.reasons(record)) == ["suspended", "depositLacks"]
         await story.pass_time(61)
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE // 2)
         record = await story.becomes(record, "COMPLETED")

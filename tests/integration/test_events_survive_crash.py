@@ -309,7 +309,9 @@ async def flows(story: CrashStory, market: Market, listeners: list[Listener], la
                 nursery.start_soon(market.kill)
                 for owner in market.owners:
                     nursery.start_soon(market.trade, owner)
-                await eventually(lambda: story.starts > 1, CAUGHT_UP_S)
+                await eventually(
+                    lambda: story.starts > 1 and any(one.heard for one in listeners), CAUGHT_UP_S
+                )
                 clients.start_soon(late.run)
             await market.come_to_rest()
             blocks.cancel_scope.cancel()

@@ -164,6 +164,19 @@ class DeltaStory:
         """GET /v2/delta/orders/{id}/explain."""
         return await self.web.get(f"/v2/delta/orders/{record['id']}/explain")
 
+    async def reasons(self, record: Record) -> dict[str, str]:
+        """Code -> text of what `explain` says."""
+        return {reason["code"]: reason["text"] for reason in (await self.explain(record))["reasons"]}
+
+    async def says(self, record: Record, code: str, beginning: str = "") -> str:
+        """The text of a reason, once `explain` gives it and it begins so."""
+        with trio.fail_after(20):
+            told = (await self.reasons(record)).get(code)
+            while told is None or not told.startswith(beginning):
+                await trio.sleep(0.01)  # as a client polls
+                told = (await self.reasons(record)).get(code)
+        return told
+
     async def cancel(
         self, *records: Record, key: SigningKey | None = None, ids: list[str] | None = None
     ) -> tuple[int, Any]:
