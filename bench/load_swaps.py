@@ -251,7 +251,7 @@ async def _check_records(port: int, hashes: list[bytes]) -> None:
 
 def _counts(app: VenueApp, before: dict[str, int]) -> dict[str, int]:
     chain = app.delta.chains[CHAIN_ID]
-    auctions, indexer = chain.auctioneer.statistics(), chain.indexer.statistics()
+    auctions, indexer = chain.auctioneer.statistics(), chain.followed.indexer.statistics()
     handed = chain.relayer.statistics().counts
     return {
         "rounds": auctions.rounds,

@@ -104,7 +104,6 @@ class Engine:
         settling = cast("Any", _Settlements())
         self.delta = DeltaEngine(
             nobody,
-            leases,
             self.scheduler,
             orders=self.orders,
             chains={1: DeltaChain(nobody, nobody, settling, auctions, self.prices, self.funds)},

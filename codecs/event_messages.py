@@ -22,11 +22,10 @@ from .wire import decoder
 
 
 class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """What an event says beyond its columns, as the store keeps it.
+    """What an event of a Delta order says beyond its columns, as the store keeps it.
 
     Attributes:
-        type: OrderType of a Delta order, OtcType of an OTC order.
-        on_chain_order_type: of a Delta order.
+        type: OrderType.
         spent_amount, received_amount: raw units of the source and the destination token, over all fills.
     """
 
@@ -35,6 +34,25 @@ class EventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
     side: str | UnsetType = UNSET
     spent_amount: str | UnsetType = UNSET
     received_amount: str | UnsetType = UNSET
+
+
+class OtcEventBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """What an event of an OTC order says beyond its columns, as the store keeps it.
+
+    Attributes:
+        type: OtcType.
+        taker, taker_from_meta: addresses; zero for anybody.
+        fillable_balance: raw units of the maker's asset that are not filled.
+        swappable_balance: raw units of it that can be filled now.
+        transaction_hash: of the last fill or of the cancellation; absent before.
+    """
+
+    type: str | UnsetType = UNSET
+    taker: str | UnsetType = UNSET
+    taker_from_meta: str | UnsetType = UNSET
+    fillable_balance: str | UnsetType = UNSET
+    swappable_balance: str | UnsetType = UNSET
+    transaction_hash: str | UnsetType = UNSET
 
 
 class OrderEventMessage(
@@ -52,10 +70,12 @@ class OrderEventMessage(
         surface: `delta` or `otc`.
         id: of a Delta order.
         owner: the order's owner or maker.
-        partner: empty where there is none.
+        partner: empty where there is none, as of every OTC order.
         version: of the order after the change.
         at: when, ISO 8601.
-        type, on_chain_order_type, side, spent_amount, received_amount: see EventBody.
+        type: OrderType of a Delta order, OtcType of an OTC order.
+        on_chain_order_type, side, spent_amount, received_amount: see EventBody.
+        taker, taker_from_meta, fillable_balance, swappable_balance, transaction_hash: see OtcEventBody.
     """
 
     token: str
@@ -73,6 +93,11 @@ class OrderEventMessage(
     side: str | UnsetType = UNSET
     spent_amount: str | UnsetType = UNSET
     received_amount: str | UnsetType = UNSET
+    taker: str | UnsetType = UNSET
+    taker_from_meta: str | UnsetType = UNSET
+    fillable_balance: str | UnsetType = UNSET
+    swappable_balance: str | UnsetType = UNSET
+    transaction_hash: str | UnsetType = UNSET
 
 
 class OpenMessage(Struct, frozen=True, tag_field="event", tag="open"):
@@ -104,10 +129,27 @@ class OrderEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     after: Name | None = None
 
 
+class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """GET /ft/events: whose events, and from where on.
+
+    Attributes:
+        taker: an order's taker, or the one in its nonceAndMeta.
+        after: the token of an event; absent: from now on.
+    """
+
+    maker: str | None = None
+    taker: str | None = None
+    order_hash: tuple[Name, ...] | None = None
+    chain_id: tuple[ChainId, ...] | None = None
+    after: Name | None = None
+
+
 StreamMessage = OrderEventMessage | OpenMessage | BeatMessage
 
 decode_order_events_query = query_decoder(OrderEventsQuery)
+decode_otc_events_query = query_decoder(OtcEventsQuery)
 decode_event_body = decoder(EventBody, bytes_max=JSON_BYTES_MAX)
+decode_otc_event_body = decoder(OtcEventBody, bytes_max=JSON_BYTES_MAX)
 decode_order_event = decoder(OrderEventMessage, bytes_max=JSON_BYTES_MAX)
 decode_stream_message: Callable[[bytes], StreamMessage] = decoder(
     StreamMessage,  # type: ignore[arg-type]

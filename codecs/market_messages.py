@@ -18,8 +18,9 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..config.errors import InvalidInput
-from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT
+from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT, VENUE_SWAP_ORDERS_MAX
 from .delta_messages import DeltaBlock, QuoteParameters
+from .otc_messages import OtcOrderBody
 from .query import query_decoder
 from .vocabulary import (
     ChainId,
@@ -221,16 +222,32 @@ class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
     eip1559: bool = False
 
 
-class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /transactions/{chainId}, body. `priceRoute` is kept byte for byte.
+class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
+    """choices.md 12, `orders[]`: an order as it is posted, and how much of it is to be filled at most.
 
-    `partnerFeeBps` is a string here, as the document says; a number is refused.
+    Attributes:
+        taker_token_fill_amount: of the taker's asset; all of it where it is absent.
     """
 
-    price_route: Raw
+    taker_token_fill_amount: str | None = None
+
+
+SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENUE_SWAP_ORDERS_MAX)]
+
+
+class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """Document 1, POST /transactions/{chainId}, body, with `orders` in place of `priceRoute` (choices.md 12).
+
+    `priceRoute` is kept byte for byte. `partnerFeeBps` is a string here, as the document says; a number is
+    refused. `side` is that of the route; orders have none, so there it may be said.
+    """
+
+    price_route: Raw | UnsetType = UNSET
+    orders: SwapOrders | None = None
     src_token: str
     dest_token: str
     user_address: str
+    side: Side | None = None
     src_decimals: TokenDecimals | None = None
     dest_decimals: TokenDecimals | None = None
     src_amount: str | None = None
@@ -247,6 +264,18 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     take_surplus: bool = False
     is_surplus_to_user: bool = False
     is_direct_fee_transfer: bool = False
+
+    def __post_init__(self) -> None:
+        if self.route is None and self.orders is None:
+            raise InvalidInput("missing, and there are no orders in its place", field="priceRoute")
+        if self.route is not None and self.orders is not None:
+            raise InvalidInput("there is a priceRoute already", field="orders")
+
+    @property
+    def route(self) -> bytes | None:
+        """The JSON of `priceRoute`; None where there is none, or null."""
+        raw = b"null" if isinstance(self.price_route, UnsetType) else bytes(self.price_route)
+        return None if raw == b"null" else raw
 
 
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):

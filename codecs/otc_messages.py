@@ -4,10 +4,12 @@ Choice: `taker` accepts any address text; nothing about `nonceAndMeta`'s layout 
 Choice: a listing `limit` above 1000 is refused, not cut (choices.md 24).
 """
 
-import msgspec
-from msgspec import Struct
+from typing import Annotated
 
-from ..config.limits import JSON_BYTES_MAX, LISTING_LIMIT_DEFAULT, LISTING_OFFSET_DEFAULT
+import msgspec
+from msgspec import Meta, Struct
+
+from ..config.limits import AS_OF_CHARS_MAX, JSON_BYTES_MAX, LISTING_LIMIT_DEFAULT, LISTING_OFFSET_DEFAULT
 from .query import query_decoder
 from .vocabulary import ChainId, Count, ListingLimit, OtcOrderBy, OtcState, OtcType, UnixSeconds
 from .wire import decoder
@@ -52,13 +54,14 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Document 2, maker listing, response; the taker listing is alike."""
+    """Document 2, maker listing, response; the taker listing is alike. `asOf`: choices.md, OTC."""
 
     orders: tuple[StoredOrder, ...]
     limit: ListingLimit
     offset: Count
     total: Count
     has_more: bool
+    as_of: str
 
 
 class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
@@ -69,6 +72,7 @@ class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
     offset: Count = LISTING_OFFSET_DEFAULT
     order_by: OtcOrderBy = OtcOrderBy.CREATED_AT
     hide_small_balances: bool = False
+    as_of: Annotated[str, Meta(max_length=AS_OF_CHARS_MAX)] | None = None
 
 
 class OtcBalanceQuery(Struct, frozen=True):

@@ -10,6 +10,7 @@ Source: interop.md sections 1 and 2; document 1, "Spender rules".
 from enum import Enum
 
 from ..config.errors import InvalidInput
+from ..config.limits import UINT256_MAX
 from ..crypto.hexadecimal import parse_hex
 from .abi import WORD_BYTES
 
@@ -65,3 +66,20 @@ def permit_spender(raw: bytes) -> bytes | None:
     """
     word = _SPENDER_WORD.get(permit_form(raw))
     return None if word is None else raw[word * WORD_BYTES + 12 : (word + 1) * WORD_BYTES]
+
+
+def rfq_permit_amount(raw: bytes, owner: bytes, spender: bytes) -> int:
+    """What a permit that the RFQ contract shows to a token would let `spender` take, by its own words.
+
+    Returns:
+        Raw units; 0 where the contract ignores it, or where it names another owner or spender.
+
+    Not guaranteed: that the token takes it.
+    """
+    words = [raw[at : at + WORD_BYTES] for at in range(0, len(raw), WORD_BYTES)]
+    named = [account.rjust(WORD_BYTES, b"\0") for account in (owner, spender)]
+    if len(raw) not in (PermitForm.EIP2612.value, PermitForm.DAI.value) or words[:2] != named:
+        return 0
+    if len(raw) == PermitForm.EIP2612.value:
+        return int.from_bytes(words[2], "big")
+    return UINT256_MAX if any(words[4]) else 0

@@ -24,6 +24,7 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
         waiting, dead: deliveries that it has not taken.
         failures: tries in a row that failed; reason: of the last one, empty while it takes what it gets. Of
             several engines the one that delivers knows them.
+        surfaces: kinds of orders that it is told of, `delta` and `otc`.
     """
 
     name: str
@@ -36,6 +37,7 @@ class WebhookEntry(Struct, frozen=True, rename="camel"):
     dead: Count
     failures: Count
     reason: str
+    surfaces: tuple[str, ...] = ("delta",)
 
 
 class WebhookList(Struct, frozen=True):

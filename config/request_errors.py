@@ -168,7 +168,7 @@ class InvalidSignature(RequestError):
     """Document 1 (submit); also document 2's post (choices.md 25)."""
 
     messages = ("Invalid signature",)
-    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
     cause = "signed payload differs from the built order"
     fix = "sign `toSign` exactly; submit `toSign.value`"
 
@@ -186,7 +186,10 @@ class OrderExpired(RequestError):
     """Document 1."""
 
     messages = ("Order expired",)
-    endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders, POST /ft/p2p/{chainId}"
+    endpoint = (
+        "POST /v2/delta/orders/build, POST /v2/delta/orders, POST /ft/p2p/{chainId}, "
+        "POST /transactions/{chainId}"
+    )
     cause = "`deadline` passed before validation"
     fix = "rebuild or use a later deadline"
 
@@ -318,9 +321,18 @@ class TooManyOpenOrders(RequestError):
     """Design, "Abuse": a limit on everything."""
 
     messages = ("Too many open orders",)
-    endpoint = "POST /v2/delta/orders"
+    endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
     cause = "the owner has as many orders that may still change as one account may have"
     fix = "cancel orders, or wait until some have ended for good"
+
+
+class OrderClosed(RequestError):
+    """interop.md 1: `remaining` of the RFQ contract is 1."""
+
+    messages = ("Order closed on the chain",)
+    endpoint = "POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
+    cause = "the RFQ contract has this order's hash as filled or cancelled by its maker"
+    fix = "sign a new order, with another `nonceAndMeta`"
 
 
 class OrderNotFound(RequestError):

@@ -10,6 +10,7 @@ contracts and its listed tokens.
 """
 
 import re
+from decimal import Decimal
 from ipaddress import ip_address
 from typing import Annotated, Literal
 
@@ -201,6 +202,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
         route_life_s: for which an order may be built from a Delta route, at least (choices.md 11).
+        otc_small_usd: OTC orders of which less can be filled are a small balance (choices.md 24).
     """
 
     makers: dict[str, VenueMaker] = {}
@@ -222,10 +224,10 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     event_streams_max: int = 4_096
     delta_gas: int = 150_000
     route_life_s: Seconds = 600.0
+    otc_small_usd: Decimal = Decimal(1)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
-            raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
+        self._check_numbers()
         for name in (*self.makers, *self.agents):
             if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
                 raise ValueError("the name of a maker or agent is 1 to 128 characters without a comma")
@@ -241,6 +243,12 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
                 ip_address(address)
             except ValueError:
                 raise ValueError(f"trusted_proxies are IP addresses, got {address}") from None
+
+    def _check_numbers(self) -> None:
+        if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
+            raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
+        if not self.otc_small_usd.is_finite() or self.otc_small_usd < 0:
+            raise ValueError(f"otc_small_usd is 0 or more, got {self.otc_small_usd}")
         for name in ("quote_streams_max", "event_streams_max"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")

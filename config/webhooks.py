@@ -5,9 +5,13 @@ url = "https://acme.example/orders"
 secret = "env:ACME_WEBHOOK_SECRET"
 partner = "acme"
 api_key = "acme"
+
+Choice: a webhook is told of Delta orders unless it says otherwise: events of OTC orders have other members,
+    which a receiver that was written for Delta orders does not know.
+Choice: `partner` with `otc` is refused: OTC orders have no partner, so nothing of them would be told.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -22,6 +26,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     Attributes:
         url: what is posted to, http or https.
         secret: `whsec_` and the base64 of 24 to 64 bytes, known to the receiver.
+        surfaces: kinds of orders that are told of.
         partner: whose orders are told of; empty for everybody's.
         chains: ids of those that are told of; none names every chain.
         statuses: that are told of; none names every status.
@@ -34,6 +39,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     url: str
     secret: Secret
+    surfaces: Annotated[tuple[Literal["delta", "otc"], ...], msgspec.Meta(min_length=1)] = ("delta",)
     partner: str = ""
     chains: tuple[int, ...] = ()
     statuses: tuple[str, ...] = ()
@@ -44,3 +50,5 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 
     def __post_init__(self) -> None:
         check_url("url", self.url, HTTP)
+        if self.partner and "otc" in self.surfaces:
+            raise ValueError("surfaces has no otc where partner is set: OTC orders have no partner")

@@ -158,10 +158,13 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
         (_O.FULFILLED, _O.PENDING): "the fill is not in the chain any more",
         (_O.FULFILLED, _O.SUSPENDED): "the fill is not in the chain any more",
         (_O.FULFILLED, _O.DRAFT): "the fill is not in the chain any more",
+        (_O.FULFILLED, _O.CANCELLED): "the cancellation is in the chain in place of the fill",
         (_O.EXPIRED, _O.FULFILLED): "a fill before the expiry was told late",
+        (_O.EXPIRED, _O.CANCELLED): "a cancellation before the expiry was told late",
         (_O.CANCELLED, _O.PENDING): "the cancellation is not in the chain any more",
         (_O.CANCELLED, _O.SUSPENDED): "the cancellation is not in the chain any more",
         (_O.CANCELLED, _O.DRAFT): "the cancellation is not in the chain any more",
+        (_O.CANCELLED, _O.FULFILLED): "the fill is in the chain in place of the cancellation",
     },
 )
 """Document 2, "States and transitions"; choices.md 23 and 25."""

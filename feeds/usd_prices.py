@@ -11,6 +11,7 @@ Choice: values have ten decimals, the rest is cut off.
 from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
+from math import ceil
 
 from ..codecs.amounts import POWERS_OF_TEN
 from ..codecs.rounding import mul_div_down
@@ -41,3 +42,8 @@ class UsdPrices:
         numerator, denominator = worth.as_integer_ratio()
         units = mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
         return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
+
+    def least_worth(self, token: bytes, usd: Decimal) -> int | None:
+        """The least raw units of a token that are worth so much; None where live books do not say."""
+        worth = self._prices.worth(token)
+        return ceil(Fraction(usd) / worth) if worth else None

@@ -5,7 +5,7 @@ the caller names the block by its hash, or takes the latest, which is pinned her
 
 Source: chain.md, "The port"; EIP-20.
 Choice: a token that answers anything but a number is told apart from one that has nothing: its holding is
-None.
+None. So is that of one that needs more than CHAIN_TOKEN_GAS_MAX for it.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ...codecs.calldata import allowance, balance_of
 from ...config.errors import BlockGone
+from ...config.limits import CHAIN_TOKEN_GAS_MAX
 from .port import Call, Chain
 
 _WORD_BYTES = 32
@@ -65,7 +66,7 @@ async def holdings(chain: Chain, questions: Sequence[Question], block_hash: byte
     if header is None:
         raise BlockGone("the block to read holdings at is not in the chain")
     calls = [
-        Call(question.token, data)
+        Call(question.token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
         for question in questions
         for data in (balance_of(question.owner), allowance(question.owner, question.spender))
     ]

@@ -50,13 +50,16 @@ class Watch:
         """How many pairs are followed."""
         return len(self._pairs)
 
-    def follow(self, token: bytes, owner: bytes) -> None:
-        """Follow an owner's balance and allowances of a token, once more."""
+    def follow(self, token: bytes, owner: bytes) -> bool:
+        """Follow an owner's balance and allowances of a token, once more. Returns whether nobody did before:
+        then it will be told."""
         pair = (token, owner)
         self._pairs[pair] += 1
-        if self._pairs[pair] == 1:
-            self._owners[token] += 1
-            self._fresh.add(pair)
+        if self._pairs[pair] > 1:
+            return False
+        self._owners[token] += 1
+        self._fresh.add(pair)
+        return True
 
     def unfollow(self, token: bytes, owner: bytes) -> None:
         """Take back one `follow`. KeyError where there was none."""

@@ -21,6 +21,7 @@ from .hmac_headers import hmac
 from .keys import keys
 from .maker import maker
 from .order import order
+from .otc import otc
 from .serve import serve
 from .swap import swap
 from .typed_data import typed_data
@@ -58,6 +59,7 @@ def cli() -> None:
     Solving?     cambist agent serve --config F    bids for the orders that a venue auctions
     Trading?     cambist swap WETH USDC 1.5 ...    a Market swap, from the price to the receipt
                  cambist order swap ...            a Delta order: no gas; limit, twap, list, watch
+                 cambist otc post ...              an OTC order for a counterparty; fill, cancel, list, watch
     Partner?     cambist webhooks list ...         what your webhooks have not taken; replay
     Debugging?   cambist typed-data hash FILE      what a wallet signs, step by step
                  cambist hmac sign GET URL ...     the four request headers, explained
@@ -75,6 +77,7 @@ for command in (
     serve,
     swap,
     order,
+    otc,
     webhooks,
     maker,
     agent,

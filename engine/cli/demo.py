@@ -12,7 +12,8 @@ def demo() -> None:
     """Run what works today in one process: a chain with the contracts on it; a market maker that is quoted,
     whose quote is filled there, that is stopped and checked; a venue with two more, through which a trader
     swaps; two agents that bid for a user's orders, one of which is cancelled, and one settled at the second
-    try; then what it stands on: signed requests and signed orders.
+    try; an OTC order that its taker fills in part and its maker cancels; then what it stands on: signed
+    requests and signed orders.
 
     Keys are throw-away or public; files are in a temporary folder; nothing leaves this machine.
     """

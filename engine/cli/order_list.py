@@ -55,7 +55,7 @@ async def _list(under_way: UnderWay, place: Place, wanted: OrdersWanted) -> int:
                 for record in records:
                     click.echo(encode(record))
             return 0
-        tokens = _Tokens(venue)
+        tokens = ListedTokens(venue)
         widths, count = [len(header) for header in HEADERS], 0
         async for records in pages(venue, wanted):
             if not records:
@@ -71,7 +71,7 @@ async def _list(under_way: UnderWay, place: Place, wanted: OrdersWanted) -> int:
     return 0
 
 
-class _Tokens:
+class ListedTokens:
     """What a venue lists, by chain."""
 
     def __init__(self, venue: VenueClient) -> None:

@@ -55,7 +55,9 @@ _EXIT = {
     Verdict.UNKNOWN: UNKNOWN,
 }
 _ARGUMENTS = frozenset(
-    ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "--limit", "--limit-amount", "--min", "--max", "--slices")
+    ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
+) | frozenset(
+    ("--limit", "--limit-amount", "--min", "--max", "--slices", "--price", "--receive", "--amount", "--out")
 )
 HASH_BYTES = 32
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -101,26 +103,34 @@ class Place(Struct, frozen=True):
 
 def venue_options(command: Callable[..., None]) -> Callable[..., None]:
     """What every command takes: `venue` instead of the three that it is made of."""
+    return _with_place(command, is_needed=True)
 
+
+def venue_options_if_any(command: Callable[..., None]) -> Callable[..., None]:
+    """As `venue_options`; without --venue the URL is empty."""
+    return _with_place(command, is_needed=False)
+
+
+def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..., None]:
     @wraps(command)
-    def with_venue(*, venue_url: str, api_key: str | None, is_json: bool, **rest: Any) -> None:
-        check_venue(venue_url)
+    def with_venue(*, venue_url: str | None, api_key: str | None, is_json: bool, **rest: Any) -> None:
+        if venue_url is not None:
+            check_venue(venue_url)
         secret = read_secret(api_key, os.environ, "--api-key") if api_key else None
-        command(venue=Place(venue_url, secret, is_json), **rest)
+        command(venue=Place(venue_url or "", secret, is_json), **rest)
 
     for option in (
         click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
         click.option("--api-key", help=API_KEY_HELP),
-        click.option("--venue", "venue_url", required=True, help=VENUE_HELP),
+        click.option("--venue", "venue_url", required=is_needed, help=VENUE_HELP),
     ):
         with_venue = option(with_venue)
     return with_venue
 
 
-def signing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What commands take that sign."""
+def chain_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The chain, its node, and the key that signs on it."""
     for option in (
-        click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code."),
         click.option("--password", help=PASSWORD_HELP),
         click.option("--key", required=True, help=KEY_HELP),
         click.option("--rpc", required=True, help=RPC_HELP),
@@ -128,6 +138,12 @@ def signing_options(command: Callable[..., None]) -> Callable[..., None]:
     ):
         command = option(command)
     return command
+
+
+def signing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What commands take that sign for the Delta contract."""
+    pin = click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
+    return chain_options(pin(command))
 
 
 class Seconds(click.FloatRange):

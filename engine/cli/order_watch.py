@@ -4,6 +4,7 @@ Choice: without an order's name it goes on until it is interrupted, which is its
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 from random import SystemRandom
 
@@ -20,7 +21,7 @@ from ...crypto.hexadecimal import parse_hex
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.client import VenueClient
-from ..trader.order_events import EventsWanted, OrderEvents
+from ..trader.order_events import EventsWanted, OrderEvents, Wanted
 from ..trader.order_following import Follower, Subject
 from ..trader.order_listing import event_line
 from ..trader.order_placing import delta_contract
@@ -91,7 +92,7 @@ def watch(
             chain_ids=tuple(dict.fromkeys(chain_ids)),
             partner=partner or "",
         )
-        run(_listen, venue, wanted, after or "", timeout_s)
+        run(listen, venue, wanted, event_line, after or "", timeout_s)
     node = None if rpc is None else checked_node(rpc)
     run(_watch, timed(venue, timeout_s or TRADER_WATCH_S), order_name(name, "ID"), node, delta)
 
@@ -118,16 +119,27 @@ async def _watch(
     return report(place, outcome, tokens)
 
 
-async def _listen(
-    under_way: UnderWay, place: Place, wanted: EventsWanted, after: str, timeout_s: float | None
+async def listen(
+    under_way: UnderWay,
+    place: Place,
+    wanted: Wanted,
+    line_of: Callable[[OrderEventMessage], str],
+    after: str,
+    timeout_s: float | None,
 ) -> int:
+    """Tell every change of orders until time is up or it is interrupted.
+
+    Args:
+        line_of: a change, for people.
+        after: the token that it goes on from; empty for now.
+    """
     tell = partial(new_console().print, style="dim")
     under_way.status = 0
 
     def hear(message: StreamMessage) -> None:
         under_way.hint = f"`--after {message.token}` goes on from here"
         if isinstance(message, OrderEventMessage):
-            click.echo(encode(message) if place.is_json else event_line(message))
+            click.echo(encode(message) if place.is_json else line_of(message))
         elif isinstance(message, OpenMessage):
             tell("the venue pushes changes")
 

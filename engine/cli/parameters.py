@@ -80,6 +80,14 @@ class Duration(click.ParamType[int]):
         return seconds
 
 
+class Expires(Duration):
+    """As `Duration`; `never` is 0."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See click."""
+        return 0 if value == "never" else super().convert(value, param, ctx)
+
+
 def checked_node(rpc: str, **amounts: str) -> NodeSettings:
     """The node of `--rpc`, once the command line's amounts are what they have to be.
 

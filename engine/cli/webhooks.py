@@ -23,7 +23,7 @@ from .order_options import HELP, Place, UnderWay, run, venue_options
 
 NOT_ALL = 3
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
-_HOOKS = ("NAME", "URL", "PARTNER", "CHAINS", "STATUSES", "WAITING", "DEAD", "FAILURES", "REASON")
+_HOOKS = ("NAME", "URL", "SURFACES", "PARTNER", "CHAINS", "STATUSES", "WAITING", "DEAD", "FAILURES", "REASON")
 _DELIVERIES = ("TOKEN", "STATUS", "TRIES", "CREATED", "DUE", "REASON")
 
 
@@ -181,6 +181,7 @@ def _hook_row(entry: WebhookEntry) -> tuple[str, ...]:
     cells = (
         entry.name,
         entry.url,
+        ",".join(entry.surfaces),
         entry.partner or "-",
         ",".join(map(str, entry.chains)) or "-",
         ",".join(entry.statuses) or "-",

@@ -46,11 +46,11 @@ _ROUNDS = 400
 def run_foundations(console: Console) -> None:
     """Show each step on `console`; raises if any of them does not hold."""
     maker, user = (SigningKey(secrets.token_bytes(32)) for _ in range(2))
-    console.rule("15. Beneath: the venue signs its request, the maker verifies it")
+    console.rule("17. Beneath: the venue signs its request, the maker verifies it")
     _show_request(console, user)
-    console.rule("16. A user signs Delta orders")
+    console.rule("18. A user signs Delta orders")
     _show_delta_orders(console, user)
-    console.rule("17. How fast, on this machine")
+    console.rule("19. How fast, on this machine")
     _show_speed(console, maker, user)
 
 

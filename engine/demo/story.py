@@ -9,6 +9,7 @@ from rich.console import Console
 from .foundations import run_foundations
 from .market_maker import run_market_maker
 from .orders import run_orders
+from .otc_orders import run_otc_orders
 from .settlement import a_stage, show_contracts
 from .swaps import run_swaps
 from .venue import a_market_place
@@ -29,3 +30,4 @@ async def _run_on_chain(console: Console, folder: Path) -> None:
         async with a_market_place(stage, folder) as place:
             await run_swaps(console, stage, place)
             await run_orders(console, stage, place)
+            await run_otc_orders(console, stage, place)

@@ -12,7 +12,7 @@ from ...codecs.amounts import format_units
 from ...codecs.delta_messages import OrderRecord
 from ...crypto.hexadecimal import parse_hex
 from ..trader.allowing import Allowing
-from ..trader.order_events import pushed
+from ..trader.order_events import EventsWanted, pushed
 from ..trader.order_view import order_table
 from ..trader.schedule import Schedule
 from .order_scene import (
@@ -82,7 +82,7 @@ async def _show_twap(scene: OrderScene) -> None:
     offer = await placer.offer(scene.wish("WETH", "USDC", _SLICED, _SLICED_LEAST, _SCHEDULE))
     scene.console.print(order_table(offer, Allowing.EXACT))
     follower = await placed_order(scene, placer, offer, tell)
-    async with pushed(scene.venue, record_of(follower).id, tell) as push:
+    async with pushed(scene.venue, EventsWanted(order=record_of(follower).id), tell) as push:
         for done in range(1, _SCHEDULE.slices):
             with trio.fail_after(WAIT_S):
                 while len(record_of(follower).transactions) < done:

@@ -33,6 +33,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
     Attributes:
         sign: (id, Unix seconds, body) -> its signature.
+        surfaces: kinds of orders.
         partner: whose orders; empty for everybody's.
         chains, statuses: what is told of; empty for all.
         manager: name of the API key that manages it; empty for nobody's.
@@ -43,6 +44,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     name: str
     url: str
     sign: Callable[[str, int, bytes], str]
+    surfaces: frozenset[str]
     partner: str
     chains: frozenset[int]
     statuses: frozenset[str]
@@ -55,7 +57,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     def wants(self, event: OrderEvent) -> bool:
         """Whether it is told of an event."""
         return (
-            (not self.partner or event.partner == self.partner)
+            event.surface in self.surfaces
+            and (not self.partner or event.partner == self.partner)
             and (not self.chains or event.chain_id in self.chains)
             and (not self.statuses or event.status in self.statuses)
         )

@@ -1,9 +1,10 @@
 """Which events somebody wants to hear of. Pure.
 
-    what is asked for -> EventFilter -> matches(event), and the one key that finds it among thousands
+    what is asked for -> EventFilter -> matches(entry), and the one key that finds it among thousands
 
 Choice: several filters are all to be met; several values of one of them are alternatives; ids and hashes name
     orders alike, so that either is enough.
+Choice: a taker that is asked for is the taker of an order or the one in its nonceAndMeta, as in the listing.
 """
 
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from ..store.orders import order_id
-from ..store.rows import OrderEvent
+from ..store.orders import OTC, order_id
+from .ring import RingEntry
 
 Key = tuple[str, bytes | str | int]
 """What events are found by: a word and one of its values."""
@@ -25,25 +26,29 @@ class EventFilter(Struct, frozen=True):
 
     Attributes:
         surface: `delta` or `otc`.
-        owner: of the orders.
-        orders: their ids.
+        owner: of the orders; the maker of OTC orders.
+        taker: of OTC orders. An event whose body was not kept is of no taker.
+        orders: their ids, which those of OTC orders follow from their hashes as well.
         partner: exactly as orders name it.
     """
 
     surface: str | None = None
     owner: bytes | None = None
+    taker: bytes | None = None
     orders: frozenset[UUID] = frozenset()
     chain_ids: frozenset[int] = frozenset()
     partner: str | None = None
 
-    def matches(self, event: OrderEvent) -> bool:
+    def matches(self, entry: RingEntry) -> bool:
         """Whether an event is wanted."""
+        event = entry.event
         return (
-            self.surface in (None, event.surface)
-            and self.owner in (None, event.owner)
-            and self.partner in (None, event.partner)
+            (self.surface is None or self.surface == event.surface)
+            and (self.owner is None or self.owner == event.owner)
+            and (self.partner is None or self.partner == event.partner)
             and (not self.chain_ids or event.chain_id in self.chain_ids)
             and (not self.orders or order_id(event.order_hash) in self.orders)
+            and (self.taker is None or self.taker in entry.takers)
         )
 
     @property
@@ -53,6 +58,8 @@ class EventFilter(Struct, frozen=True):
             return tuple(("order", order.bytes) for order in self.orders)
         if self.owner is not None:
             return (("owner", self.owner),)
+        if self.taker is not None:
+            return (("taker", self.taker),)
         if self.partner is not None:
             return (("partner", self.partner),)
         if self.chain_ids:
@@ -60,10 +67,14 @@ class EventFilter(Struct, frozen=True):
         return (EVERYTHING,)
 
 
-def keys_of(event: OrderEvent) -> Iterator[Key]:
+def keys_of(entry: RingEntry) -> Iterator[Key]:
     """All that an event may be wanted for."""
+    event = entry.event
     yield "order", order_id(event.order_hash).bytes
     yield "owner", event.owner
     yield "partner", event.partner
     yield "chain", event.chain_id
+    if event.surface == OTC.name:
+        for taker in entry.takers:
+            yield "taker", taker
     yield EVERYTHING

@@ -85,7 +85,7 @@ class EventHub:
 
     async def publish(self, token: str, event: OrderEvent) -> None:
         """Tell an event that comes after all that were told before."""
-        await self._add(RingEntry(token, event))
+        await self._add(RingEntry(place_of(token), event))
         if self._to_wake or not self.ring.end % _AT_ONCE:
             await self._wake()
 
@@ -162,7 +162,7 @@ class EventHub:
         before = self.ring.newest
         number = self.ring.add(entry)
         noted = 0
-        for key in keys_of(entry.event):
+        for key in keys_of(entry):
             for listener in tuple(self._of_key.get(key, ())):
                 if listener.note(number, entry, before):
                     self._to_wake.append(listener)

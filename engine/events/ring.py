@@ -8,22 +8,30 @@ Every event whose place is above `floor` and not above `newest` is here.
 from bisect import bisect_right
 
 from ..store.rows import OrderEvent
-from .follower import place_of
-from .message import encode_event
+from .follower import token_of
+from .message import encode_event, takers_of
 
 Place = tuple[int, int]
 
 
 class RingEntry:
-    """One event. Its message is made when somebody wants it, once for all who do."""
+    """One event at its place. What is told of it is made when somebody wants it, once for all who do."""
 
-    __slots__ = ("_message", "event", "place", "token")
+    __slots__ = ("_message", "_takers", "_token", "event", "place")
 
-    def __init__(self, token: str, event: OrderEvent) -> None:
-        self.token = token
-        self.place: Place = place_of(token)
+    def __init__(self, place: Place, event: OrderEvent) -> None:
+        self.place = place
         self.event = event
+        self._token = ""
         self._message = b""
+        self._takers: tuple[bytes, ...] | None = None
+
+    @property
+    def token(self) -> str:
+        """Of its place."""
+        if not self._token:
+            self._token = token_of(*self.place)
+        return self._token
 
     @property
     def message(self) -> bytes:
@@ -31,6 +39,13 @@ class RingEntry:
         if not self._message:
             self._message = encode_event(self.token, self.event)
         return self._message
+
+    @property
+    def takers(self) -> tuple[bytes, ...]:
+        """Whom it may concern as a taker."""
+        if self._takers is None:
+            self._takers = takers_of(self.event)
+        return self._takers
 
 
 class EventRing:

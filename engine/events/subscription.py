@@ -85,7 +85,7 @@ class Subscription:
         Args:
             before: the newest place until then.
         """
-        if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry.event):
+        if not self._is_idle or entry.place <= self._place or not self.wanted.matches(entry):
             return False
         self._is_idle, self._number = False, number
         self._place = max(self._place, before)
@@ -114,7 +114,7 @@ class Subscription:
             if entry.place <= self._place:
                 continue
             self._place = entry.place
-            if self.wanted.matches(entry.event):
+            if self.wanted.matches(entry):
                 found.append(entry)
                 if len(found) == count:
                     break
@@ -136,8 +136,9 @@ class Subscription:
         for transaction, number, *columns in rows:
             end = transaction, number
             event: OrderEvent = row_of(ORDER_EVENT, columns)
-            if self.wanted.matches(event):
-                self._page.append(RingEntry(token_of(*end), event))
+            entry = RingEntry(end, event)
+            if self.wanted.matches(entry):
+                self._page.append(entry)
         if len(rows) < FOLLOW_REPLAY_EVENTS_MAX:
             end = max(end, in_store)
         self._page_end = end

@@ -16,12 +16,16 @@ from ...config.webhooks import WebhookSettings
 from ...crypto.webhook_signature import WebhookSigner
 from ...feeds.net.httpx_transport import DialTransport
 from ..store.leases import Leases
+from ..store.orders import DELTA, OTC
 from ..store.store import Store
 from .deliveries import Hook
 from .webhooks import Webhooks, shard_of
 
 _LIMITS = Http1Limits(body_bytes_max=WEBHOOK_ANSWER_BYTES_MAX)
-_STATUSES = frozenset(state.value for kind in (OrderStatus, OtcState) for state in kind)
+_STATUSES = {
+    DELTA.name: frozenset(status.value for status in OrderStatus),
+    OTC.name: frozenset(state.value for state in OtcState),
+}
 
 
 async def open_webhooks(
@@ -57,9 +61,13 @@ def hooks_of(settings: Mapping[str, WebhookSettings]) -> dict[str, Hook]:
 
 def _hook(name: str, said: WebhookSettings) -> Hook:
     field = f"venue.webhooks.{name}"
-    unknown = [status for status in said.statuses if status not in _STATUSES]
+    known = frozenset[str]().union(*(_STATUSES[surface] for surface in said.surfaces))
+    unknown = [status for status in said.statuses if status not in known]
     if unknown:
-        raise ConfigError(f"{field}.statuses", f"expected statuses of orders, got {shown(unknown[0])}")
+        kinds = " or ".join(dict.fromkeys(said.surfaces))
+        raise ConfigError(
+            f"{field}.statuses", f"expected statuses of {kinds} orders, got {shown(unknown[0])}"
+        )
     try:
         _ = httpx.URL(said.url).host
     except (httpx.InvalidURL, UnicodeError) as error:
@@ -72,6 +80,7 @@ def _hook(name: str, said: WebhookSettings) -> Hook:
         name=name,
         url=said.url,
         sign=sign,
+        surfaces=frozenset(said.surfaces),
         partner=said.partner,
         chains=frozenset(said.chains),
         statuses=frozenset(said.statuses),

@@ -67,11 +67,9 @@ def sold(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
     """What a batch takes of `amount`, and what it gives for that."""
     left, given = amount, 0
     for order in orders:
-        taker_fill = min(order.taker_amount, left)
-        maker_fill = mul_div_down(taker_fill, order.maker_amount, order.taker_amount)
-        if maker_fill:
-            left -= taker_fill
-            given += maker_fill
+        done = sold_to(order, min(order.taker_amount, left))
+        left -= done.src
+        given += done.dest
     return Exchanged(amount - left, given)
 
 
@@ -79,10 +77,21 @@ def bought(orders: Sequence[RfqOrder], amount: int) -> Exchanged:
     """What a batch takes to give `amount`, or as much of it as it can."""
     left, taken = amount, 0
     for order in orders:
-        maker_fill = min(order.maker_amount, left)
-        left -= maker_fill
-        taken += mul_div_up(maker_fill, order.taker_amount, order.maker_amount)
+        done = bought_of(order, min(order.maker_amount, left))
+        left -= done.dest
+        taken += done.src
     return Exchanged(taken, amount - left)
+
+
+def sold_to(order: RfqOrder, amount: int) -> Exchanged:
+    """What one order takes of an amount that is not above its own; nothing where it would give 0."""
+    maker_fill = mul_div_down(amount, order.maker_amount, order.taker_amount)
+    return Exchanged(amount, maker_fill) if maker_fill else Exchanged(0, 0)
+
+
+def bought_of(order: RfqOrder, amount: int) -> Exchanged:
+    """What one order takes to give an amount that is not above its own."""
+    return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
 def arranged(side: Side, paths: Sequence[Sequence[Leg]], *, is_taxed: bool = False) -> FirmRoute | Short:

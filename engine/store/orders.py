@@ -12,15 +12,18 @@ Source: storage.md, "Transactions"; choices.md 26, 28 and 34.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ...codecs.event_messages import EventBody
+from ...codecs.event_messages import EventBody, OtcEventBody
 from ...codecs.wire import encode
 from ...config.errors import StoreError
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
 from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
 from .rows import DeltaOrder, Document, Effect, OrderEvent, OtcOrder, amount_of
 from .tables import (
@@ -41,6 +44,8 @@ from .units import (
     put,
     row_of,
 )
+
+_address_text = lru_cache(maxsize=1_024)(to_checksum)  # a taker's orders change together
 
 INTENDED, DONE, FAILED = "INTENDED", "DONE", "FAILED"
 
@@ -76,7 +81,10 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
 
     def event(self, order: OrderRow) -> OrderEvent:
         """The event that says how `order` is now."""
-        body, partner = (_delta_body(order), order.partner) if isinstance(order, DeltaOrder) else (b"", "")
+        if isinstance(order, DeltaOrder):
+            body, partner = _delta_body(order), order.partner
+        else:
+            body, partner = _otc_body(order), ""
         return OrderEvent(
             self.name,
             order.order_hash,
@@ -191,6 +199,20 @@ def _delta_body(order: DeltaOrder) -> bytes:
             side=order.side,
             spent_amount=str(amount_of(order.spent)),
             received_amount=str(amount_of(order.received)),
+        )
+    )
+
+
+def _otc_body(order: OtcOrder) -> bytes:
+    """What an event says of an OTC order beyond its columns."""
+    return encode(
+        OtcEventBody(
+            type=order.type,
+            taker=_address_text(order.taker),
+            taker_from_meta=_address_text(order.taker_from_meta),
+            fillable_balance=str(amount_of(order.remaining)),
+            swappable_balance=str(amount_of(order.swappable)),
+            transaction_hash=UNSET if order.transaction_hash is None else to_hex(order.transaction_hash),
         )
     )
 

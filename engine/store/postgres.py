@@ -44,6 +44,10 @@ _WORDS = {
     "newest": "tx DESC, n DESC",
     "settled": "tx < pg_snapshot_xmin(pg_current_snapshot())",
     "after": "(tx, n) > (%(after_tx)s::xid8, %(after_n)s) AND tx < pg_snapshot_xmin(pg_current_snapshot())",
+    "part": "(",
+    "part_asc": "ORDER BY place ASC, order_hash ASC LIMIT",
+    "part_desc": "ORDER BY place DESC, order_hash DESC LIMIT",
+    "part_end": ")",
     "now_delta_order": "pg_current_snapshot()::text",
     "now_otc_order": "pg_current_snapshot()::text",
 }

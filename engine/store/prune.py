@@ -6,6 +6,8 @@ What a relayer was to get mined goes once it has ended and no effect has its key
 key is known keeps the effect from being done again. Its transactions, and those that only filled a nonce,
 follow it.
 
+The RFQ contract's logs are of firm quotes too: what no order of ours belongs to goes by age.
+
 Events go by age alone, a step at a time from the oldest: a cursor older than the retention starts at what is
 left. Nonces that the chain has seen stay: they refuse a second signature for ever.
 """
@@ -21,7 +23,8 @@ _OF_DELTA = (
     "deposit_withdrawn",
     "pre_signature",
 )
-_OF_OTC = ("otc_document", "otc_fill", "otc_cancel")
+_OF_RFQ = ("otc_fill", "otc_cancel")
+_OF_OTC = ("otc_document", *_OF_RFQ)
 
 
 def _ended(table: str) -> str:
@@ -54,6 +57,12 @@ PRUNES = (
         "WHERE status IN ('FINAL', 'FAILED', 'REPLACED') AND updated_ms < ? "
         "AND NOT EXISTS (SELECT 1 FROM chain_intent i WHERE i.effect_key = t.effect_key) "
         "ORDER BY updated_ms LIMIT ?)"
+    ),
+    *(
+        f"DELETE FROM {name} WHERE (chain_id, block_hash, tx_hash, log_index) IN "
+        f"(SELECT chain_id, block_hash, tx_hash, log_index FROM {name} r WHERE at_ms < ? "
+        "AND NOT EXISTS (SELECT 1 FROM otc_order o WHERE o.order_hash = r.order_hash) ORDER BY at_ms LIMIT ?)"
+        for name in _OF_RFQ
     ),
     ("DELETE FROM order_event WHERE at_ms < ? AND n IN (SELECT n FROM order_event ORDER BY n LIMIT ?)"),
     (

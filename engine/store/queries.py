@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ...codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcType
+from .rows import NEVER_S, amount32
 from .tables import (
     AUCTION_ROUND,
     CHAIN_INTENT,
@@ -34,6 +35,12 @@ _FIRST_OF_ORDER = (
     "AND e.token < d.token AND e.state = 'WAITING')"
 )
 _WORD = re.compile(r"\{(\w+)\}")
+_OTC_KEYS = {
+    "created_ms": "created_ms",
+    "updated_ms": "updated_ms",
+    "expires_s": f"(expires_s % {NEVER_S})",  # never is 0: the last
+}
+_ONE = amount32(1)
 
 
 class Query(Struct, frozen=True, array_like=True):
@@ -67,16 +74,21 @@ class OtcFilter(Struct, frozen=True):
 
     Attributes:
         maker: or `taker`: the account; the latter matches the taker and the one in nonceAndMeta.
-        swappable_min: token -> amount32; orders of that asset with less are left out (`hideSmallBalances`).
-        order_by: the column, latest first; `seq` is the order of arrival.
+        swappable_min: None shows all orders (`hideSmallBalances`); else those of which nothing can be filled
+            now are left out, and of these tokens, each with an amount32, those of which less can.
+        order_by: the column, latest first; what never expires comes last. The hash breaks ties.
     """
 
     chain_id: int
     maker: bytes | None = None
     taker: bytes | None = None
     type: OtcType | None = None
-    swappable_min: tuple[tuple[bytes, bytes], ...] = ()
-    order_by: Literal["seq", "updated_ms", "expires_s"] = "seq"
+    swappable_min: tuple[tuple[bytes, bytes], ...] | None = None
+    order_by: Literal["created_ms", "updated_ms", "expires_s"] = "created_ms"
+
+    def __post_init__(self) -> None:
+        if (self.maker is None) == (self.taker is None):
+            raise ValueError("a listing is of a maker's orders, or of a taker's")
 
 
 def by(table: Table, *values: Any, unique: int = 0) -> Query:
@@ -110,16 +122,36 @@ def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") ->
     return _page(DELTA_ORDER, conditions, "seq DESC", limit, offset, as_of)
 
 
-def otc_page(wanted: OtcFilter, limit: int, offset: int, as_of: str = "") -> tuple[Query, Query]:
-    """(the rows, their total) of a listing, latest first."""
-    conditions = _conditions(chain_id=wanted.chain_id, maker=wanted.maker, type=wanted.type)
-    if wanted.taker is not None:
-        conditions.append(("(taker = ? OR taker_from_meta = ?)", (wanted.taker, wanted.taker)))
-    conditions += [
-        ("NOT (maker_asset = ? AND swappable < ?)", (token, least)) for token, least in wanted.swappable_min
-    ]
-    order = "seq DESC" if wanted.order_by == "seq" else f"{wanted.order_by} DESC, seq DESC"
-    return _page(OTC_ORDER, conditions, order, limit, offset, as_of)
+def otc_page(
+    wanted: OtcFilter, limit: int, offset: int, as_of: str = "", *, is_backwards: bool = False
+) -> tuple[Query, Query]:
+    """(the hashes and what they are sorted by, their total) of a listing.
+
+    Args:
+        is_backwards: in the opposite order, from its end: what is far from one end is near to the other.
+    """
+    key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
+    branches = _otc_branches(wanted)
+    rows = [f"SELECT order_hash, {key} AS place FROM otc_order WHERE {where}" for where, _ in branches]
+    values = [value for _, some in branches for value in some]
+    if len(branches) > 1:  # merged, by each database in its way: no more of each than the page may show
+        rows = [f"{{part}}{row} {{part_{way.lower()}}} ?{{part_end}}" for row in rows]
+        values = [value for _, some in branches for value in (*some, limit + offset)]
+    page = f"{' UNION ALL '.join(rows)} ORDER BY place {way}, order_hash {way} LIMIT ? OFFSET ?"
+    counts = _otc_branches(wanted, is_count=wanted.swappable_min is None)
+    total = " + ".join(f"(SELECT count(*) FROM otc_order WHERE {where})" for where, _ in counts)
+    counted = tuple(value for _, some in counts for value in some)
+    return Query(page, (*values, limit, offset), as_of), Query(f"SELECT {total}", counted, as_of)
+
+
+def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Query:
+    """A maker's orders that may still be filled, or are drafts; of one token, or of all."""
+    of_asset = " AND maker_asset = ?" if maker_asset is not None else ""
+    return Query(
+        f"{_select(OTC_ORDER)} WHERE status IN ('DRAFT', 'PENDING', 'SUSPENDED') AND chain_id = ? "
+        f"AND maker = ?{of_asset} ORDER BY maker_asset",
+        (chain_id, maker, *(() if maker_asset is None else (maker_asset,))),
+    )
 
 
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
@@ -295,7 +327,9 @@ def render(query: Query, words: Mapping[str, str]) -> str:
     """The SQL of one dialect.
 
     Args:
-        words: `tx`, `settled`, `after`, `by_place`, `newest`, `as_of` and `now_` with a table's name -> SQL.
+        words: `tx`, `settled`, `after`, `by_place`, `newest`, `as_of` and `now_` with a table's name -> SQL;
+            `part`, `part_asc` or `part_desc`, a number and `part_end` around a part of a sorted UNION ALL cut
+            it to so many rows, where the database would not read it in order else.
     """
     return _WORD.sub(lambda found: words[found[1]], query.sql)
 
@@ -314,6 +348,40 @@ def _among(**wanted: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
         for column, values in wanted.items()
         if values
     ]
+
+
+def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[str, tuple[Any, ...]]]:
+    """The conditions of a listing, in parts without a row in common, each along an index of its own.
+
+    Args:
+        is_count: along the index that has the type, and an earlier state behind it; any other may not be
+            drawn to that one.
+    """
+    accounts = ["maker = ?"]
+    if wanted.maker is None:
+        accounts = ["taker = ?", "taker_from_meta = ? AND taker_from_meta <> taker"]
+    of = wanted.taker if wanted.maker is None else wanted.maker
+    rest: list[str] = ["chain_id = ?"]
+    values: list[Any] = [of, wanted.chain_id]
+    if wanted.type is not None:
+        rest.append("type = ?" if is_count else "type || '' = ?")
+        values.append(wanted.type)
+    elif is_count:
+        rest.append(f"type IN ({', '.join(repr(kind.value) for kind in OtcType)})")
+    if wanted.swappable_min is not None:
+        least, amounts = _swappable_min(wanted.swappable_min)
+        rest += ["status = 'PENDING'", f"swappable >= {least}"]  # others have nothing swappable
+        values += amounts
+    return [(" AND ".join([account, *rest, "{as_of}"]), tuple(values)) for account in accounts]
+
+
+def _swappable_min(by_token: Sequence[tuple[bytes, bytes]]) -> tuple[str, list[bytes]]:
+    """What an order's swappable amount has to be: by its token, else above zero."""
+    if not by_token:
+        return "?", [_ONE]
+    cases = " ".join(["WHEN ? THEN ?"] * len(by_token))
+    amounts = [value for token, least in by_token for value in (token, max(least, _ONE))]
+    return f"CASE maker_asset {cases} ELSE ? END", [*amounts, _ONE]
 
 
 def _page(

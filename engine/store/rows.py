@@ -170,7 +170,7 @@ class OrderEvent(Row, frozen=True, array_like=True, gc=False):
         surface: `delta` or `otc`.
         owner: the order's owner or maker.
         version: of the order after the change.
-        body: more of it, as JSON (`EventBody`); may be empty.
+        body: more of it, as JSON (`EventBody`, `OtcEventBody`); may be empty.
         partner: of a Delta order; else empty.
     """
 

@@ -334,6 +334,10 @@ def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]
     return connection.execute(sql, query.values).fetchall()
 
 
+_PARTS = {"part": "", "part_asc": "AND 0 <", "part_desc": "AND 0 <", "part_end": ""}
+"""Parts of a sorted UNION ALL are read in order as they stand; what would cut them is no condition."""
+
+
 def _words(query: Query) -> dict[str, str]:
     return {
         "tx": "(0 + 0)",
@@ -342,6 +346,7 @@ def _words(query: Query) -> dict[str, str]:
         "newest": "n DESC",
         "after": f"n > {query.after[1]:d}",
         "as_of": f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE",
+        **_PARTS,
         "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",
         "now_otc_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM otc_order",
     }

@@ -40,6 +40,7 @@ from ...codecs.market_messages import (
     TransactionEnvelope,
     decode_price_route,
 )
+from ...codecs.otc_messages import OtcFillableBalance, OtcOrderBody, StoredOrder
 from ...codecs.resource_messages import ContractsDocument, TokenList
 from ...codecs.vocabulary import DeliveryState, MarketVersion, Mode, Side
 from ...codecs.webhook_messages import (
@@ -56,6 +57,7 @@ from ...config import limits
 from ...config.errors import ConfigError, InvalidInput, MakerError, VenueError
 from ...config.secret import Secret
 from ...config.timeouts import TRADER_PAUSE_S, TRADER_REQUEST_S, TRADER_RETRY_AFTER_S_MAX
+from ...crypto.hexadecimal import parse_hex
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
@@ -65,9 +67,10 @@ T = TypeVar("T")
 
 API_KEY_HEADER = "X-API-KEY"
 _ORDERS = "/v2/delta/orders"
-_EVENTS = f"{_ORDERS}/events"
 _WEBHOOKS = "/v2/webhooks"
+_HASH_BYTES = 32
 _SENT_BYTES_MAX = 4_096  # nothing is sent over its WebSocket but pongs and a close frame
+_LISTING_BYTES_MAX = 16 << 20  # a thousand orders with signatures of contracts
 _TRIES = 3
 _CONNECTIONS_MAX = 4
 _OVER_RATE = frozenset((429, 503))
@@ -102,6 +105,14 @@ class _ErrorBody(Struct, frozen=True, rename="camel"):
     request_id: str = ""
 
 
+class OtcPage(Struct, frozen=True, rename="camel"):
+    """One page of OTC orders, as far as it is read; `as_of` is empty where a venue has no such thing."""
+
+    orders: tuple[StoredOrder, ...]
+    has_more: bool
+    as_of: str = ""
+
+
 class Priced(Struct, frozen=True):
     """A Market route: read, and as it came."""
 
@@ -123,6 +134,9 @@ _decode_explanation = decoder(Explanation, bytes_max=limits.JSON_BYTES_MAX)
 _decode_auction = decoder(Auction, bytes_max=limits.JSON_BYTES_MAX)
 _decode_cancellation = decoder(CancellationBuildResponse, bytes_max=limits.JSON_BYTES_MAX)
 _decode_cancelled = decoder(CancelResponse, bytes_max=limits.JSON_BYTES_MAX)
+_decode_stored = decoder(StoredOrder, bytes_max=limits.JSON_BYTES_MAX)
+_decode_listing = decoder(OtcPage, bytes_max=_LISTING_BYTES_MAX)
+_decode_fillable = decoder(OtcFillableBalance, bytes_max=limits.JSON_BYTES_MAX)
 _decode_error = decoder(_ErrorBody, bytes_max=limits.JSON_BYTES_MAX)
 
 
@@ -279,16 +293,17 @@ class VenueClient:
         return await self._get(_ORDERS, {**query, "page": page}, _page)
 
     @asynccontextmanager
-    async def order_events(self, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
-        """GET /v2/delta/orders/events, as a WebSocket; each message is one of `codecs.event_messages`.
+    async def events(self, path: str, query: Mapping[str, str]) -> AsyncGenerator[WebSocket]:
+        """A stream of order events, as a WebSocket; each message is one of `codecs.event_messages`.
 
         Args:
+            path: of the surface whose orders they are of.
             query: what is wanted, and `after`.
 
         Raises:
             VenueError: a refusal, or no answer. Not once it is open.
         """
-        parts = urlsplit(f"{self._url}{_EVENTS}?{urlencode(query)}")
+        parts = urlsplit(f"{self._url}{path}?{urlencode(query)}")
         is_secure = parts.scheme == "https"
         opening = connect_websocket(
             parts.hostname or "",
@@ -303,9 +318,9 @@ class VenueClient:
             try:
                 socket = await open_while.enter_async_context(opening)
             except HandshakeRefused as refused:
-                raise _refusal("GET", _EVENTS, refused.status, refused.body) from None
+                raise _refusal("GET", path, refused.status, refused.body) from None
             except MakerError as fault:
-                raise VenueError(f"{_named('GET', _EVENTS)}: no answer: {fault.detail}") from None
+                raise VenueError(f"{_named('GET', path)}: no answer: {fault.detail}") from None
             yield socket
 
     async def explanation(self, order_id: str) -> Explanation:
@@ -325,6 +340,29 @@ class VenueClient:
         """POST /v2/delta/orders/cancel: all of them or none."""
         body = encode(CancelBody(tuple(ids), signature))
         return await self._ask("POST", f"{_ORDERS}/cancel", body, _decode_cancelled)
+
+    async def post_otc(self, chain_id: int, body: OtcOrderBody) -> StoredOrder:
+        """POST /ft/p2p/{chainId}."""
+        return await self._ask("POST", f"/ft/p2p/{chain_id}", encode(body), _stored)
+
+    async def otc_order(self, order_hash: str) -> StoredOrder:
+        """GET /ft/order/{orderHash}."""
+        return await self._get(f"/ft/order/{order_hash}", {}, _stored)
+
+    async def otc_orders(
+        self, chain_id: int, role: str, account: str, query: Mapping[str, str | int]
+    ) -> OtcPage:
+        """GET /ft/p2p/{chainId}/maker/{account}, or .../taker/{account}.
+
+        Args:
+            role: `maker` or `taker`.
+            query: what is wanted, and `limit` and `offset`.
+        """
+        return await self._get(f"/ft/p2p/{chain_id}/{role}/{account}", dict(query), _listing)
+
+    async def otc_fillable(self, chain_id: int, account: str, token: str) -> OtcFillableBalance:
+        """GET /ft/fillablebalance/{chainId}/{account}/{token}: raw units by lower-case address."""
+        return await self._get(f"/ft/fillablebalance/{chain_id}/{account}/{token}", {}, _decode_fillable)
 
     async def webhooks(self) -> WebhookList:
         """GET /v2/webhooks: those that the API key manages."""
@@ -410,6 +448,30 @@ def _page(raw: bytes) -> OrderPage:
     for at, record in enumerate(page.data):
         _check_shown(record, f"data[{at}].")
     return page
+
+
+def _stored(raw: bytes) -> StoredOrder:
+    stored = _decode_stored(raw)
+    _check_hashes(stored, "")
+    return stored
+
+
+def _listing(raw: bytes) -> OtcPage:
+    listing = _decode_listing(raw)
+    for at, stored in enumerate(listing.orders):
+        _check_hashes(stored, f"orders[{at}].")
+    return listing
+
+
+def _check_hashes(stored: StoredOrder, where: str) -> None:
+    """Pass for an order whose hashes are some.
+
+    Raises:
+        InvalidInput: names the member.
+    """
+    for field, text in (("orderHash", stored.order_hash), ("transactionHash", stored.transaction_hash)):
+        if text is not None and len(parse_hex(text, f"{where}{field}")) != _HASH_BYTES:
+            raise InvalidInput(field=f"{where}{field}", expected="32 bytes", got=text)
 
 
 def _check_shown(record: OrderRecord, where: str) -> None:

@@ -19,9 +19,10 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import to_compact64
 from .client import VenueClient
-from .order_following import TERMINAL, Follower, may_pass, was_refused
+from .order_following import TERMINAL, Follower, may_pass
 from .order_safety import DeltaContract, check_cancellation
 from .safety import one_spelling
+from .submitting import was_refused
 
 
 async def cancel(

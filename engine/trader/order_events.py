@@ -17,6 +17,7 @@ import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random, SystemRandom
+from typing import Protocol
 
 import trio
 from msgspec import Struct
@@ -33,8 +34,25 @@ _POLICY_VIOLATION = 1008
 _LATER = frozenset((408, 429))
 
 
+class Wanted(Protocol):
+    """Which orders of a surface are listened to."""
+
+    @property
+    def path(self) -> str:
+        """Of their events."""
+        ...
+
+    def query(self, after: str) -> dict[str, str]:
+        """The parameters.
+
+        Args:
+            after: a token; empty for now.
+        """
+        ...
+
+
 class EventsWanted(Struct, frozen=True, kw_only=True):
-    """Which orders are listened to; empty for any.
+    """Which Delta orders are listened to; empty for any.
 
     Attributes:
         order: an id, or a hash.
@@ -45,6 +63,11 @@ class EventsWanted(Struct, frozen=True, kw_only=True):
     owner: str = ""
     chain_ids: tuple[int, ...] = ()
     partner: str = ""
+
+    @property
+    def path(self) -> str:
+        """GET /v2/delta/orders/events."""
+        return "/v2/delta/orders/events"
 
     def query(self, after: str) -> dict[str, str]:
         """The parameters of GET /v2/delta/orders/events.
@@ -57,6 +80,40 @@ class EventsWanted(Struct, frozen=True, kw_only=True):
             "userAddress": self.owner,
             "chainId": ",".join(map(str, self.chain_ids)),
             "partner": self.partner,
+            "after": after,
+        }
+        return {name: value for name, value in told.items() if value}
+
+
+class OtcEventsWanted(Struct, frozen=True, kw_only=True):
+    """Which OTC orders are listened to; empty for any.
+
+    Attributes:
+        order: a hash.
+        maker, taker: addresses; a taker is that of an order or the one in its nonceAndMeta.
+    """
+
+    order: str = ""
+    maker: str = ""
+    taker: str = ""
+    chain_ids: tuple[int, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """GET /ft/events."""
+        return "/ft/events"
+
+    def query(self, after: str) -> dict[str, str]:
+        """The parameters of GET /ft/events.
+
+        Args:
+            after: a token; empty for now.
+        """
+        told = {
+            "orderHash": self.order,
+            "maker": self.maker,
+            "taker": self.taker,
+            "chainId": ",".join(map(str, self.chain_ids)),
             "after": after,
         }
         return {name: value for name, value in told.items() if value}
@@ -78,7 +135,7 @@ class OrderEvents:
     def __init__(
         self,
         venue: VenueClient,
-        wanted: EventsWanted,
+        wanted: Wanted,
         hear: Callable[[StreamMessage], None],
         *,
         tell: Callable[[str], None],
@@ -106,7 +163,7 @@ class OrderEvents:
     async def _run(self) -> None:
         while True:
             try:
-                async with self._venue.order_events(self._wanted.query(self.token)) as socket:
+                async with self._venue.events(self._wanted.path, self._wanted.query(self.token)) as socket:
                     await self._listen(socket)
             except VenueError as fault:
                 if _REFUSED <= fault.status < _SERVER_FAULT and fault.status not in _LATER:
@@ -141,14 +198,13 @@ class OrderEvents:
 
 
 class OrderPush:
-    """Wakes whoever waits for one order; made by `pushed`.
+    """Wakes whoever waits for an order; made by `pushed`.
 
     Attributes:
         is_live: the venue pushes now; where it is not, orders have to be asked for.
     """
 
-    def __init__(self, venue: VenueClient, order: str, tell: Callable[[str], None]) -> None:
-        wanted = EventsWanted(order=order)
+    def __init__(self, venue: VenueClient, wanted: Wanted, tell: Callable[[str], None]) -> None:
         self._events = OrderEvents(venue, wanted, self._hear, tell=self._lost, random=SystemRandom())
         self._tell = tell
         self._heard = trio.Event()
@@ -187,11 +243,13 @@ class OrderPush:
 
 
 @asynccontextmanager
-async def pushed(venue: VenueClient, order: str, tell: Callable[[str], None]) -> AsyncGenerator[OrderPush]:
-    """Listen to one order, named by its id or its hash, until the context is left."""
+async def pushed(
+    venue: VenueClient, wanted: Wanted, tell: Callable[[str], None]
+) -> AsyncGenerator[OrderPush]:
+    """Listen to one order until the context is left."""
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
-        push = OrderPush(venue, order, tell)
+        push = OrderPush(venue, wanted, tell)
         nursery.start_soon(push.run)
         try:
             yield push

@@ -13,7 +13,7 @@ Choice: the balance of the beneficiary is compared with what was settled, block 
     told and is no failure, since other transactions of that block may move it too.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 import trio
 from msgspec import UNSET, Struct
@@ -37,9 +37,9 @@ from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ..chain.port import Call, Chain, Receipt
 from .client import VenueClient
-from .order_events import OrderPush, pushed
+from .order_events import EventsWanted, OrderPush, pushed
 
-_REFUSAL, _SERVER_FAULT, _BUSY = 400, 500, 503
+_SERVER_FAULT = 500
 _HASH_BYTES = 32
 
 TERMINAL = frozenset(
@@ -135,23 +135,8 @@ class Follower:
             VenueError: a refusal that does not pass, or a record of another order.
         """
         with trio.move_on_after(timeout_s):
-            async with pushed(self._venue, self._name, self._tell) as push:
-                await self._look_until_ended(push)
-
-    async def _look_until_ended(self, push: OrderPush) -> None:
-        pause_s = TRADER_ORDER_LOOK_S
-        while True:
-            try:
-                has_changed = await self.look()
-            except VenueError as fault:
-                if not may_pass(fault):
-                    raise
-                has_changed = False
-                self._tell(f"{fault.detail}: asking again")
-            if self.has_ended:
-                return
-            pause_s = TRADER_ORDER_LOOK_S if has_changed else min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
-            await push.wait(pause_s)
+            async with pushed(self._venue, EventsWanted(order=self._name), self._tell) as push:
+                await look_until_ended(self.look, lambda: self.has_ended, push, self._tell)
 
     async def look(self) -> bool:
         """Ask once; says whether anything has changed.
@@ -184,14 +169,38 @@ class Follower:
         return before is None or (before.status, len(known)) != (record.status, len(record.transactions))
 
 
+async def look_until_ended(
+    look: Callable[[], Awaitable[bool]],
+    has_ended: Callable[[], bool],
+    push: OrderPush,
+    tell: Callable[[str], None],
+) -> None:
+    """Ask for an order whenever it may have changed, until it has ended.
+
+    Args:
+        look: asks once; says whether anything has changed.
+
+    Raises:
+        VenueError: one that does not pass.
+    """
+    pause_s = TRADER_ORDER_LOOK_S
+    while True:
+        try:
+            has_changed = await look()
+        except VenueError as fault:
+            if not may_pass(fault):
+                raise
+            has_changed = False
+            tell(f"{fault.detail}: asking again")
+        if has_ended():
+            return
+        pause_s = TRADER_ORDER_LOOK_S if has_changed else min(pause_s * 1.5, TRADER_ORDER_LOOK_S_MAX)
+        await push.wait(pause_s)
+
+
 def may_pass(fault: VenueError) -> bool:
     """Whether the same question may be answered later: no answer, too many, or the venue is in trouble."""
     return fault.status in (0, 429) or fault.status >= _SERVER_FAULT
-
-
-def was_refused(fault: VenueError) -> bool:
-    """Whether a venue has said no to a POST, so that nothing was done; else something may have been."""
-    return _REFUSAL <= fault.status < _SERVER_FAULT or fault.status == _BUSY
 
 
 def executed_of(record: OrderRecord) -> int:
@@ -223,7 +232,7 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
         return Settled(fault=fault.detail)
     parts: list[_Part] = []
     for tx_hash in dict.fromkeys(named):  # one that is named twice has settled once
-        receipt = await _receipt(chain, tx_hash)
+        receipt = await receipt_of(chain, tx_hash)
         if receipt is None:
             return Settled(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
         found = _events(receipt, subject)
@@ -241,7 +250,12 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
         contradiction = "the venue says that it is completed, and on chain it is still open"
     elif await _is_more_settled(chain, subject, record.side, parts):
         contradiction = "the chain has settled more of it than the venue says"
-    remarks = tuple([remark async for remark in _balance_remarks(chain, subject, parts)])
+    by_block = {
+        number: sum(part.event.received for part in parts if part.block_number == number)
+        for number in sorted({part.block_number for part in parts})
+    }
+    shown = balance_remarks(chain, subject.dest_token, subject.beneficiary, by_block)
+    remarks = tuple([remark async for remark in shown])
     return Settled(spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks)
 
 
@@ -281,8 +295,11 @@ async def _is_more_settled(chain: Chain, subject: Subject, side: Side, parts: Se
     return kept > amount or done > len(parts)
 
 
-async def _receipt(chain: Chain, tx_hash: bytes) -> Receipt | None:
-    """Our node may see a block later than the venue's."""
+async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
+    """Of a transaction that a venue names; None where the chain does not know it for TRADER_RECEIPT_S.
+
+    Our node may see a block later than the venue's.
+    """
     with trio.move_on_after(TRADER_RECEIPT_S):
         while True:
             header = await chain.block()
@@ -294,25 +311,32 @@ async def _receipt(chain: Chain, tx_hash: bytes) -> Receipt | None:
     return None
 
 
-async def _balance_remarks(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> AsyncIterator[str]:
-    """Blocks in which the beneficiary's balance did not grow by what was settled."""
-    for number in sorted({part.block_number for part in parts}):
-        received = sum(part.event.received for part in parts if part.block_number == number)
+async def balance_remarks(
+    chain: Chain, token: bytes, who: bytes, received: Mapping[int, int]
+) -> AsyncIterator[str]:
+    """Blocks in which a balance did not grow by what was settled.
+
+    Args:
+        received: height -> raw units of `token` that `who` is said to have got in that block.
+    """
+    for number, amount in received.items():
         try:
-            before = await _balance(chain, subject, number - 1)
-            moved = await _balance(chain, subject, number) - before
+            before = await _balance(chain, token, who, number - 1)
+            moved = await _balance(chain, token, who, number) - before
         except ChainError:
             yield f"the node does not tell balances at block {number}"
             continue
-        if moved < received:
-            who = to_checksum(subject.beneficiary)
-            yield f"block {number}: {received} raw units were settled for {who}, its balance moved by {moved}"
+        if moved < amount:
+            yield (
+                f"block {number}: {amount} raw units were settled for {to_checksum(who)}, "
+                f"its balance moved by {moved}"
+            )
 
 
-async def _balance(chain: Chain, subject: Subject, number: int) -> int:
-    if subject.dest_token == NATIVE_TOKEN:
-        return await chain.balance(subject.beneficiary, number)
-    answer = await chain.call(Call(subject.dest_token, balance_of(subject.beneficiary)), number)
+async def _balance(chain: Chain, token: bytes, who: bytes, number: int) -> int:
+    if token == NATIVE_TOKEN:
+        return await chain.balance(who, number)
+    answer = await chain.call(Call(token, balance_of(who)), number)
     try:
         return decode_uint(answer)
     except InvalidInput:

@@ -8,7 +8,6 @@
     rehearse  the price and a build that is checked; nothing is signed or sent
 
 The Delta contract is trusted for its code, as the Router of a swap is, unless the trader pins the address.
-Where a submission is not answered, the order may have been taken: it is looked for by its hash.
 
 Source: document 1, "Delta flow", "Spender rules"; contracts/Delta.sol.
 Choice: a deposit is made only for an order that was built and checked, since its hash is the order's.
@@ -16,32 +15,27 @@ Choice: the partner of a submission is the one that the quote named where the tr
 """
 
 from collections.abc import Callable
+from functools import partial
 
-import trio
 from msgspec import Struct
 
-from ...codecs.abi import selector
 from ...codecs.delta_calldata import deposit, deposits, withdraw
 from ...codecs.delta_messages import BuildResponse, OrderRecord, SubmitBody
 from ...config import limits
-from ...config.errors import ChainError, Reverted, VenueError
-from ...config.timeouts import TRADER_FOUND_S, TRADER_PAUSE_S
+from ...config.errors import ChainError, VenueError
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import to_compact64
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ..chain.port import Call, Chain, Receipt
-from ..chain.verification import is_code_of
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import VenueClient
-from .order_following import was_refused
 from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
 from .order_terms import OrderTerms, OrderWish, QuotedDelta, Signing, build_body, terms_of
 from .sending import first_step
-
-_DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
-_WORD_BYTES = 32
+from .submitting import submitted
+from .trusted_contract import trusted_separator
 
 
 class OrderOffer(Struct, frozen=True, kw_only=True):
@@ -96,17 +90,7 @@ async def delta_contract(
         ChainError: it does not tell its signing domain.
     """
     delta = delta_of(await venue.contracts(), chain_id, pinned)
-    if pinned is None and not is_code_of("Delta", await chain.code(delta)):
-        raise VenueError(
-            f"the code at {to_checksum(delta)} on chain {chain_id} is not that of this release's Delta: "
-            "--delta pins an address that you trust"
-        )
-    try:
-        separator = await chain.call(Call(delta, _DOMAIN_SEPARATOR))
-    except Reverted:
-        separator = b""
-    if len(separator) != _WORD_BYTES:
-        raise ChainError(f"{to_checksum(delta)} does not tell its signing domain: DOMAIN_SEPARATOR()")
+    separator = await trusted_separator(chain, "Delta", delta, "--delta", is_pinned=pinned is not None)
     return DeltaContract(chain_id, delta, separator)
 
 
@@ -222,7 +206,11 @@ class OrderPlacer:
             partially_fillable=offer.terms.wish.is_partial,
         )
         try:
-            record = await self._submitted(body, to_hex(checked.order_hash))
+            record = await submitted(
+                partial(self._venue.submit_order, body),
+                partial(self._venue.order, to_hex(checked.order_hash)),
+                self._tell,
+            )
         except VenueError as fault:
             if not offer.must_deposit:
                 raise
@@ -251,29 +239,6 @@ class OrderPlacer:
         amount = offer.terms.src_amount_max
         call = Call(offer.contract.address, deposit(order_hash), self._key.address, amount)
         await first_step(self._chain, self._policed(offer), "deposit", call, self._tell)
-
-    async def _submitted(self, body: SubmitBody, order_hash: str) -> OrderRecord | None:
-        """The venue's record.
-
-        Raises:
-            VenueError: it has not taken the order.
-        """
-        try:
-            return await self._venue.submit_order(body)
-        except VenueError as fault:
-            if was_refused(fault):
-                raise
-            self._tell(f"{fault.detail}: looking for the order")
-        pause_s = TRADER_PAUSE_S
-        with trio.move_on_after(TRADER_FOUND_S):
-            while True:
-                try:
-                    return await self._venue.order(order_hash)
-                except VenueError as fault:
-                    self._tell(fault.detail)
-                await trio.sleep(pause_s)
-                pause_s *= 2
-        return None
 
     def _policed(self, offer: OrderOffer) -> PolicedRelayKey:
         """The key, for what this order needs and nothing else."""

@@ -20,8 +20,8 @@ from .order_following import TERMINAL, Settled, executed_of
 from .order_placing import OrderOffer
 from .order_terms import OrderTerms
 from .schedule import duration_text
-from .terms import TradedToken, impact_percent
-from .view import amount_text, price_text
+from .terms import TradedToken, amount_text, impact_percent
+from .view import price_text
 
 
 class Verdict(Enum):

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from msgspec import Raw, Struct
 
+from ...codecs.amounts import format_units
 from ...codecs.market_messages import PriceRoute, TransactionBody
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...codecs.vocabulary import Side
@@ -41,6 +42,11 @@ class TradedToken(Struct, frozen=True):
     def text(self) -> str:
         """The address as requests carry it."""
         return limits.NATIVE_PLACEHOLDER if self.is_native else to_checksum(self.address)
+
+
+def amount_text(amount: int, token: TradedToken) -> str:
+    """In whole tokens, with the symbol."""
+    return f"{format_units(amount, token.decimals)} {token.symbol}"
 
 
 class Wish(Struct, frozen=True, kw_only=True):

@@ -73,4 +73,5 @@ def _symbol(answer: bytes | Exception) -> str:
         text = raw.decode()
     except (InvalidInput, UnicodeDecodeError):
         return ""
-    return text if text.isprintable() and len(text) <= _SYMBOL_CHARS_MAX else ""
+    is_word = text.isprintable() and not any(char.isspace() for char in text)
+    return text if is_word and len(text) <= _SYMBOL_CHARS_MAX else ""

@@ -16,7 +16,9 @@ from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from .allowing import Allowing
 from .swap import Offer, Outcome
-from .terms import TradedToken, impact_percent, quoted_of
+from .terms import TradedToken, amount_text, impact_percent, quoted_of
+
+_PRICE_DIGITS_MAX = 90  # a price of less is none
 
 
 def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> Table:
@@ -92,15 +94,15 @@ def outcome_json(outcome: Outcome, offer: Offer) -> dict[str, Any]:
     }
 
 
-def amount_text(amount: int, token: TradedToken) -> str:
-    """In whole tokens, with the symbol."""
-    return f"{format_units(amount, token.decimals)} {token.symbol}"
-
-
 def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount: int) -> str:
-    """Of one source token, in destination tokens, to eight digits after the point."""
+    """Of one source token, in destination tokens, rounded down: to eight digits after the point, or to eight
+    significant ones of a price below that."""
+    ones = src_amount * 10**dest.decimals
+    whole = dest_amount * 10**src.decimals
     digits = 8
-    scaled = dest_amount * 10 ** (src.decimals + digits) // (src_amount * 10**dest.decimals)
+    while digits < _PRICE_DIGITS_MAX and 0 < whole * 10**digits < ones * 10**7:
+        digits += 1
+    scaled = whole * 10**digits // ones
     return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 

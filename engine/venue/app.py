@@ -1,8 +1,8 @@
 """The venue's role as one process: settings in, chains, feeds and a listener out.
 
     opened_venue    store · nodes · connections to makers and agents          while the context lasts
-    VenueApp.run    Delta's engine · server · feeds · gas · issued routes ·   until it is drained or cancelled
-                    streams · retention
+    VenueApp.run    engines of orders · server · feeds · gas · issued         until it is drained or cancelled
+                    routes · streams · retention
 
 It listens once the orders that are not finished are taken up. Shut-down: the listener closes, answers in
 flight go out, then feeds, watches, auctions, relayers and indexers end, what the store is still owed is
@@ -49,24 +49,31 @@ from ..telemetry.clock import WallClock
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
 from .api.auctions import Auctions
+from .api.event_streams import EventStreams
 from .api.health import Health, Readiness
 from .api.market import Market
 from .api.operating import operating_endpoints
-from .api.order_events import OrderEvents
+from .api.order_events import order_event_endpoints
 from .api.order_reads import OrderReads
 from .api.order_submit import OrderSubmission
 from .api.orders import DeltaOrders
+from .api.otc import OtcEndpoints
+from .api.otc_events import otc_event_endpoints
 from .api.quote import Quotes
 from .api.reference import Reference
 from .api.resources import Resources
-from .api.routes import Endpoint, encode_trading_error, surface_of
+from .api.routes import Endpoint, encode_trading_error, mount_endpoints
 from .api.streams import QuoteStreams, StreamedChain
 from .api.webhooks import WebhookDesk
 from .delta.engine import DeltaEngine
 from .delta.issued import IssuedRoutes
 from .delta.opening import DeltaOpening, open_delta
-from .delta_metrics import DeltaCollector
+from .delta_metrics import DeltaCollector, FollowedCollector
 from .market.market_desk import MarketDesk
+from .order_engines import OrderEngines, open_footing
+from .otc.engine import OtcEngine
+from .otc.opening import open_otc
+from .otc_metrics import OtcCollector
 from .place import Place
 from .venue_metrics import tell_events, tell_venue
 
@@ -82,6 +89,8 @@ class VenueParts(Struct, frozen=True):
         places: by chain id.
         seal: of Market routes.
         delta: runs the Delta orders.
+        otc: runs the OTC orders.
+        engines: runs both.
         webhooks: are told of orders.
     """
 
@@ -89,6 +98,8 @@ class VenueParts(Struct, frozen=True):
     store: Store
     seal: RouteSeal
     delta: DeltaEngine
+    otc: OtcEngine
+    engines: OrderEngines
     webhooks: Webhooks
 
 
@@ -105,6 +116,7 @@ class VenueApp:
         places: by chain id.
         issued: the Delta routes that were given out.
         delta: runs the Delta orders.
+        otc: runs the OTC orders.
         quotes: GET /v2/quote.
         router: every endpoint.
         scheme: http or https.
@@ -119,6 +131,8 @@ class VenueApp:
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
         self.delta = parts.delta
+        self.otc = parts.otc
+        self._engines = parts.engines
         self._webhooks = parts.webhooks
         self._store = parts.store
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
@@ -144,7 +158,7 @@ class VenueApp:
             wall_ms=clock.now_ms,
         )
         self._hub = EventHub(parts.store)
-        self._events = OrderEvents(
+        self._events = EventStreams(
             self._hub, caller=self.admission.caller, streams_max=venue.event_streams_max
         )
         self._lag = LoopLag()
@@ -160,6 +174,10 @@ class VenueApp:
                 partner_of=self.admission.partner,
             ).endpoints(),
             *self._delta_endpoints(settings),
+            *OtcEndpoints(
+                parts.places, parts.otc.orders, parts.store, small_usd=venue.otc_small_usd
+            ).endpoints(),
+            *otc_event_endpoints(self._events),
             *Market(market, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *WebhookDesk(
@@ -168,13 +186,12 @@ class VenueApp:
             *operating_endpoints(health, self._streams),
         )
         self.router = router = Router(encode_trading_error)
-        router.mount(
-            surface_of(
-                (*rows, *Reference(rows, parts.places).endpoints()),
-                self.admission,
-                cors_origins=settings.server.cors_origins,
-                body_bytes_max=settings.server.body_bytes_max,
-            )
+        mount_endpoints(
+            router,
+            (*rows, *Reference(rows, parts.places).endpoints()),
+            self.admission,
+            cors_origins=settings.server.cors_origins,
+            body_bytes_max=settings.server.body_bytes_max,
         )
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
         self._tell_metrics()
@@ -188,7 +205,7 @@ class VenueApp:
         return (
             *OrderSubmission(settled, settings, delta.orders, store, partner_of=partner_of).endpoints(),
             *OrderReads(self.places, store).endpoints(),
-            *self._events.endpoints(),
+            *order_event_endpoints(self._events),
             *Auctions(self.places, store, delta.orders.get, auctions, delta.resting).endpoints(),
         )
 
@@ -208,7 +225,7 @@ class VenueApp:
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
             await nursery.start(self._hub.run)
-            await nursery.start(self.delta.run)
+            await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
@@ -242,7 +259,9 @@ class VenueApp:
                 "quoteStreams": self._streams.statistics(),
                 "orderEvents": {"log": self._hub.statistics(), "streams": self._events.statistics()},
                 "webhooks": self._webhooks.statistics(),
+                "orderEngines": self._engines.statistics(),
                 "delta": self.delta.statistics(),
+                "otc": self.otc.statistics(),
                 "retention": self._retention.statistics(),
                 "chains": {
                     str(chain_id): {
@@ -273,6 +292,8 @@ class VenueApp:
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
         tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))
+        self._metrics.add(OtcCollector(self.otc.statistics))
+        self._metrics.add(FollowedCollector(self._engines.statistics))
 
 
 @asynccontextmanager
@@ -322,21 +343,22 @@ async def opened_venue(
         places = {
             chain_id: await _place(owned, opening, one, found[chain_id]) for chain_id, one in served.items()
         }
+        footing = open_footing(settings, store, places, clock.now_ms)
         delta = await open_delta(
-            owned,
-            DeltaOpening(settings, venue, store, clock.now_ms, opening.random, opening.tls),
-            places,
+            owned, DeltaOpening(settings, venue, footing, opening.random, opening.tls), places
         )
+        otc = open_otc(footing, places)
+        engines = OrderEngines(footing, (delta, otc))
         webhooks = await open_webhooks(
             owned,
             venue.webhooks,
             store,
-            delta.leases,
+            engines.leases,
             tls=opening.tls,
             now_ms=clock.now_ms,
             random=opening.random,
         )
-        parts = VenueParts(places, store, seal, delta, webhooks)
+        parts = VenueParts(places, store, seal, delta, otc, engines, webhooks)
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 

@@ -1,15 +1,22 @@
-"""What Prometheus is told of Delta: orders, auctions, agents, settlements, relayers and indexers."""
+"""What Prometheus is told of orders: Delta's, auctions, agents, settlements, relayers; shards and indexers.
+
+Choice: what is shared with orders of other kinds keeps the names that it had while there were Delta's alone.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from ..telemetry.metrics import METRICS_PREFIX
+from ..store.orders import DELTA
 from .delta.engine import DeltaChainStatistics, DeltaStatistics
+from .order_engines import OrderEnginesStatistics
+from .order_metrics import Families
 
-_Numbers = Iterable[tuple[tuple[str, ...], float]]
 _Of = list[tuple[tuple[str], DeltaChainStatistics]]
+
+_FAMILIES = Families(DELTA.name)
+_gauge, _counter = _FAMILIES.gauge, _FAMILIES.counter
 
 
 class DeltaCollector(Collector):
@@ -26,22 +33,34 @@ class DeltaCollector(Collector):
         """The families, of one moment."""
         told = self._read()
         chains = [((name,), chain) for name, chain in told.chains.items()]
-        yield _gauge(
-            "orders", "Orders that may still change", (
-                ((str(status),), count) for status, count in told.orders.orders.items()
-            ), "status",
-        )  # fmt: skip
-        yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), told.shards)])
+        yield _FAMILIES.orders({str(status): count for status, count in told.orders.orders.items()})
         yield from _auctions(chains)
-        yield from _funds(chains)
+        yield from _FAMILIES.funds([(at, chain.funds) for at, chain in chains])
         yield from _relayers(chains)
+
+
+class FollowedCollector(Collector):
+    """The shards whose orders are run, and the chains that are followed for them, of whatever kind they are.
+
+    Args:
+        read: how they stand.
+    """
+
+    def __init__(self, read: Callable[[], OrderEnginesStatistics]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, of one moment."""
+        told = self._read()
+        indexers = [((name,), indexer) for name, indexer in told.indexers.items()]
+        yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), told.shards)])
         yield _gauge(
             "indexed_block", "Height that the chain is read to",
-            ((at, chain.indexer.block_number) for at, chain in chains), "chain",
+            ((at, indexer.block_number) for at, indexer in indexers), "chain",
         )  # fmt: skip
         yield _counter(
             "reorganisations", "Times that blocks were taken back",
-            ((at, chain.indexer.reorganisations) for at, chain in chains), "chain",
+            ((at, indexer.reorganisations) for at, indexer in indexers), "chain",
         )  # fmt: skip
 
 
@@ -116,27 +135,6 @@ def _auctions(chains: _Of) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def _funds(chains: _Of) -> Iterator[Metric]:
-    for name, help_text in (
-        ("accounts", "Accounts and deposits of live orders that are followed"),
-        ("waiting", "Of them, those that are to be read"),
-    ):
-        yield _gauge(
-            f"funds_{name}", help_text,
-            ((at, float(getattr(chain.funds, name))) for at, chain in chains), "chain",
-        )  # fmt: skip
-    for name, help_text in (
-        ("read", "Accounts that were read, each time counted"),
-        ("failed", "Reads of accounts that came to nothing"),
-        ("suspended", "Orders that were suspended"),
-        ("restored", "Orders whose funds came back"),
-    ):
-        yield _counter(
-            f"funds_{name}", help_text,
-            ((at, float(getattr(chain.funds, name))) for at, chain in chains), "chain",
-        )  # fmt: skip
-
-
 def _relayers(chains: _Of) -> Iterator[Metric]:
     yield _counter(
         "relayer_transactions", "What became of a relayer's transactions",
@@ -156,17 +154,3 @@ def _relayers(chains: _Of) -> Iterator[Metric]:
             f"relayer_{name}", help_text,
             ((at, float(getattr(chain.relayer, name))) for at, chain in chains), "chain",
         )  # fmt: skip
-
-
-def _gauge(name: str, help_text: str, numbers: _Numbers, *labels: str) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"{METRICS_PREFIX}delta_{name}", help_text, labels=labels)
-    for values, number in numbers:
-        family.add_metric(values, number)
-    return family
-
-
-def _counter(name: str, help_text: str, numbers: _Numbers, *labels: str) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"{METRICS_PREFIX}delta_{name}", help_text, labels=labels)
-    for values, number in numbers:
-        family.add_metric(values, number)
-    return family

@@ -43,6 +43,18 @@ def place_at(places: Places, chain_id: int, field: str) -> Place:
     return place
 
 
+def otc_place_at(places: Places, chain_id: int, field: str) -> Place:
+    """The chain that a request about OTC orders names.
+
+    Raises:
+        UnsupportedChain: it is not served, or without an RFQ contract.
+    """
+    place = place_at(places, chain_id, field)
+    if not (place.settings.rfq and place.rfq):
+        raise UnsupportedChain(field=field, expected="a chain with `rfq`", got=chain_id)
+    return place
+
+
 def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
     """The chain that a request about Delta names.
 

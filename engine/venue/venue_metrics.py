@@ -9,7 +9,7 @@ from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
 from ..telemetry.feed_metrics import FeedCollector, Reading
 from ..telemetry.metrics import METRICS_PREFIX, Metrics, Row
-from .api.order_events import OrderEvents
+from .api.event_streams import EventStreams
 from .api.quote import Quotes
 from .api.streams import QuoteStreams
 from .place import Place
@@ -87,7 +87,7 @@ class _WebhookFailures(Collector):
         return (family,)
 
 
-def tell_events(metrics: Metrics, hub: EventHub, events: OrderEvents, webhooks: Webhooks) -> None:
+def tell_events(metrics: Metrics, hub: EventHub, events: EventStreams, webhooks: Webhooks) -> None:
     """Have told what is streamed of orders, and what webhooks take."""
 
     def deliveries() -> Iterator[tuple[tuple[str, ...], int]]:

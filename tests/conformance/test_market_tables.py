@@ -34,6 +34,7 @@ from support.market_place import (
     Shop,
     a_shop,
 )
+from support.swap_orders import an_order, sent
 
 NOW_S = NOW_MS // 1_000
 
@@ -152,7 +153,13 @@ def _same(was: Any, now: Any) -> bool:
 
 
 BODY = [
-    Row("priceRoute", {}, _same, (({}, RequestError, "Invalid priceRoute"),)),
+    Row("priceRoute", {}, _same,
+        (({}, RequestError, "Invalid priceRoute"), (None, InvalidInput, "priceRoute: missing"))),
+    Row("orders", {"priceRoute": None, "orders": [sent(an_order())]},
+        lambda was, now: (len(now.params[0][9][0][2]), was.method) == (1, now.method),
+        (([sent(an_order())], InvalidInput, "orders: there is a priceRoute already"),)),
+    Row("side", {"side": "SELL"}, _same,
+        (("BUY", InvalidInput, "side: expected the route's, SELL, got 'BUY'"),)),
     Row("srcToken", {"srcToken": "WETH"}, _same, (("DAI", InvalidInput, "srcToken"),)),
     Row("destToken", {"destToken": "USDC"}, _same, (("DAI", InvalidInput, "destToken"),)),
     Row("userAddress", {}, _same, ((None, InvalidInput, "missing"),)),

@@ -54,7 +54,8 @@ TRANSACTION: Table = {
     "ignoreGasEstimate": (NO, OFF), "onlyParams": (NO, OFF), "eip1559": (NO, OFF),
 }  # fmt: skip
 BODY: Table = {
-    "priceRoute": (YES, {"type": "object"}), "srcToken": (YES, TEXT), "destToken": (YES, TEXT),
+    "priceRoute": (NO, {"type": "object"}), "orders": (NO, {"type": "array", "minItems": 1, "maxItems": 16}),
+    "side": (NO, {"enum": ["BUY", "SELL"]}), "srcToken": (YES, TEXT), "destToken": (YES, TEXT),
     "userAddress": (YES, TEXT), "srcDecimals": (NO, INTEGER), "destDecimals": (NO, INTEGER),
     "srcAmount": (NO, TEXT), "destAmount": (NO, TEXT), "slippage": (NO, BPS), "txOrigin": (NO, TEXT),
     "receiver": (NO, TEXT), "partner": (NO, TEXT), "partnerAddress": (NO, TEXT),
@@ -70,7 +71,8 @@ ROWS = {
     ("get", "/swap"): ["missing slippage", "No route", "Partner not allowed", "rate limit exceeded"],
     ("post", "/transactions/{chainId}"): ["missing slippage", "Invalid priceRoute", "Stale priceRoute",
                                           "Unsupported chain", "Partner not allowed",
-                                          "InsufficientBalance", "InsufficientAllowance"],
+                                          "InsufficientBalance", "InsufficientAllowance",
+                                          "Invalid signature", "Order expired", "Order closed on the chain"],
     ("get", "/v2/delta/auctions/{auctionId}"): ["Auction not found", "rate limit exceeded"],
     ("get", "/v2/delta/orders/{orderId}/explain"): ["Order not found", "rate limit exceeded"],
     ("get", "/v2/webhooks"): ["X-API-KEY", "rate limit exceeded"],

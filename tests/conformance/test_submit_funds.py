@@ -12,7 +12,7 @@ from cambist.codecs.delta_calldata import deposit, invalidate_nonces, withdraw
 from cambist.config.errors import ChainError, NodeUnavailable
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Call
-from cambist.engine.venue.delta import asking
+from cambist.engine.venue import asking
 from support.order_front import OrderFront, an_order_front
 from support.settling import AnyOrder, Market, a_market
 from support.world import NATIVE, ONE, USDC

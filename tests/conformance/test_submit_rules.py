@@ -14,7 +14,7 @@ from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, VENUE_ORDER_AGENTS_
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import step
-from cambist.engine.venue.delta.life import Step
+from cambist.engine.venue.step import Step
 from support.order_front import API_KEY, CHAIN_ID, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import Market
 from support.world import HOUR_S, NATIVE, ONE, USDC

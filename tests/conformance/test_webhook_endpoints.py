@@ -41,6 +41,7 @@ api_key = "known"
 [venue.webhooks.more]
 url = "https://acme.example/more"
 secret = "env:HOOK_SECRET"
+surfaces = ["otc", "delta"]
 api_key = "known"
 [venue.webhooks.theirs]
 url = "https://other.example/orders"
@@ -210,7 +211,9 @@ async def test_how_a_webhook_stands(front: Front) -> None:
         "dead": 3,
         "failures": 0,
         "reason": "",
+        "surfaces": ["delta"],
     }
+    assert hooks[1]["surfaces"] == ["delta", "otc"]
     assert (hooks[1]["place"], hooks[1]["waiting"], hooks[1]["dead"]) == ("", 0, 0)
     shown = msgspec.json.encode(hooks)
     assert SECRET.encode()[6:] not in shown
@@ -353,11 +356,12 @@ async def test_the_command_says_what_the_key_manages(front: Front) -> None:
     done = await front.command("list")
     assert (done.exit_code, done.stderr) == (0, "2 webhooks\n")
     headers, acme, more = [line.split() for line in done.stdout.splitlines()]
-    assert headers[:4] == ["NAME", "URL", "PARTNER", "CHAINS"]
+    assert headers[:5] == ["NAME", "URL", "SURFACES", "PARTNER", "CHAINS"]
     assert acme == [
-        "acme", "https://acme.example/orders", "acme", "130,31337", "ACTIVE,COMPLETED", "0", "0", "0", "-",
+        "acme", "https://acme.example/orders", "delta", "acme", "130,31337", "ACTIVE,COMPLETED", "0", "0",
+        "0", "-",
     ]  # fmt: skip
-    assert more == ["more", "https://acme.example/more", "-", "-", "-", "0", "0", "0", "-"]
+    assert more == ["more", "https://acme.example/more", "delta,otc", "-", "-", "-", "0", "0", "0", "-"]
 
 
 async def test_the_command_is_refused_as_the_endpoint_refuses(front: Front) -> None:

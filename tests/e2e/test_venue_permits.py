@@ -103,7 +103,7 @@ async def test_a_permit_for_somebody_else_is_refused_by_name(story: Story) -> No
         raw = eip2612_permit(domain, owner, spender, SOLD, nonce=0, deadline=deadline)
         status, details = await story.not_built(route, permit=f"0x{raw.hex()}")
         assert status == 400
-        assert f"permit: expected {role}" in details
+        assert f"permit: expected the {role}" in details
     short = await story.not_built(route, permit="0x" + "00" * 100)
     assert short[0] == 400
     assert "permit" in short[1]

@@ -2,15 +2,22 @@
 
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
-from cambist.codecs.event_messages import OrderEventsQuery, decode_order_event, decode_stream_message
+from cambist.codecs.event_messages import (
+    OrderEventsQuery,
+    OtcEventsQuery,
+    decode_order_event,
+    decode_stream_message,
+)
 from cambist.codecs.wire import encode
-from support.event_streams import PATH, an_event_venue
+from support.event_streams import OTC_PATH, PATH, an_event_venue
 from support.sse import EventStream
-from support.stores import Engine, a_delta_order, kept
+from support.stores import Engine, a_delta_order, an_otc_order, hash_of, kept
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(?:curl -N|wscat -c) .*$", PAGE, re.MULTILINE)
@@ -20,16 +27,16 @@ COMMANDS = re.findall(r"^(?:curl -N|wscat -c) .*$", PAGE, re.MULTILINE)
 async def test_commands_lead_to_streams(command: str, tmp_path: Path) -> None:
     (url,) = re.findall(r'"((?:http|ws)://[^"]+)"', command)
     address = urlsplit(url)
-    assert address.path == PATH
+    assert address.path in (PATH, OTC_PATH)
     async with an_event_venue(Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)) as venue:
         for number in range(10):
             await kept(venue.store, a_delta_order(number))
         if address.scheme == "ws":
-            async with venue.socket(address.query) as socket:
+            async with venue.socket(address.query, path=address.path) as socket:
                 await socket.begun()
             return
         headers = re.findall(r'-H "([^"]+)"', command)
-        async with venue.following(address.query, *headers) as events:
+        async with venue.following(address.query, *headers, path=address.path) as events:
             token = await events.begun()
             if "0" * 31 + "8" in command:
                 assert token == "0" * 31 + "8"
@@ -37,34 +44,49 @@ async def test_commands_lead_to_streams(command: str, tmp_path: Path) -> None:
 
 
 def test_all_of_them_are_there() -> None:
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 5
+    assert len([command for command in COMMANDS if OTC_PATH in command]) == 1
 
 
 def test_messages_are_as_shown() -> None:
     shown = re.findall(r"^data: (.*)$", PAGE, re.MULTILINE) + re.findall(r'^\{"event".*$', PAGE, re.MULTILINE)
     kinds = [type(decode_stream_message(text.encode())).__name__ for text in shown]
-    assert kinds == ["OpenMessage", "OrderEventMessage", "OpenMessage", "BeatMessage"]
-    assert encode(decode_order_event(shown[1].encode())) == shown[1].encode()
+    assert kinds == ["OpenMessage", "OrderEventMessage", "OrderEventMessage", "OpenMessage", "BeatMessage"]
+    for text in shown[1:3]:
+        assert encode(decode_order_event(text.encode())) == text.encode()
 
 
 def test_parameters_are_those_of_the_endpoint() -> None:
-    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE))))
-    assert named == set(OrderEventsQuery.__struct_encode_fields__)
+    delta, otc = PAGE.split("## OTC orders")
+    for part, query in ((delta, OrderEventsQuery), (otc, OtcEventsQuery)):
+        named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", part, re.MULTILINE))))
+        assert named == set(query.__struct_encode_fields__)
+
+
+def data_of(block: bytes) -> dict[str, Any]:
+    (data,) = re.findall(rb"^data: (.*)$", block, re.MULTILINE)
+    told: dict[str, Any] = msgspec.json.decode(data)
+    return told
 
 
 async def test_blocks_are_as_shown(tmp_path: Path) -> None:
-    """An event has these lines, in this order."""
+    """An event has these lines, in this order; and its data these members."""
     async with (
         an_event_venue(Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)) as venue,
         await venue.served.connect() as stream,
+        await venue.served.connect() as otc_stream,
     ):
-        events = EventStream(stream)
+        events, otc_events = EventStream(stream), EventStream(otc_stream)
         await events.open(PATH.encode())
+        await otc_events.open(OTC_PATH.encode())
         begun = await events.block()
+        await otc_events.block()
         await kept(venue.store, a_delta_order(1))
-        came = await events.block()
-    shown = re.findall(r"^event: \w+\nid: .*\ndata: .*\n\n", PAGE, re.MULTILINE)
-    for one, other in zip(shown, (begun, came), strict=True):
+        await kept(venue.store, an_otc_order(2, transaction_hash=hash_of(9)))
+        came, otc_came = await events.block(), await otc_events.block()
+    shown = re.findall(r"^event: \w+\nid: .*\ndata: .*\n(?=\n|```)", PAGE, re.MULTILINE)
+    for one, other in zip(shown, (begun, came, otc_came), strict=True):
+        assert list(data_of(one.encode())) == list(data_of(other))
         lines = [line.split(b": ")[0] for line in other.strip().split(b"\n")]
         assert [line.split(": ")[0].encode() for line in one.strip().split("\n")] == lines
         assert one.split("\n")[0].encode() == other.split(b"\n")[0]

@@ -107,10 +107,10 @@ async def _with_all_that_belongs_to_it(
     return await moved(store, order, status=_D.COMPLETED, is_final=is_final, more=more)
 
 
-def _filled_and_cancelled(order: OtcOrder) -> tuple[Change, Change]:
+def _filled_and_cancelled(order: OtcOrder, at_ms: int = NOW_MS) -> tuple[Change, Change]:
     place = (1, order.order_hash, order.order_hash, 1, 5, order.order_hash)
-    fill = OtcFill(*place, order.maker, ALICE, ALICE, ALICE, amount32(1), amount32(2), NOW_MS)
-    return put(OTC_FILL, fill), put(OTC_CANCEL, OtcCancel(*place, order.maker, NOW_MS))
+    fill = OtcFill(*place, order.maker, ALICE, ALICE, ALICE, amount32(1), amount32(2), at_ms)
+    return put(OTC_FILL, fill), put(OTC_CANCEL, OtcCancel(*place, order.maker, at_ms))
 
 
 async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_else(store: Store) -> None:
@@ -150,6 +150,19 @@ async def test_what_ended_long_ago_goes_with_all_that_belongs_to_it_and_nothing_
     assert await structs_of(store, NONCE_USED, by(NONCE_USED, 1, ALICE, amount32(1)))
     assert {event.at_ms for event in await events_of(store)} == {NOW_MS + 50_000, NOW_MS + 60_000}
     assert await store.prune(NOW_MS + 30_000, 2) == 0
+
+
+async def test_what_the_rfq_contract_says_of_no_order_goes_by_age(store: Store) -> None:
+    live = await kept(store, an_otc_order(6))
+    old, recent = an_otc_order(7), an_otc_order(8)  # never kept: firm quotes
+    for order, at_ms in ((live, NOW_MS), (old, NOW_MS), (recent, NOW_MS + 60_000)):
+        await store.write(Unit(_filled_and_cancelled(order, at_ms)))
+    hashes = [order.order_hash for order in (live, old, recent)]
+    while await store.prune(NOW_MS + 30_000, 1):
+        pass
+    for table in (OTC_FILL, OTC_CANCEL):
+        left = {row.order_hash for row in await structs_of(store, table, among(table, "order_hash", hashes))}
+        assert left == {live.order_hash, recent.order_hash}, table.name
 
 
 async def test_an_order_whose_effect_is_still_to_be_done_is_kept_until_it_is(store: Store) -> None:
@@ -203,7 +216,7 @@ async def test_one_step_of_retention_is_bounded(store: Store) -> None:
         order = await kept(store, an_otc_order(number))
         await moved(store, order, status=_O.EXPIRED, is_final=True)
     assert await store.prune(NOW_MS + 60_000, 2) > 0
-    assert (await page_of(store, OtcFilter(1)))[1] == 3
+    assert (await page_of(store, OtcFilter(1, maker=ALICE)))[1] == 3
     assert len(await events_of(store)) == 8
 
 
@@ -233,7 +246,7 @@ async def test_the_task_deletes_in_steps_what_has_become_old_enough(
         await trio.sleep(2 * 86_400)
         assert retention.statistics().rows == 0
         await trio.sleep(PRUNE_EVERY_S + 60)
-        assert await page_of(store, OtcFilter(1)) == ([live], 1)
+        assert await page_of(store, OtcFilter(1, maker=ALICE)) == ([live], 1)
         assert retention.statistics().steps >= 3
         rows = retention.statistics().rows
         await trio.sleep(10 * PRUNE_EVERY_S)
@@ -249,4 +262,4 @@ async def test_the_task_ends_at_once_where_everything_is_kept(
         await _ended_orders(store, 2)
         await Retention(store, days=0, now_ms=lambda: NOW_MS + 10_000 * _DAY_MS).run()
         assert trio.current_time() == autojump_clock.current_time()
-        assert (await page_of(store, OtcFilter(1)))[1] == 2
+        assert (await page_of(store, OtcFilter(1, maker=ALICE)))[1] == 2

@@ -6,7 +6,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType
+from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState
 from cambist.config.errors import StoreFull, StoreUnavailable
 from cambist.engine.store.orders import (
     DELTA,
@@ -32,7 +32,7 @@ from cambist.engine.store.queries import (
     open_orders,
     refunds,
 )
-from cambist.engine.store.rows import DeltaOrder, IssuedRoute, OtcOrder, amount32
+from cambist.engine.store.rows import DeltaOrder, Document, IssuedRoute, OtcOrder, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
@@ -53,8 +53,6 @@ from support.stores import (
     CAROL,
     NOW_MS,
     ONE,
-    USDC,
-    WETH,
     Engine,
     a_block,
     a_cursor,
@@ -115,6 +113,24 @@ async def test_the_same_otc_order_again_finds_the_stored_one(store: Store) -> No
     outcome = await store.write(submission(order))
     assert isinstance(outcome, Duplicate)
     assert OTC.found(outcome.row) == order
+
+
+async def test_a_step_may_give_an_order_another_document(store: Store) -> None:
+    orders = [await kept(store, an_otc_order(number, status=_O.DRAFT)) for number in range(3)]
+    late = await moved(store, orders[2], status=_O.EXPIRED)
+
+    def other(order: OtcOrder, body: bytes) -> Unit:
+        was = Document(order.order_hash, document_of(order))
+        now = Document(order.order_hash, body)
+        return a_step(order, status=_O.PENDING, more=[drop(OTC_DOCUMENT, was), put(OTC_DOCUMENT, now)])
+
+    units = [other(orders[0], b"a"), other(orders[1], b"b"), other(orders[1], b"c"), other(orders[2], b"d")]
+    came = [type(outcome) for outcome in await all_at_once(store, *units)]
+    assert (came[0], came[3]) == (Done, Conflict)
+    assert came[1:3] in ([Done, Conflict], [Conflict, Done]), "whoever was first"
+    first = b"b" if came[1] is Done else b"c"
+    for order, body in zip(orders, (b"a", first, document_of(late)), strict=True):
+        assert await rows_of(store, by(OTC_DOCUMENT, order.order_hash)) == [(order.order_hash, body)]
 
 
 @pytest.mark.parametrize("status", [_D.PENDING, _D.ACTIVE, _D.CANCELLING, _D.COMPLETED])
@@ -385,52 +401,6 @@ async def test_delta_listings_filter_by_all_that_can_be_asked(store: Store) -> N
         assert await page_of(store, wanted, limit=2, offset=1) == (expected[1:3], len(expected))
 
 
-async def test_otc_listings_filter_by_maker_taker_receiver_type_and_chain(store: Store) -> None:
-    by_alice = await kept(store, an_otc_order(1))
-    by_carol = await kept(store, an_otc_order(2, maker=CAROL))
-    for_meta = await kept(store, an_otc_order(3, taker=CAROL, taker_from_meta=BOB))
-    public = await kept(store, an_otc_order(4, taker=bytes(20), type=OtcType.LIMIT))
-    elsewhere = await kept(store, an_otc_order(5, chain_id=10))
-    for wanted, expected in (
-        (OtcFilter(1), [public, for_meta, by_carol, by_alice]),
-        (OtcFilter(10), [elsewhere]),
-        (OtcFilter(1, maker=ALICE), [public, for_meta, by_alice]),
-        (OtcFilter(1, taker=BOB), [for_meta, by_carol, by_alice]),
-        (OtcFilter(1, type=OtcType.LIMIT), [public]),
-        (OtcFilter(1, maker=CAROL, taker=BOB, type=OtcType.P2P), [by_carol]),
-        (OtcFilter(56), []),
-    ):
-        assert await page_of(store, wanted) == (expected, len(expected))
-
-
-async def test_small_balances_are_hidden_by_token(store: Store) -> None:
-    small = await kept(store, an_otc_order(1, swappable=amount32(9)))
-    enough = await kept(store, an_otc_order(2, swappable=amount32(10)))
-    large = await kept(store, an_otc_order(3, swappable=amount32(2**200)))
-    other = await kept(store, an_otc_order(4, maker_asset=USDC, swappable=amount32(1)))
-    hidden = OtcFilter(1, swappable_min=((WETH, amount32(10)),))
-    assert await page_of(store, hidden) == ([other, large, enough], 3)
-    both = OtcFilter(1, swappable_min=((WETH, amount32(10)), (USDC, amount32(2))))
-    assert await page_of(store, both) == ([large, enough], 2)
-    assert (await page_of(store, OtcFilter(1)))[0][-1] == small
-
-
-async def test_otc_listings_are_sorted_as_asked_and_never_sorts_last(store: Store) -> None:
-    never = await kept(store, an_otc_order(1))
-    soon = await kept(store, an_otc_order(2, expires_s=10))
-    late = await kept(store, an_otc_order(3, expires_s=20))
-    same = await kept(store, an_otc_order(4, expires_s=20))
-    changed = await moved(store, soon, status=_O.SUSPENDED)
-    listed: dict[str, list[OtcOrder]] = {
-        "seq": [same, late, changed, never],
-        "updated_ms": [changed, same, late, never],
-        "expires_s": [never, same, late, changed],
-    }
-    for order_by, expected in listed.items():
-        wanted = OtcFilter(1, order_by=order_by)  # type: ignore[arg-type]
-        assert (await page_of(store, wanted))[0] == expected, order_by
-
-
 async def test_pages_of_then_do_not_move_while_orders_come_in(store: Store) -> None:
     orders = [await kept(store, a_delta_order(number)) for number in range(7)]
     (((then,),),) = await store.read(as_of_now(DELTA_ORDER))
@@ -447,7 +417,7 @@ async def test_pages_of_then_do_not_move_while_orders_come_in(store: Store) -> N
 async def test_an_empty_listing_has_a_then_too(store: Store) -> None:
     (((then,),),) = await store.read(as_of_now(OTC_ORDER))
     await kept(store, an_otc_order())
-    assert await page_of(store, OtcFilter(1), as_of=then) == ([], 0)
+    assert await page_of(store, OtcFilter(1, maker=ALICE), as_of=then) == ([], 0)
 
 
 async def test_events_come_in_order_after_a_place_and_of_an_owner(store: Store) -> None:

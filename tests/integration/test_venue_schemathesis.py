@@ -15,8 +15,10 @@ import pytest
 import trio
 from bench.peers.process import PEERS_PYTHON
 
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.codecs.vocabulary import OrderStatus
-from cambist.crypto.addresses import to_checksum
+from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.store.orders import order_id
@@ -38,11 +40,12 @@ CHECKS = (
     "unsupported_method", "allow_header_conformance",
 )  # fmt: skip
 TRANSACTIONS = "/transactions/{chainId}"
-ENDLESS = ("/v2/quote/stream", "/v2/delta/orders/events")
+ENDLESS = ("/v2/quote/stream", "/v2/delta/orders/events", "/ft/events")
 BUILD = "/v2/delta/orders/build"
 SUBMIT = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
 BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
+POST_OTC = "/ft/p2p/{chainId}"
 RELAYER = f"""
 [keys.relayer]
 source = "env:RELAYER_KEY"
@@ -89,6 +92,7 @@ async def test_requests_that_schemathesis_makes_up(tmp_path: Path) -> None:
             (BUILD_CANCEL, {"orderIds": [await a_kept_order(venue)]}),
             (CANCEL, await a_cancellation(venue)),
             ("/v2/webhooks/{name}/replay", {"tokens": ["0" * 32]}),
+            (POST_OTC, an_otc_order(venue)),
         ):
             content = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
             content["example"] = example
@@ -154,6 +158,29 @@ async def a_cancellation(venue: RunningVenue) -> dict[str, Any]:
     return {"orderIds": ids, "signature": to_hex(signature)}
 
 
+def an_otc_order(venue: RunningVenue) -> dict[str, Any]:
+    """What POST /ft/p2p/{chainId} takes."""
+    place = venue.app.places[CHAIN_ID]
+    domain = rfq_domain_separator(place.settings.rfq_domain_name, CHAIN_ID, place.rfq)
+    assets = (venue.devnet.at("WETH"), venue.devnet.at("USDC"))
+    order = RfqOrder(pack_otc(USER.address, 1), 0, *assets, USER.address, ZERO_ADDRESS, 10**15, 10**6)
+    signature = to_compact64(*USER.sign(RFQ_ORDER.compiled.digest_for(domain)(order)))
+    return {
+        **RFQ_ORDER.to_wire(order),
+        "nonceAndMeta": str(order.nonce_and_meta),
+        "expiry": 0,
+        "signature": to_hex(signature),
+    }
+
+
+async def a_kept_otc_order(venue: RunningVenue) -> str:
+    """The hash of one."""
+    status, stored = await venue.post(POST_OTC.replace("{chainId}", str(CHAIN_ID)), an_otc_order(venue))
+    assert status == 200, stored
+    order_hash: str = stored["orderHash"]
+    return order_hash
+
+
 async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> None:
     """Keep an order that is filled, and a round that it was in; paths that name one lead there."""
     asked = a_round_order(1)
@@ -173,6 +200,8 @@ async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> N
         "auctionId": 7,
         "orderId": str(order_id(row.order_hash)),
         "hash": f"0x{row.order_hash.hex()}",
+        "orderHash": await a_kept_otc_order(venue),
+        "account": to_checksum(USER.address),
     }
     for methods in document["paths"].values():
         for operation in methods.values():

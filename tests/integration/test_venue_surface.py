@@ -274,7 +274,7 @@ async def test_operators_see_it(tmp_path: Path) -> None:
         assert told["reasons"] == [f"chain {CHAIN_ID}: no maker has a live book"]
 
 
-ENDLESS = ("/v2/quote/stream", "/v2/delta/orders/events")
+ENDLESS = ("/v2/quote/stream", "/v2/delta/orders/events", "/ft/events")
 
 
 async def test_the_documents_of_the_api(tmp_path: Path) -> None:

@@ -8,17 +8,17 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from cambist.codecs.vocabulary import DeliveryState, OrderStatus
+from cambist.codecs.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
 from cambist.engine.events.deliveries import new_delivery, replayed
 from cambist.engine.events.follower import START
 from cambist.engine.events.webhooks import shard_of
 from cambist.engine.store.queries import Query, by, deliveries, last_event
-from cambist.engine.store.rows import Delivery, DeltaOrder, OrderEvent, Webhook
+from cambist.engine.store.rows import Delivery, DeltaOrder, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Outcome, Unit, cas, new, put, row_of
-from support.stores import ALICE, NOW_MS, Engine, a_delta_order, kept, moved
+from support.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved
 from support.webhook_receiver import Receiver, a_hook, now_ms, posting
 
 _S = OrderStatus
@@ -130,6 +130,31 @@ async def test_a_hook_is_told_of_what_it_wants_alone(quick: Quick, autojump_cloc
     told = {(event["chainId"], event["status"]) for _, event in receiver.taken}
     assert told == {(1, "ACTIVE"), (10, "ACTIVE")}
     assert len(receiver.taken) == 2
+
+
+async def test_otc_orders_are_told_to_whoever_asks_for_them(quick: Quick, autojump_clock: MockClock) -> None:
+    """A receiver that was written for Delta orders is not sent other shapes."""
+    store, receiver = quick
+    asking = a_hook(
+        "both", surfaces=frozenset({"otc", "delta"}), statuses=frozenset({"SUSPENDED", "CANCELLED"})
+    )
+    async with posting(store, receiver, a_hook(), asking) as webhooks:
+        await settle()
+        order = await kept(store, an_otc_order(1))
+        await lives(store, 2)
+        await moved(store, order, status=OtcState.SUSPENDED, swappable=amount32(0))
+        await settle()
+        assert webhooks.statistics()["acme"].taken == 3
+        assert webhooks.statistics()["both"].taken == 2
+    told = [(event["surface"], event["status"]) for _, event in receiver.taken]
+    assert sorted(told) == sorted(
+        [
+            *[("delta", status) for status in ("PENDING", "ACTIVE", "CANCELLED")],
+            *[("delta", "CANCELLED"), ("otc", "SUSPENDED")],
+        ]
+    )
+    (suspended,) = [event for _, event in receiver.taken if event["surface"] == "otc"]
+    assert (suspended["fillableBalance"], suspended["swappableBalance"]) == (str(10**18), "0")
 
 
 async def test_a_new_hook_is_told_of_what_comes(quick: Quick, autojump_clock: MockClock) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.vocabulary import OnChainOrderType, OrderType, OtcType
-from cambist.engine.store.orders import DELTA, OTC
+from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import DeltaFilter, OtcFilter, Query, as_of_now, delta_page, otc_page
 from cambist.engine.store.rows import NEVER_S, DeltaOrder, OtcOrder, amount32
 from cambist.engine.store.sqlite import SqliteBackend
@@ -59,21 +59,23 @@ OTC_ROWS = st.lists(
             "maker_asset": st.sampled_from(TOKENS),
             "swappable": st.integers(0, 4).map(amount32),
             "expires_s": st.sampled_from([5, 6, NEVER_S]),
+            "created_ms": st.integers(NOW_MS, NOW_MS + 3),
             "updated_ms": st.integers(NOW_MS, NOW_MS + 3),
         }
     ),
     max_size=25,
 )
 OTC_FILTERS = st.builds(
-    OtcFilter,
+    lambda role, account, **rest: OtcFilter(**{role: account}, **rest),
+    role=st.sampled_from(["maker", "taker"]),
+    account=st.sampled_from([ALICE, BOB, CAROL, NOBODY]),
     chain_id=CHAINS,
-    maker=st.none() | ACCOUNTS,
-    taker=st.none() | ACCOUNTS,
     type=st.none() | st.sampled_from(OtcType),
-    swappable_min=st.dictionaries(st.sampled_from(TOKENS), st.integers(0, 4).map(amount32)).map(
+    swappable_min=st.none()
+    | st.dictionaries(st.sampled_from(TOKENS), st.integers(0, 4).map(amount32)).map(
         lambda least: tuple(least.items())
     ),
-    order_by=st.sampled_from(["seq", "updated_ms", "expires_s"]),
+    order_by=st.sampled_from(["created_ms", "updated_ms", "expires_s"]),
 )
 
 
@@ -91,7 +93,9 @@ def listed_by(wanted: DeltaFilter, order: DeltaOrder) -> bool:
 
 def otc_listed_by(wanted: OtcFilter, order: OtcOrder) -> bool:
     """As `listed_by`."""
-    least = dict(wanted.swappable_min).get(order.maker_asset, amount32(0))
+    least = amount32(0)
+    if wanted.swappable_min is not None:
+        least = max(dict(wanted.swappable_min).get(order.maker_asset, b""), amount32(1))
     return (
         wanted.chain_id == order.chain_id
         and wanted.maker in (None, order.maker)
@@ -155,21 +159,24 @@ def test_pages_of_otc_orders_are_the_filter_as_it_was_sorted_as_asked(
 ) -> None:
     orders = [an_otc_order(number, **row) for number, row in enumerate(before)]
     incoming = [an_otc_order(1_000 + number, **row) for number, row in enumerate(later)]
-    expected = [order for order in reversed(orders) if otc_listed_by(wanted, order)]
-    if wanted.order_by != "seq":
-        expected.sort(key=lambda order: -getattr(order, wanted.order_by))
+    expected = [order for order in orders if otc_listed_by(wanted, order)]
+    expected.sort(
+        key=lambda order: (getattr(order, wanted.order_by) % NEVER_S, order.order_hash), reverse=True
+    )
     with tempfile.TemporaryDirectory() as folder, closing(
         SqliteBackend(Path(folder) / "db", lambda: NOW_MS)
     ) as backend:  # fmt: skip
         database = Database(backend)
         database.keep(*orders)
-        then, got = database.now(OTC_ORDER), list[OtcOrder]()
+        then, got = database.now(OTC_ORDER), list[bytes]()
         while True:
             rows, total = database.page(otc_page(wanted, limit, len(got), then))
             assert total == len(expected)
-            got += map(OTC.found, rows)
+            got += [order_hash for order_hash, _ in rows]
             if len(rows) < limit:
                 break
             database.keep(*incoming[:3])
             del incoming[:3]
-        assert got == expected
+        assert got == [order.order_hash for order in expected]
+        backwards, _ = database.page(otc_page(wanted, 50, 0, then, is_backwards=True))
+        assert [order_hash for order_hash, _ in backwards] == got[::-1]

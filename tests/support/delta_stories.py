@@ -16,7 +16,6 @@ from typing import Any, cast
 from uuid import UUID
 
 import trio
-from msgspec import Struct
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.eip712_orders.delta import (
@@ -25,28 +24,21 @@ from cambist.codecs.eip712_orders.delta import (
     OrderCancellations,
     delta_domain_separator,
 )
-from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.transactions import Transaction, sign_transaction
-from cambist.config.settings import parse_settings
-from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.address_book import ChainEntry, chain_entry, write_entries
 from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.store.orders import order_id
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
-from cambist.engine.venue.app import opened_venue
-from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import listen
 from support.delta_agents import StoryAgent, serving
 from support.maker_server import until
 from support.settling import Market, a_market
 from support.venue_fronts import StoryClock
-from support.venue_role import CHAIN_ID, DECIMALS, ENVIRON, Devnet, RunningVenue, venue_text
-from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, NATIVE, ONE, World
+from support.venue_on_world import devnet_of, venue_on
+from support.venue_role import CHAIN_ID, ENVIRON, RunningVenue, venue_text
+from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, NATIVE, ONE, URGENT_TIP_WEI, World
 
 Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
@@ -70,13 +62,6 @@ _AGENT = """
 url = "http://127.0.0.1:{port}/agent"
 credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
 """
-
-
-class _At(Struct, frozen=True):
-    """A chain that needs no node: what `Devnet` reads of a running one."""
-
-    entry: ChainEntry
-    url: str = "http://127.0.0.1:9"
 
 
 class DeltaStory:
@@ -253,23 +238,8 @@ class DeltaStory:
 
     async def first_in_block(self, key: SigningKey, to: bytes, data: bytes) -> None:
         """Hand in a transaction that is mined before all that waits."""
-        world = self.world
-        fees = await world.chain.fees()
-        tip = 50 * 10**9
-        signed = sign_transaction(
-            Transaction(
-                CHAIN_ID,
-                await world.chain.nonce(key.address),
-                tip,
-                2 * fees.base_fee_wei + tip,
-                1_000_000,
-                to,
-                0,
-                data,
-            ),
-            key,
-        )
-        await world.chain.send_raw(signed.raw)
+        signed = await self.world.signed_tx(key, to, data, gas=1_000_000, tip_wei=URGENT_TIP_WEI)
+        await self.world.chain.send_raw(signed.raw)
 
     async def disallow(self, key: SigningKey, token: str) -> None:
         """With the next block, and before anything else in it, Delta may take nothing of a token any more."""
@@ -405,19 +375,7 @@ async def running_delta(
     """A venue with these agents."""
     world = market.world
     clock = StoryClock(await world.now_s())
-    tokens = {"WETH": world.weth, "USDC": world.usdc, "DAI": world.dai, "WBTC": b"\x0d" * 20}
-    entry = chain_entry(
-        "devnet",
-        world.at,
-        wrappedNative=to_checksum(world.weth),
-        permit2=to_checksum(world.permit2),
-        tokens={
-            symbol: {"address": to_checksum(address), "decimals": DECIMALS[symbol]}
-            for symbol, address in tokens.items()
-        },
-    )
-    write_entries(folder, {CHAIN_ID: entry})
-    devnet = Devnet(world.chain, cast("Any", _At(entry)))
+    devnet = devnet_of(world, folder)
     environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex()}
     text = venue_text(devnet, {})
     text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n', 1)
@@ -429,23 +387,6 @@ async def running_delta(
             port = await owned.enter_async_context(serving(agent))
             environ[f"{name.upper()}_SECRET"] = agent.secret
             text += _AGENT.format(name=name, NAME=name.upper(), port=port)
-        settings = parse_settings(text, environ, folder)
-        app = await owned.enter_async_context(
-            opened_venue(
-                settings,
-                environ=environ,
-                folder=folder,
-                clock=clock,
-                chains={CHAIN_ID: world.chain},
-                store_in_process=True,
-            )
-        )
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
-        async with trio.open_nursery() as nursery:
-            await nursery.start(app.run, listener)
-            async with HttpClient("127.0.0.1", port, connections_max=64, limits=Http1Limits()) as client:
-                await until(lambda: app.places[CHAIN_ID].gas.is_fresh, 20)
-                web = RunningVenue(app, devnet, {}, client, port)
-                yield DeltaStory(market, web, clock, agents, folder)
-            nursery.cancel_scope.cancel()
+        web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock))
+        await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh, 20)
+        yield DeltaStory(market, web, clock, agents, folder)

@@ -27,15 +27,17 @@ from cambist.engine.admission.admission import Admission
 from cambist.engine.events.hub import EventHub
 from cambist.engine.server import Router
 from cambist.engine.store.store import Store
-from cambist.engine.venue.api.order_events import OrderEvents
-from cambist.engine.venue.api.routes import encode_trading_error, surface_of
+from cambist.engine.venue.api.event_streams import EventStreams
+from cambist.engine.venue.api.order_events import order_event_endpoints
+from cambist.engine.venue.api.otc_events import otc_event_endpoints
+from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoints
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.admitting import an_admission
 from support.server_harness import PATIENCE_S, MemoryListener, Served, serving, serving_memory
 from support.sse import EventStream
 from support.stores import Engine
 
-PATH = "/v2/delta/orders/events"
+PATH, OTC_PATH = "/v2/delta/orders/events", "/ft/events"
 PLENTY = RateTier(per_s=100_000, burst=100_000)
 
 StreamPair = Callable[[], tuple[trio.abc.Stream, trio.abc.Stream]]
@@ -55,7 +57,7 @@ def written(order: Any) -> Told:
 
 
 class EventVenue:
-    """Order events of a store, as a venue serves them.
+    """Events of the orders of a store, as a venue serves them, on both surfaces.
 
     Attributes:
         store: its log.
@@ -66,28 +68,28 @@ class EventVenue:
     def __init__(self, store: Store, *, ring_max: int, streams_max: int, admission: Admission) -> None:
         self.store = store
         self.hub = EventHub(store, ring_max=ring_max)
-        self.events = OrderEvents(self.hub, caller=admission.caller, streams_max=streams_max)
+        self.events = EventStreams(self.hub, caller=admission.caller, streams_max=streams_max)
         self.router = Router(encode_trading_error)
-        rows = self.events.endpoints()
-        self.router.mount(surface_of(rows, admission, cors_origins=(), body_bytes_max=65_536))
+        rows = (*order_event_endpoints(self.events), *otc_event_endpoints(self.events))
+        mount_endpoints(self.router, rows, admission, body_bytes_max=65_536)
         self.served: Served
 
     @asynccontextmanager
-    async def following(self, query: str = "", *headers: str) -> AsyncIterator["Following"]:
+    async def following(self, query: str = "", *headers: str, path: str = PATH) -> AsyncIterator["Following"]:
         """A stream of server-sent events."""
         async with await self.served.connect() as stream:
             events = EventStream(stream)
-            target = f"{PATH}?{query}" if query else PATH
+            target = f"{path}?{query}" if query else path
             await events.open(target.encode(), *(header.encode() for header in headers))
             yield Following(events)
 
     @asynccontextmanager
-    async def socket(self, query: str = "") -> AsyncIterator["SocketFollowing"]:
+    async def socket(self, query: str = "", *, path: str = PATH) -> AsyncIterator["SocketFollowing"]:
         """The same through a WebSocket."""
         async with connect_websocket(
             "127.0.0.1",
             self.served.port,
-            f"{PATH}?{query}",
+            f"{path}?{query}",
             tls=None,
             headers={},
             message_bytes_max=65_536,

@@ -20,6 +20,8 @@ from typing import Any, cast
 import trio
 from msgspec import Struct, structs
 
+from cambist.codecs.abi import selector
+from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.market_messages import ContractParams, PriceRoute, TransactionEnvelope
@@ -27,11 +29,12 @@ from cambist.codecs.rounding import mul_div_up
 from cambist.codecs.vocabulary import Side
 from cambist.codecs.wire import encode
 from cambist.config.chains import Chain as ChainSettings
-from cambist.config.errors import NoRoute, ServiceUnavailable
+from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
 from cambist.config.partners import Partner, Tier
 from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Call, Chain, Fees, Header
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
@@ -51,6 +54,7 @@ PARTNER, STRANGER = (bytes([number]) * 20 for number in (0xC1, 0xC2))
 ONE = 10**18
 MAKERS = ("alpha", "beta")
 GAS = 250_000
+NONCES = selector("nonces(address)")
 RATES = {  # raw units of the second for one of the first
     (WETH, USDC): Fraction(2_500 * 10**6, ONE),
     (USDC, DAI): Fraction(ONE, 10**6),
@@ -223,8 +227,14 @@ class TalkingChain:
     """A chain that says what it is told to: funds of any user, and what comes of a transaction.
 
     Attributes:
+        left: what the RFQ contract has of orders, by hash; others it has never seen.
+        funds: what owners have and allow, where it is not `tokens` and `allowed`.
+        signed: signatures that a contract accepts as its own, by its address.
+        permits: what tokens say of permits that they are shown, by the owner; others take none.
         outcome: gas that a transaction needs, or the error that it ends in.
         is_stuck: it does not answer.
+        is_silent: contracts answer nothing.
+        asked: calls of which many were made at once.
         calls: what was simulated or estimated, by the name of the method.
     """
 
@@ -232,8 +242,13 @@ class TalkingChain:
 
     def __init__(self) -> None:
         self.native = self.tokens = self.allowed = 10**30
+        self.left: dict[bytes, int] = {}
+        self.funds: dict[bytes, tuple[int, int]] = {}
+        self.signed: dict[bytes, bytes] = {}
+        self.permits: dict[bytes, bytes | Exception] = {}
         self.outcome: int | Exception = 200_001
-        self.is_stuck = False
+        self.is_stuck = self.is_silent = False
+        self.asked: list[Call] = []
         self.calls: list[tuple[str, Call]] = []
 
     async def block(self, at: object = None) -> Header:
@@ -245,7 +260,26 @@ class TalkingChain:
         return self.native
 
     async def call_many(self, calls: list[Call], at: object = None) -> list[bytes | Exception]:
-        return [amount.to_bytes(32, "big") for amount in (self.tokens, self.allowed)]
+        self.asked += calls
+        return [b"" if self.is_silent else self._answer(call) for call in calls]
+
+    def _answer(self, call: Call) -> bytes | Exception:
+        asked, first = call.data[:4], call.data[4:36]
+        owner = first[12:]
+        balance, allowed = self.funds.get(owner, (self.tokens, self.allowed))
+        if asked == BALANCE_OF:
+            return balance.to_bytes(32, "big")
+        if asked == ALLOWANCE:
+            return allowed.to_bytes(32, "big")
+        if asked == REMAINING:
+            return self.left.get(call.data[36:68], 0).to_bytes(32, "big")
+        if asked == SELECTOR4:
+            accepted = self.signed.get(call.to)
+            is_its_own = accepted is not None and call.data == is_valid_signature_calldata(first, accepted)
+            return MAGIC_VALUE4.ljust(32, b"\0") if is_its_own else b""
+        if owner not in self.permits:
+            return Reverted("no permits here", b"")
+        return bytes(32) if asked == NONCES else self.permits[owner]
 
     async def call(self, call: Call, at: object = None) -> bytes:
         self.calls.append(("call", call))
@@ -336,7 +370,7 @@ def a_shop(
     }
     place = Place(
         chain_id=CHAIN_ID,
-        settings=ChainSettings(name="devnet", market=market),
+        settings=ChainSettings(name="devnet", market=market, rfq=True),
         chain=cast("Chain", chain or talking),
         router=router,
         executor=executor,

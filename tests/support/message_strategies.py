@@ -35,7 +35,8 @@ def _of(node: Any, words: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
         case inspect.UnionType():
             return st.one_of([_of(option, words) for option in node.types])
         case inspect.VarTupleType():
-            return st.lists(_of(node.item_type, words), min_size=1, max_size=3).map(tuple) | st.just(())
+            some = st.lists(_of(node.item_type, words), min_size=1, max_size=3).map(tuple)
+            return some if node.min_length else some | st.just(())
         case inspect.TupleType():
             return st.tuples(*[_of(item, words) for item in node.item_types])
         case inspect.DictType():

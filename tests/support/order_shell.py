@@ -18,6 +18,7 @@ from typing import Any
 import trio
 from click.testing import CliRunner, Result
 
+from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.cli import cli
 from support.scripted_orders import OrderVenue, scripted_orders
 from support.venue_role import CHAIN_ID, served_devnet
@@ -27,10 +28,19 @@ PATIENCE_S = 60
 
 
 class Shell:
-    """Runs the command for the user."""
+    """Runs a group of commands for one person, the user unless it is said otherwise.
 
-    def __init__(self, venue: OrderVenue, node: str, folder: Path) -> None:
+    Attributes:
+        group: the commands.
+        reading: those that need no key.
+    """
+
+    group = "order"
+    reading: tuple[str, ...] = ("watch", "list")
+
+    def __init__(self, venue: OrderVenue, node: str, folder: Path, key: SigningKey | None = None) -> None:
         self.venue = venue
+        self.key = key or venue.world.user
         self.world = venue.world
         self.node = node
         self.folder = folder
@@ -53,7 +63,7 @@ class Shell:
         with trio.fail_after(PATIENCE_S):
             return await trio.to_thread.run_sync(
                 lambda: CliRunner().invoke(
-                    cli, ["order", *self.placed(*arguments)], env=self.environ(), input=""
+                    cli, [self.group, *self.placed(*arguments)], env=self.environ(), input=""
                 )
             )
 
@@ -66,17 +76,17 @@ class Shell:
         return told
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "cambist", "order", *self.placed(*arguments)]
+        return [sys.executable, "-m", "cambist", self.group, *self.placed(*arguments)]
 
     def placed(self, *arguments: str) -> list[str]:
         """With venue, chain and key; who only reads needs neither of the last two."""
         places = ["--venue", self.venue.url]
-        if arguments[0] not in ("watch", "list"):
+        if arguments[0] not in self.reading:
             places += ["--chain", str(CHAIN_ID), "--rpc", self.node, "--key", "env:KEY"]
         return [*arguments, *places]
 
     def environ(self) -> dict[str, str]:
-        return {"KEY": self.world.user.secret32().hex()}
+        return {"KEY": self.key.secret32().hex()}
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ PAUSES = tuple(
     f"{TRADER}.{pause}"
     for pause in (
         "client.TRADER_PAUSE_S",
-        "order_placing.TRADER_PAUSE_S",
+        "submitting.TRADER_PAUSE_S",
         "order_following.TRADER_ORDER_LOOK_S",
     )
 )

@@ -125,6 +125,11 @@ def execute(target: bytes, data: bytes) -> bytes:
     )
 
 
+def wallet_key(key: SigningKey) -> bytes:
+    """Calldata that makes a wallet sign with another key, sent by its present one."""
+    return selector("setKey(address)") + address_word(key.address)
+
+
 # --- What only tests call ---------------------------------------------------------------------------------
 
 

@@ -113,6 +113,14 @@ class OrderVenue(ScriptedVenue):
         order_lies: what is changed in its answers.
     """
 
+    events_path = "/v2/delta/orders/events"
+    event_members = {  # noqa: RUF012  nobody changes it
+        "orderId": "id",
+        "orderHash": "orderHash",
+        "userAddress": "owner",
+        "partner": "partner",
+    }
+
     def __init__(self, world: World, port: int = 0) -> None:
         super().__init__(world, port)
         self.order_lies = OrderLies()
@@ -438,7 +446,7 @@ class OrderVenue(ScriptedVenue):
 
     async def upgraded(self, caller: Caller, upgrade: Upgrade) -> None:
         """Whoever listens is told what came after its token, and what comes."""
-        if not self.pushes or upgrade.request.path != b"/v2/delta/orders/events":
+        if not self.pushes or upgrade.request.path != self.events_path.encode():
             await super().upgraded(caller, upgrade)
             return
         query = query_of(upgrade.request)
@@ -456,7 +464,7 @@ class OrderVenue(ScriptedVenue):
                 while not cut.is_set():
                     pushed = self._pushed
                     for event in self.events[place:]:
-                        if _is_wanted(event, query):
+                        if _is_wanted(event, query, self.event_members):
                             await socket.send(_text(event))
                     place = len(self.events)
                     await _either(pushed, cut)
@@ -465,21 +473,22 @@ class OrderVenue(ScriptedVenue):
 
     def _push(self, placed: Placed) -> None:
         record = self._record(placed)
-        self.events.append(
+        self.push(
             {
-                "event": "order",
-                "token": f"{len(self.events) + 1}",
                 "surface": "delta",
                 "id": placed.id,
                 "orderHash": record["orderHash"],
-                "chainId": self.chain_id,
                 "owner": record["owner"],
                 "partner": placed.partner,
                 "status": placed.status,
                 "version": placed.version,
-                "at": "2026-01-01T00:00:00.000Z",
             }
         )
+
+    def push(self, event: dict[str, Any]) -> None:
+        """Tell those who listen of one more event; the next token is its own."""
+        place = {"event": "order", "token": f"{len(self.events) + 1}", "chainId": self.chain_id}
+        self.events.append(place | {"at": "2026-01-01T00:00:00.000Z"} | event)
         self._pushed.set()
         self._pushed = trio.Event()
 
@@ -529,8 +538,7 @@ def _text(message: dict[str, Any]) -> str:
     return json.dumps(message)
 
 
-def _is_wanted(event: dict[str, Any], query: dict[str, str]) -> bool:
-    members = {"orderId": "id", "orderHash": "orderHash", "userAddress": "owner", "partner": "partner"}
+def _is_wanted(event: dict[str, Any], query: dict[str, str], members: dict[str, str]) -> bool:
     chains = query.get("chainId", "").split(",") if "chainId" in query else None
     return all(query.get(name, event[member]) == event[member] for name, member in members.items()) and (
         chains is None or str(event["chainId"]) in chains

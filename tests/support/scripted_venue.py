@@ -195,7 +195,7 @@ class ScriptedVenue:
 
     def _envelope(self, body: TransactionBody) -> dict[str, Any]:
         world = self.world
-        route = json.loads(bytes(body.price_route))
+        route = json.loads(body.route or b"")
         side = route["side"]
         user = parse_address(body.user_address)
         src, dest = (

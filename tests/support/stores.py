@@ -19,7 +19,16 @@ from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, 
 from cambist.config.settings import parse_settings
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, OTC, Intent, Surface, step
-from cambist.engine.store.queries import DeltaFilter, OtcFilter, Query, by, delta_page, events_after, otc_page
+from cambist.engine.store.queries import (
+    DeltaFilter,
+    OtcFilter,
+    Query,
+    among,
+    by,
+    delta_page,
+    events_after,
+    otc_page,
+)
 from cambist.engine.store.rows import (
     NEVER_S,
     AuctionRound,
@@ -38,7 +47,7 @@ from cambist.engine.store.rows import (
     amount32,
 )
 from cambist.engine.store.store import Store
-from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, Table
+from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, OTC_ORDER, Table
 from cambist.engine.store.units import Change, Done, Fence, Outcome, Unit, cas, row_of
 
 NOW_MS = 1_700_000_000_000
@@ -291,8 +300,11 @@ async def page_of(
     if isinstance(wanted, DeltaFilter):
         rows, ((total,),) = await store.read(*delta_page(wanted, limit, offset, as_of))
         return [DELTA.found(row) for row in rows], total
-    rows, ((total,),) = await store.read(*otc_page(wanted, limit, offset, as_of))
-    return [OTC.found(row) for row in rows], total
+    places, ((total,),) = await store.read(*otc_page(wanted, limit, offset, as_of))
+    hashes = [order_hash for order_hash, _ in places]
+    (rows,) = await store.read(among(OTC_ORDER, "order_hash", hashes))
+    found = {order.order_hash: order for order in map(OTC.found, rows)}
+    return [found[order_hash] for order_hash in hashes], total
 
 
 async def events_of(store: Store, owner: bytes | None = None) -> list[OrderEvent]:

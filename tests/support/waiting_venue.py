@@ -32,8 +32,8 @@ from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.store import opening as store_opening
 from cambist.engine.store.store import InlineLink
 from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue import accounts_watch
 from cambist.engine.venue.app import VenueApp, opened_venue
-from cambist.engine.venue.delta import funds_watch
 from cambist.engine.venue.delta import opening as delta_opening
 from cambist.engine.venue.delta.agent_client import AgentClient
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
@@ -289,8 +289,8 @@ class WaitingVenue:
         chain: Any = _MortalChain(world.chain, life)  # type: ignore[arg-type]
         with (
             patch.object(store_opening, "InlineLink", partial(_MortalLink, life)),
-            patch.object(funds_watch, "FUNDS_SLICE_S", _NEVER_S),
-            patch.object(funds_watch, "FUNDS_RECHECK_S", 60 * _NEVER_S),
+            patch.object(accounts_watch, "FUNDS_SLICE_S", _NEVER_S),
+            patch.object(accounts_watch, "FUNDS_RECHECK_S", 60 * _NEVER_S),
             patch.object(delta_opening, "AgentClient", partial(AgentClient, dial=self._dial_agent)),
         ):
             async with opened_venue(

@@ -111,6 +111,7 @@ def a_hook(name: str = "acme", **changed: Any) -> Hook:
         "name": name,
         "url": f"http://{name}.example/orders",
         "sign": WebhookSigner(SECRET),
+        "surfaces": frozenset({"delta"}),
         "partner": "",
         "chains": frozenset(),
         "statuses": frozenset(),

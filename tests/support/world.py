@@ -47,6 +47,7 @@ USDC = 10**6
 NOBODY = bytes(20)
 MOST = (1 << 256) - 1
 HOUR_S = 3_600
+URGENT_TIP_WEI = 50 * 10**9
 RFQ_NAME, DELTA_NAME, DELTA_VERSION = "Cambist RFQ", "Cambist Delta", "1"
 DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
 
@@ -115,14 +116,22 @@ class World(msgspec.Struct):
         )
 
     async def signed_tx(
-        self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0, gas: int = 3_000_000
+        self,
+        key: SigningKey,
+        to: bytes,
+        data: bytes,
+        *,
+        value_wei: int = 0,
+        gas: int = 3_000_000,
+        tip_wei: int | None = None,
     ) -> SignedTransaction:
-        """The account's next transaction."""
+        """The account's next transaction; with URGENT_TIP_WEI it stands before all of the usual tip."""
         fees = await self.chain.fees()
         nonce = await self.chain.nonce(key.address)
-        price = 2 * fees.base_fee_wei + fees.tip_wei
+        tip_wei = fees.tip_wei if tip_wei is None else tip_wei
+        price = 2 * fees.base_fee_wei + tip_wei
         return sign_transaction(
-            Transaction(self.chain.chain_id, nonce, fees.tip_wei, price, gas, to, value_wei, data), key
+            Transaction(self.chain.chain_id, nonce, tip_wei, price, gas, to, value_wei, data), key
         )
 
     async def ask(self, to: bytes, data: bytes) -> int:

@@ -64,8 +64,9 @@ class Market:
                 coroutine=self._transaction,
                 cost=_FIRM_COST,
                 group="Market",
-                summary="The transaction of a route of GET /prices or GET /v2/quote",
-                detail="Makers sign for it. `priceRoute` is passed on to the digit, within half a minute.",
+                summary="The transaction of a route of GET /prices or GET /v2/quote, or of signed orders",
+                detail="Makers sign for it. `priceRoute` is passed on to the digit, within half a minute. "
+                "`orders` in its place are signed already; the Router has them filled in turn.",
                 query=TransactionQuery,
                 body=TransactionBody,
                 answer=TransactionEnvelope | ContractParams,
@@ -83,5 +84,7 @@ class Market:
     async def _transaction(self, call: Call) -> Reply:
         request = call.request
         chain_id = chain_in_path(call.parameters[0])
-        built = await self._desk.transaction(chain_id, request.query or b"", request.body, call.now_ms)
+        built = await self._desk.transaction(
+            chain_id, request.query or b"", request.body, call.now_ms, self._partner_of(call)
+        )
         return Reply(200, encode(built))

@@ -16,7 +16,7 @@ import msgspec
 from ....codecs.delta_messages import Route
 from ....codecs.http1 import JSON
 from ....codecs.market_messages import PriceRoute
-from ....codecs.resource_messages import TradingError, trading_error_body
+from ....codecs.resource_messages import OtcError, TradingError, otc_error_body, trading_error_body
 from ....config.errors import RequestError, UnknownApiKey, catalogue_rows
 from ....config.limits import MAX_IMPACT_PERCENT_DEFAULT, NATIVE_PLACEHOLDER, NETWORK_DEFAULT
 from ....config.version import __version__
@@ -87,6 +87,8 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),
     "hash": ("Hash of an order, as its build told it.", {}),
     "orderHash": ("Hashes of orders, at most 100: only these, and those of `orderId`.", {}),
+    "maker": ("Whose orders.", {"pattern": _ADDRESS}),
+    "taker": ("Orders for this taker, or with it in their nonceAndMeta.", {"pattern": _ADDRESS}),
     "after": ("Token of an event: what came after it is told first.", {"pattern": "^[0-9a-f]{32}$"}),
     "ids": ("Ids of orders, at most 100: only these.", {}),
     "name": ("Name of a webhook.", {}),
@@ -95,6 +97,11 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "status": ("Orders in one of these states only.", {}),
     "page": ("Page, from 1.", {}),
     "limit": ("Orders of a page.", {}),
+    "account": ("Address of the account.", {"pattern": _ADDRESS}),
+    "offset": ("Orders that are passed over.", {}),
+    "orderBy": ("What is sorted by, the latest first; an order without expiry is the last.", {}),
+    "hideSmallBalances": ("Leaves out orders of which little or nothing can be filled now.", {}),
+    "asOf": ("`asOf` of an earlier page: the listing as it was, without what has come in since.", {}),
 }
 _OF_QUERIES = {
     "OrderEventsQuery": {
@@ -102,6 +109,9 @@ _OF_QUERIES = {
         "partner": "The partner of the orders, as their records have it.",
         "userAddress": "Whose orders.",
     },
+    "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
+    "OtcBalanceQuery": {"token": "Address of the token; all where it is absent."},
+    "OtcEventsQuery": {"orderHash": "Hashes of orders, at most 100: only these."},
     "DeliveriesQuery": {
         "status": "Deliveries in this state.",
         "after": "Token of the last delivery that is known already.",
@@ -111,7 +121,10 @@ _OF_QUERIES = {
 """What parameters mean to these queries, where that is something else."""
 _MEMBERS = {
     "TransactionBody": {
-        "priceRoute": "As it was quoted, to the digit.",
+        "priceRoute": "As it was quoted, to the digit; either this or `orders`.",
+        "orders": "Signed RFQ orders of the pair in place of a route, tried in turn: open to all, or made "
+        "out to the Router's executor for this user.",
+        "side": "That of the route. With orders BUY where only `destAmount` is sent, else SELL, unless set.",
         "srcAmount": "Raw units. For SELL that of the route; for BUY the most that is given, or `slippage` "
         "says.",
         "destAmount": "Raw units. For BUY that of the route; for SELL the least that is got, or `slippage` "
@@ -156,9 +169,23 @@ _MEMBERS = {
         "signature": "Of the owner, over `toSign` of the cancellation's build with the same ids.",
     },
     "CancellationBuildBody": {"orderIds": "1 to 100 ids of orders of one owner and chain."},
+    "OtcOrderBody": {
+        "nonceAndMeta": "uint256, decimal; `maker << 96 | nonce`, or any other.",
+        "expiry": "Unix seconds after which it cannot be filled; 0 is never.",
+        "makerAsset": "ERC-20 token that the maker sells.",
+        "takerAsset": "ERC-20 token that the maker wants.",
+        "makerAmount": "Raw units that are offered.",
+        "takerAmount": "Raw units that are wanted.",
+        "maker": "Who signs.",
+        "taker": "Who may fill; the zero address for anyone.",
+        "signature": "Of the maker over the order: 64 or 65 bytes; of a contract any.",
+        "permitMakerAsset": "Permit of the maker's asset for the RFQ contract, of 224 or 256 bytes.",
+    },
     "ReplayBody": {"tokens": "Of dead deliveries; without any the first of all."},
 }
 """Members of bodies that are no parameters elsewhere, or other ones."""
+_OF_PATHS = {"orderHash": "Hash of an OTC order."}
+"""What placeholders mean, where that is something else than as a parameter."""
 _PATH_SCHEMAS: dict[str, dict[str, Any]] = {
     "chainId": {"type": "integer", "minimum": 1},
     "auctionId": {"type": "integer", "minimum": 0},
@@ -180,7 +207,9 @@ _SHAPES = {
     "Swap": "One hop of a path.",
     "SwapExchange": "What one market maker has of a hop.",
     "OtherRoute": "The best route of one market maker alone.",
-    "TransactionBody": "`priceRoute` as it was quoted. Amounts are strings of raw units.",
+    "TransactionBody": "`priceRoute` as it was quoted, or `orders`. Amounts are strings of raw units.",
+    "SwapOrder": "An order as it was signed and posted, and how much of it may be filled: "
+    "`takerTokenFillAmount`, raw units of `takerAsset`; all of it where that is absent.",
     "BuildBody": "`route` as it was quoted. Amounts are strings of raw units.",
     "SubmitBody": "`order` is `toSign.value` of the build, as it came.",
     "OrderRecord": "A Delta order and what has become of it. Amounts are strings of raw units; the one that "
@@ -222,6 +251,13 @@ _SHAPES = {
     "DeliveryState": "WAITING is tried again by itself; DEAD waits for a replay.",
     "ReplayBody": "Which dead deliveries are delivered anew.",
     "ReplayResponse": "What is delivered anew; ask again where there is `more`.",
+    "OtcOrderBody": "What the maker signed, and its signature. Amounts are strings of raw units.",
+    "StoredOrder": "An OTC order and what the venue knows of it. `fillableBalance` is unfilled, "
+    "`swappableBalance` can be filled now, `reservedBalance` is its share of the maker's funds, "
+    "`makerBalance` the least of the maker's balance, its allowance and what is unfilled.",
+    "PostedOrder": "The stored order, and itself under `order`.",
+    "OtcListing": "`total` counts all orders that were asked for; `asOf` reads later pages of the same.",
+    "OtcError": "Every error of a path under /ft.",
     "TradingError": "Every error: `details`, `description` and `error` are the same text.",
 }
 """What the shapes of answers and bodies are, for readers."""
@@ -237,7 +273,7 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     Args:
         examples: parameter -> a value that this venue answers.
     """
-    kinds: list[Any] = [TradingError, PriceRoute, Route]
+    kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
     found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
     schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
@@ -270,7 +306,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
             "summary": "Swaps on EVM chains: Delta prices and Market routes.",
             "description": "Amounts are strings of raw units. Every path is served with and without a "
             "slash at its end. A parameter with an empty value counts as absent. Every error has the same "
-            "body; `details` starts with the message of a row of /resources/errors.json.",
+            "body, under /ft a shorter one; `details` starts with the message of a row of "
+            "/resources/errors.json.",
         },
         "servers": [{"url": "/"}],
         "tags": [{"name": group} for group in groups],
@@ -312,7 +349,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
     operation["responses"] = {
         "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
         **_refusals(row),
-        "default": {"description": "Another refusal", "content": _error_content({})},
+        "default": {"description": "Another refusal", "content": _error_content(row, {})},
     }
     return operation
 
@@ -335,7 +372,7 @@ def _path_parameters(row: Endpoint) -> list[dict[str, Any]]:
             "name": name,
             "in": "path",
             "required": True,
-            "description": _PARAMETERS[name][0],
+            "description": _OF_PATHS.get(name, _PARAMETERS[name][0]),
             "schema": _PATH_SCHEMAS.get(name, {"type": "string"}) | _PARAMETERS[name][1],
         }
         for name in re.findall(r"\{(\w+)\}", row.path)
@@ -382,6 +419,7 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _refusals(row: Endpoint) -> dict[str, Any]:
     """The error rows that name this endpoint, or any, by status."""
+    body = otc_error_body if row.is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
         named = [name.strip() for name in kind.endpoint.split(",")]
@@ -396,21 +434,23 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
         str(status): {
             "description": ", ".join(error.message for error in errors),
             "content": _error_content(
+                row,
                 {
                     error.message: {
                         "summary": error.cause,
-                        "value": msgspec.to_builtins(trading_error_body(error, "5f1c2a9b-1")),
+                        "value": msgspec.to_builtins(body(error, "5f1c2a9b-1")),
                     }
                     for error in errors
-                }
+                },
             ),
         }
         for status, errors in sorted(by_status.items())
     }
 
 
-def _error_content(examples: dict[str, Any]) -> dict[str, Any]:
-    content: dict[str, Any] = {"schema": {"$ref": f"{_REFERENCE}{TradingError.__name__}"}}
+def _error_content(row: Endpoint, examples: dict[str, Any]) -> dict[str, Any]:
+    kind = OtcError if row.is_otc else TradingError
+    content: dict[str, Any] = {"schema": {"$ref": f"{_REFERENCE}{kind.__name__}"}}
     if examples:
         content["examples"] = examples
     return {JSON.decode(): content}

@@ -1,295 +1,70 @@
-"""GET /v2/delta/orders/events: what happens to Delta orders, as it happens, from a token on.
+"""GET /v2/delta/orders/events: which events of Delta orders a stream is asked for. Pure.
 
-    server-sent events                                  WebSocket on the same path
-    event: open    id: token   data: OpenMessage        OpenMessage       at once
-    event: order   id: token   data: OrderEventMessage  OrderEventMessage
-    : beat         id: token                            BeatMessage       where nothing happens
-
-Whoever comes back with the last token goes on where it was: each event once, in order. A beat's token says
-that nothing before it concerns this stream, so that coming back never means to read far.
-
-Source: design, "Push"; WHATWG HTML, "Server-sent events".
-Choice: `Last-Event-ID` goes before `after`: a browser that reconnects sends the URL that it began with.
-Choice: a stream without `after` begins now: its first piece has the token of now.
-Choice: a WebSocket that does not take what was written within EVENT_STALL_S is closed with 1013, one that
-    sends and sends with 1008; what it sends means nothing.
+Source: design, "Push".
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from uuid import UUID
 
-import trio
-from msgspec import Struct
-
-from ....codecs.event_messages import (
-    BeatMessage,
-    OpenMessage,
-    OrderEventsQuery,
-    decode_order_events_query,
-)
-from ....codecs.wire import encode
-from ....config.errors import CambistError, InvalidInput, WebSocketClosed
+from ....codecs.event_messages import OrderEventsQuery, decode_order_events_query
+from ....config.errors import InvalidInput
 from ....config.limits import VENUE_ORDER_IDS_MAX
-from ....config.timeouts import EVENT_BEAT_S, EVENT_STALL_S
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex
-from ....feeds.net.websocket import WebSocket
-from ...admission.open_streams import OpenStreams
 from ...events.filters import EventFilter
-from ...events.follower import place_of
-from ...events.hub import EventHub
-from ...events.ring import RingEntry
-from ...events.subscription import Subscription
-from ...server.routing import Call, StreamReply
 from ...store.orders import DELTA, order_id
-from .routes import Endpoint, Socket
-from .streams import CONTENT_TYPE, HEADERS
+from .event_streams import EventStreams
+from .routes import Endpoint
 
-_COST = 5
-_EVENTS_AT_ONCE = 16  # of one piece, or between two looks at whether a WebSocket takes them
 _HASH_BYTES = 32
-_HEARD_MAX = 1_000  # messages of a client, which mean nothing
-_POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
-_SLOW = "slow consumer: come back with the last token"
-_LAST_EVENT_ID = b"last-event-id"
 
 
-class OrderEventStatistics(Struct, frozen=True):
-    """What was told.
+def order_event_endpoints(streams: EventStreams) -> tuple[Endpoint, ...]:
+    """The rows of the table."""
+    return (
+        streams.endpoint(
+            "/v2/delta/orders/events",
+            _asked,
+            query=OrderEventsQuery,
+            group="Delta orders",
+            summary="What happens to Delta orders, as it happens",
+            detail="Every change of a Delta order.",
+        ),
+    )
 
-    Attributes:
-        streams: open now, WebSockets included.
-        opened, refused: streams; refused for being too many.
-        events, beats: what was sent.
-        slow: WebSockets closed because they did not take it.
+
+def ids_of_hashes(texts: Sequence[str]) -> list[UUID]:
+    """What orders that are named by the parameter `orderHash` are found by.
+
+    Raises:
+        InvalidInput: too many, or one that is no hash.
     """
-
-    streams: int
-    opened: int
-    refused: int
-    events: int
-    beats: int
-    slow: int
+    _check_count("orderHash", texts)
+    return [order_id(_hash(text)) for text in texts]
 
 
-class _Asked(Struct, frozen=True):
-    """What a request wants.
-
-    Attributes:
-        after: the token to begin behind; None for now.
-        field: where it was given.
-    """
-
-    wanted: EventFilter
-    after: str | None
-    field: str
-
-
-class OrderEvents:
-    """The streams of order events of a venue.
-
-    Args:
-        hub: running while this serves.
-        caller: whom a request counts for.
-        streams_max: at a time.
-    """
-
-    def __init__(self, hub: EventHub, *, caller: Callable[[Call], str], streams_max: int) -> None:
-        self._hub = hub
-        self._caller = caller
-        self._open = OpenStreams("streams of events", streams_max)
-        self._events = self._beats = self._slow = 0
-
-    def endpoints(self) -> tuple[Endpoint, ...]:
-        """The rows of the table."""
-        return (
-            Endpoint(
-                method="GET",
-                path="/v2/delta/orders/events",
-                coroutine=self._stream,
-                socket=Socket(self._check, self._serve),
-                cost=_COST,
-                group="Delta orders",
-                summary="What happens to Delta orders, as it happens",
-                detail="Server-sent events: `open` with a token, then an `order` for each change, and a "
-                "comment with a token every 15 seconds where nothing happens. The same messages come through "
-                "a WebSocket of the same path. Whoever comes back with the last token, as `after` or "
-                "`Last-Event-ID`, misses nothing and hears nothing twice.",
-                query=OrderEventsQuery,
-                content_type=CONTENT_TYPE,
-            ),
-        )
-
-    def statistics(self) -> OrderEventStatistics:
-        """Counters."""
-        streams = self._open
-        return OrderEventStatistics(
-            len(streams), streams.opened, streams.refused, self._events, self._beats, self._slow
-        )
-
-    async def next(self, subscription: Subscription) -> list[RingEntry]:
-        """What is told next; nothing where it is time for a beat."""
-        entries = list[RingEntry]()
-        with trio.move_on_after(EVENT_BEAT_S):
-            entries = await subscription.take(_EVENTS_AT_ONCE)
-        self._events += len(entries)
-        self._beats += not entries
-        return entries
-
-    def leave(self, subscription: Subscription, caller: str) -> None:
-        """A stream has ended."""
-        subscription.leave()
-        self._open.leave(caller)
-
-    # --- Server-sent events -----------------------------------------------------------------------------
-
-    async def _stream(self, call: Call) -> StreamReply:
-        asked = _asked(call)
-        caller = self._caller(call)
-        subscription = await self._enter(caller, asked)
-        return StreamReply(
-            content_type=CONTENT_TYPE,
-            headers=HEADERS,
-            pieces=_Pieces(self, subscription, caller),
-            endless=True,
-        )
-
-    async def _enter(self, caller: str, asked: "_Asked") -> Subscription:
-        """A subscription that is counted.
-
-        Raises:
-            RateLimited, ServiceUnavailable: too many streams, of the caller or of all.
-        """
-        self._open.check(caller)
-        self._open.enter(caller)
-        try:
-            subscription = await self._hub.subscribe(asked.wanted, asked.after, field=asked.field)
-        except BaseException:
-            self._open.leave(caller)
-            raise
-        self._open.opened += 1
-        return subscription
-
-    # --- WebSocket --------------------------------------------------------------------------------------
-
-    def _check(self, call: Call) -> None:
-        _asked(call)
-        self._open.check(self._caller(call))
-
-    async def _serve(self, call: Call, socket: WebSocket) -> None:
-        asked = _asked(call)
-        caller = self._caller(call)
-        try:
-            subscription = await self._enter(caller, asked)
-        except CambistError as error:
-            code = _POLICY_VIOLATION if isinstance(error, InvalidInput) else _TRY_AGAIN_LATER
-            await socket.aclose(code, str(error))
-            return
-        is_slow = False
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_hear, socket, nursery.cancel_scope)
-                is_slow = await self._tell(socket, subscription)
-                nursery.cancel_scope.cancel()
-        finally:
-            self.leave(subscription, caller)
-        self._slow += is_slow
-        ended = (_TRY_AGAIN_LATER, _SLOW) if is_slow else (_POLICY_VIOLATION, "this channel is one-way")
-        await socket.aclose(*ended)  # nothing more where the client has closed it
-
-    async def _tell(self, socket: WebSocket, subscription: Subscription) -> bool:
-        """Send until the socket is closed, or its other side does not take it: then True."""
-        messages = [encode(OpenMessage(subscription.token))]
-        try:
-            while True:
-                with trio.move_on_after(EVENT_STALL_S) as waiting:
-                    for message in messages:
-                        await socket.send(message.decode())
-                    await socket.until_sent()
-                if waiting.cancelled_caught:
-                    return True
-                entries = await self.next(subscription)
-                messages = [entry.message for entry in entries] or [encode(BeatMessage(subscription.token))]
-        except WebSocketClosed:
-            return False
-
-
-class _Pieces:
-    """The pieces of one stream of server-sent events."""
-
-    def __init__(self, events: OrderEvents, subscription: Subscription, caller: str) -> None:
-        self._events = events
-        self._subscription = subscription
-        self._caller = caller
-        self._has_begun = False
-        self._is_open = True
-
-    def __aiter__(self) -> "_Pieces":
-        return self
-
-    async def __anext__(self) -> bytes:
-        """The next events, or a beat."""
-        if not self._has_begun:
-            self._has_begun = True
-            token = self._subscription.token
-            return _event(b"open", token, encode(OpenMessage(token)))
-        entries = await self._events.next(self._subscription)
-        if not entries:
-            return b": beat\nid: %b\n\n" % self._subscription.token.encode()
-        return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
-
-    async def aclose(self) -> None:
-        """It has ended, for whatever reason."""
-        if self._is_open:
-            self._is_open = False
-            self._events.leave(self._subscription, self._caller)
-
-
-def _event(kind: bytes, token: str, data: bytes) -> bytes:
-    return b"event: %b\nid: %b\ndata: %b\n\n" % (kind, token.encode(), data)
-
-
-async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
-    """Take what a client sends, until it closes or has sent too much; then end its stream."""
-    try:
-        for _ in range(_HEARD_MAX):
-            await socket.receive()
-    except WebSocketClosed:
-        pass
-    scope.cancel()
-
-
-def _asked(call: Call) -> _Asked:
-    """What a request wants.
+def _asked(query: bytes) -> tuple[EventFilter, str | None]:
+    """What is wanted, and the token to begin behind.
 
     Raises:
         InvalidInput: a parameter is at fault.
     """
-    query = decode_order_events_query(call.request.query or b"")
-    after, field = query.after, "after"
-    if after is not None:
-        place_of(after)
-    last = call.request.fields.get(_LAST_EVENT_ID, b"")
-    if last:
-        after, field = last.decode("latin-1"), _LAST_EVENT_ID.decode()
-        place_of(after, field)
+    asked = decode_order_events_query(query)
+    ids, hashes = asked.order_id or (), asked.order_hash or ()
+    _check_count("orderId", ids)
     wanted = EventFilter(
         surface=DELTA.name,
-        owner=None if query.user_address is None else parse_address(query.user_address, "userAddress"),
-        orders=_orders(query),
-        chain_ids=frozenset(query.chain_id or ()),
-        partner=query.partner,
+        owner=None if asked.user_address is None else parse_address(asked.user_address, "userAddress"),
+        orders=frozenset([*map(_id, ids), *ids_of_hashes(hashes)]),
+        chain_ids=frozenset(asked.chain_id or ()),
+        partner=asked.partner,
     )
-    return _Asked(wanted, after, field)
+    return wanted, asked.after
 
 
-def _orders(query: OrderEventsQuery) -> frozenset[UUID]:
-    """The ids of the orders that are asked for by id or hash."""
-    ids, hashes = query.order_id or (), query.order_hash or ()
-    for field, texts in (("orderId", ids), ("orderHash", hashes)):
-        if len(texts) > VENUE_ORDER_IDS_MAX:
-            raise InvalidInput(field=field, expected=f"at most {VENUE_ORDER_IDS_MAX}", got=len(texts))
-    return frozenset([*map(_id, ids), *(order_id(_hash(text)) for text in hashes)])
+def _check_count(field: str, texts: Sequence[str]) -> None:
+    if len(texts) > VENUE_ORDER_IDS_MAX:
+        raise InvalidInput(field=field, expected=f"at most {VENUE_ORDER_IDS_MAX}", got=len(texts))
 
 
 def _id(text: str) -> UUID:

@@ -21,7 +21,7 @@ from ....crypto.hexadecimal import parse_hex, to_hex
 from ...server.routing import Call, Reply
 from ...store.queries import DeltaFilter
 from ...store.store import Store
-from ..delta.asking import in_time
+from ..asking import in_time
 from ..delta.fillable import fillable, promised
 from ..delta.stored_orders import Page, StoredOrders
 from ..delta.usable_funds import usable_of

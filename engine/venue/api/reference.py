@@ -91,6 +91,7 @@ def _examples(places: Places) -> dict[str, Any]:
         "chainId": chain_id,
         "network": chain_id,
         "user": to_checksum(place.executor),
+        "account": to_checksum(place.executor),
         "token": src.text,
         "srcToken": src.text,
         "destToken": dest.text,

@@ -14,11 +14,23 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ....codecs.http1 import JSON
-from ....codecs.resource_messages import trading_error_body
+from ....codecs.resource_messages import otc_error_body, trading_error_body
 from ....codecs.wire import encode
 from ....config.errors import CambistError
 from ...admission.admission import Admission
-from ...server.routing import Call, CoroutineHandler, HandshakeCheck, PlainHandler, SocketHandler, Surface
+from ...server.routing import (
+    Call,
+    CoroutineHandler,
+    ErrorEncoder,
+    HandshakeCheck,
+    PlainHandler,
+    Router,
+    SocketHandler,
+    Surface,
+)
+
+OTC_PREFIX = "/ft"
+"""Of the paths of OTC orders, which have an error body of their own (choices.md 4)."""
 
 
 class Socket(Struct, frozen=True):
@@ -69,29 +81,70 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         """As errors.json names it."""
         return f"{self.method} {self.path}"
 
+    @property
+    def is_otc(self) -> bool:
+        """Whether its path is under OTC_PREFIX."""
+        return self.path.startswith(f"{OTC_PREFIX}/")
+
 
 def encode_trading_error(error: CambistError, request_id: str) -> bytes:
     """The body of a refusal (choices.md 4)."""
     return encode(trading_error_body(error, request_id))
 
 
+def encode_otc_error(error: CambistError, request_id: str) -> bytes:
+    """The body of a refusal on a path of /ft (choices.md 4)."""
+    return encode(otc_error_body(error, request_id))
+
+
+def mount_endpoints(
+    router: Router,
+    endpoints: Sequence[Endpoint],
+    admission: Admission,
+    *,
+    cors_origins: Sequence[str] = (),
+    body_bytes_max: int,
+) -> None:
+    """Serve the rows; those of OTC_PREFIX on a surface of their own: all refusals there have its shape."""
+    for prefix, encode_error in (("", encode_trading_error), (OTC_PREFIX, encode_otc_error)):
+        rows = [row for row in endpoints if row.is_otc == bool(prefix)]
+        surface = surface_of(
+            rows,
+            admission,
+            cors_origins=cors_origins,
+            body_bytes_max=body_bytes_max,
+            encode_error=encode_error,
+            prefix=prefix,
+        )
+        router.mount(surface, prefix=prefix)
+
+
 def surface_of(
-    endpoints: Sequence[Endpoint], admission: Admission, *, cors_origins: Sequence[str], body_bytes_max: int
+    endpoints: Sequence[Endpoint],
+    admission: Admission,
+    *,
+    cors_origins: Sequence[str],
+    body_bytes_max: int,
+    encode_error: ErrorEncoder = encode_trading_error,
+    prefix: str = "",
 ) -> Surface:
-    """The rows as a surface, each behind admission."""
-    surface = Surface(encode_trading_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
+    """The rows as a surface, each behind admission.
+
+    Args:
+        prefix: of their paths, that the surface is mounted under.
+    """
+    surface = Surface(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
     for row in endpoints:
+        path = row.path.removeprefix(prefix)
         if row.plain is not None:
-            surface.plain(
-                row.method, row.path, admission.plain(row.plain, row.cost) if row.cost else row.plain
-            )
+            surface.plain(row.method, path, admission.plain(row.plain, row.cost) if row.cost else row.plain)
         elif row.coroutine is not None:
             counted = admission.coroutine(row.coroutine, row.cost) if row.cost else row.coroutine
-            surface.coroutine(row.method, row.path, counted)
+            surface.coroutine(row.method, path, counted)
         else:
             raise ValueError(f"{row.name} has no handler")
         if row.socket is not None:
-            surface.websocket(row.path, _admitted(row.socket.check, admission, row.cost), row.socket.serve)
+            surface.websocket(path, _admitted(row.socket.check, admission, row.cost), row.socket.serve)
     return surface
 
 

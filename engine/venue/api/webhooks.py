@@ -116,6 +116,7 @@ class WebhookDesk:
             dead=counts.get(DeliveryState.DEAD.value, 0),
             failures=told.failures,
             reason=told.reason,
+            surfaces=tuple(sorted(hook.surfaces)),
         )
 
     async def _deliveries(self, call: Call) -> Reply:

@@ -46,7 +46,7 @@ from .auction import Decision, Verdict, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
 from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, shown, sorted_out
 from .claims import Claims
-from .life import OPEN, SETTLE, Step, won
+from .life import OPEN, SETTLE, DeltaStep, won
 from .live_orders import LiveOrder, LiveOrders
 from .settling import FUNDS_GONE, OTHERS_FUNDS_GONE, Settlement, Settling, settlement_of, settlement_payload
 from .simulating import AuctionAt, gas_cost, reached, simulated
@@ -532,7 +532,7 @@ class Auctioneer:
         hashes = tuple(records)
         shared = ""
 
-        def decided(row: DeltaOrder) -> Step | None:
+        def decided(row: DeltaOrder) -> DeltaStep | None:
             nonlocal shared
             live = self._orders.get(row.order_hash)
             if row.status not in OPEN or live is None or live.settling is not None:

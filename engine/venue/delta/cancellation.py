@@ -28,7 +28,7 @@ from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
 from .build import DeltaDomain
-from .life import CANCELLABLE, Step, cancel_asked
+from .life import CANCELLABLE, DeltaStep, cancel_asked
 
 _FIELD = "orderIds"
 _is_uuid = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}").fullmatch
@@ -91,10 +91,10 @@ def check_open(rows: Sequence[OrderRow]) -> None:
             )
 
 
-def cancelling(now_ms: int) -> Callable[[OrderRow], Step | None]:
+def cancelling(now_ms: int) -> Callable[[OrderRow], DeltaStep | None]:
     """The step of each order; none for one that is CANCELLING already. Raises as `check_open`."""
 
-    def decide(row: OrderRow) -> Step | None:
+    def decide(row: OrderRow) -> DeltaStep | None:
         check_open((row,))
         return cancel_asked(row, now_ms)
 

@@ -35,6 +35,7 @@ from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import Intent, finished, step
 from ...store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, amount32, amount_of
 from ...store.units import Change
+from ..step import Step
 
 SETTLE, CANCEL = "settle", "cancel"
 """Kinds of effects."""
@@ -45,19 +46,8 @@ OPEN = frozenset({_S.PENDING, _S.ACTIVE})
 CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
 ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
 
-
-class Step(Struct, frozen=True):
-    """What is written in one unit.
-
-    Attributes:
-        after: the next row.
-        effects: that it wants.
-        more: what else is written.
-    """
-
-    after: DeltaOrder
-    effects: tuple[Intent, ...] = ()
-    more: tuple[Change, ...] = ()
+DeltaStep = Step[DeltaOrder]
+"""One step of a Delta order."""
 
 
 class ChainFacts(Struct, frozen=True):
@@ -78,14 +68,14 @@ class ChainFacts(Struct, frozen=True):
     ended_at: int | None = None
 
 
-def rested(row: DeltaOrder, now_ms: int) -> Step | None:
+def rested(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
     """A limit order or a TWAP waits for its price or time."""
     if row.status is not _S.PENDING or not _waits_active(row):
         return None
     return Step(step(row, now_ms, status=_S.ACTIVE))
 
 
-def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) -> Step | None:
+def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
     """An auction has a winner: its settlement is intended.
 
     Args:
@@ -97,7 +87,7 @@ def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) ->
     return Step(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
 
 
-def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> Step | None:
+def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> DeltaStep | None:
     """A part is mined that does not close the order: the next one may be settled."""
     if effect.state != "INTENDED":
         return None
@@ -113,7 +103,7 @@ def failed(
     now_ms: int,
     *,
     is_counted: bool = True,
-) -> Step | None:
+) -> DeltaStep | None:
     """The settlement of `effect` came to nothing.
 
     Args:
@@ -137,21 +127,21 @@ def failed(
     return Step(step(row, now_ms, status=status, failures=failures), effects, more)
 
 
-def starved(row: DeltaOrder, effect: Effect, now_ms: int) -> Step | None:
+def starved(row: DeltaOrder, effect: Effect, now_ms: int) -> DeltaStep | None:
     """The settlement of `effect` came to nothing, and what it was to take is not there."""
     if effect.state != "INTENDED" or row.status not in OPEN:
         return None
     return Step(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
 
 
-def suspended(row: DeltaOrder, now_ms: int) -> Step | None:
+def suspended(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
     """What it needs is not there. Not to be asked while a settlement is under way."""
     if row.status not in OPEN:
         return None
     return Step(step(row, now_ms, status=_S.SUSPENDED))
 
 
-def restored(row: DeltaOrder, now_ms: int) -> Step | None:
+def restored(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
     """What it needs is there again."""
     if row.status is not _S.SUSPENDED:
         return None
@@ -159,14 +149,14 @@ def restored(row: DeltaOrder, now_ms: int) -> Step | None:
     return Step(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
 
 
-def cancel_asked(row: DeltaOrder, now_ms: int) -> Step | None:
+def cancel_asked(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
     """Its owner has signed its cancellation."""
     if row.status not in CANCELLABLE:
         return None
     return Step(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
 
 
-def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> Step | None:
+def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
     """Nothing of it is under way: it is cancelled."""
     if row.status is not _S.CANCELLING:
         return None
@@ -174,7 +164,7 @@ def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> Step | N
     return Step(step(row, now_ms, status=_S.CANCELLED), more=more)
 
 
-def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> Step | None:
+def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
     """Its deadline has passed, or what is left of it does not fit any more, and nothing of it is under way.
 
     Args:
@@ -187,7 +177,7 @@ def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> Step
 
 def told_by_chain(
     row: DeltaOrder, facts: ChainFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
-) -> Step | None:
+) -> DeltaStep | None:
     """What the logs make of an order.
 
     Args:

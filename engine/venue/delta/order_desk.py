@@ -38,8 +38,9 @@ from ....crypto.addresses import ZERO_ADDRESS
 from ...chain.port import Call, Header
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
+from ..asking import in_time, latest_block
 from ..place import Place, Places, delta_place_at
-from .asking import in_time, latest_block
+from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from .build import DeltaDomain, delta_domains
 from .cancellation import (
     cancellation_digest,
@@ -52,7 +53,6 @@ from .cancellation import (
 from .live_orders import LiveOrders
 from .permit_proof import PERMIT2_OF_DELTA, needs_permit2
 from .record import new_record
-from .signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from .stored_orders import StoredOrders
 from .submission import Identified, Rules, Submission, accepted, checked, identify, submission_calls
 

@@ -11,30 +11,22 @@ A permit that was shown already is refused by the token, though its allowance is
 only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); document 1, "Spender rules", "InsufficientAllowance".
-Choice: a token that does not know `nonces(owner)` takes no permits of its own: some answer any call without
-    doing anything, as wrapped native tokens do.
 Choice: a permit names owner and Delta contract, and no amount or time above what Permit2 can hold; else it is
     400 before the chain is asked.
 """
-
-from collections.abc import Mapping
 
 from msgspec import Struct
 
 from ....codecs.abi import WORD_BYTES, address_word, bytes_tail, encode, selector, uint_word
 from ....codecs.calldata import allowance
 from ....codecs.permit import PermitForm, permit_form
-from ....config.errors import InsufficientAllowance, InvalidInput, Reverted, ServiceUnavailable
-from ....config.limits import UINT256_MAX, VENUE_PERMIT_GAS_MAX
-from ....crypto.addresses import ADDRESS_BYTES, to_checksum
+from ....config.errors import InsufficientAllowance, InvalidInput, ServiceUnavailable
+from ....config.limits import VENUE_PERMIT_GAS_MAX
+from ....crypto.addresses import to_checksum
 from ...chain.port import Call
-
-Answers = Mapping[str, bytes | Exception]
+from ..token_permits import Answers, check_named, granted, permit_calls, refusal, word_of
 
 PERMIT2_OF_DELTA = selector("permit2()")
-_EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
-_DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
-_NONCES = selector("nonces(address)")
 _PERMIT2_ALLOWANCE = selector("allowance(address,address,address)")
 _PERMIT2_PERMIT = selector("permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)")
 _PERMIT2_TRANSFER = selector(
@@ -87,18 +79,12 @@ def check_words(permit: bytes, owner: bytes, delta: bytes, field: str = "order.p
     """
     form = permit_form(permit, field)
     if form in (PermitForm.EIP2612, PermitForm.DAI):
-        for at, role, wanted in ((0, "owner", owner), (1, "spender", delta)):
-            word = _word(permit, at)
-            if word != int.from_bytes(wanted, "big"):
-                got = word.to_bytes(WORD_BYTES, "big")[WORD_BYTES - ADDRESS_BYTES :]
-                raise InvalidInput(
-                    field=field, expected=f"the {role} {to_checksum(wanted)}", got=to_checksum(got)
-                )
+        check_named(permit, owner, delta, "owner", field)
     elif form is PermitForm.PERMIT2_ALLOWANCE:
         bounds = ("amount", _UINT160_MAX), ("expiration", _UINT48_MAX), ("nonce", _UINT48_MAX)
         for at, (name, most) in enumerate(bounds):
-            if _word(permit, at) > most:
-                raise InvalidInput(field=field, expected=f"{name} of at most {most}", got=_word(permit, at))
+            if word_of(permit, at) > most:
+                raise InvalidInput(field=field, expected=f"{name} of at most {most}", got=word_of(permit, at))
 
 
 def taking_calls(taking: Taking) -> dict[str, Call]:
@@ -107,11 +93,7 @@ def taking_calls(taking: Taking) -> dict[str, Call]:
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
         calls = {"allowance": Call(token, allowance(owner, delta))}
-        if form is not PermitForm.NONE:
-            shown = (_EIP2612 if form is PermitForm.EIP2612 else _DAI) + taking.permit
-            calls["permit"] = Call(token, shown, delta, gas_max=VENUE_PERMIT_GAS_MAX)
-            calls["nonces"] = Call(token, _NONCES + address_word(owner))
-        return calls
+        return calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, delta)
     calls = {"allowance for Permit2": Call(token, allowance(owner, taking.permit2))}
     if form is PermitForm.PERMIT2_TRANSFER:
         data = _transfer(taking)
@@ -146,7 +128,7 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
             f"for Permit2 {to_checksum(taking.permit2)}",
         )
         if form is PermitForm.PERMIT2_TRANSFER:
-            refused = _refusal(answers)
+            refused = refusal(answers["permit"])
             if refused and has_part:
                 raise InsufficientAllowance(f"the permit is refused: {refused}", field="order.permit")
             return
@@ -172,44 +154,29 @@ def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
     allowed = _number(answers, "allowance")
     if form is PermitForm.NONE:
         return _Granted(allowed, "")
-    nonces = answers["nonces"]
-    if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
-        return _Granted(allowed, "the permit is refused: the token takes none")
-    refused = _refusal(answers)
-    if refused:
-        return _Granted(allowed, f"the permit is refused: {refused}")
-    if form is PermitForm.EIP2612:
-        return _Granted(_word(taking.permit, 2), "")
-    return _Granted(UINT256_MAX if _word(taking.permit, 4) else 0, "")
+    found = granted(taking.permit, answers)
+    return _Granted(allowed if found.amount is None else found.amount, found.reason)
 
 
 def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
     """By an allowance at Permit2, once it was shown its permit."""
     refused = ""
     if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
-        refused = _refusal(answers)
+        refused = refusal(answers["permit"])
         if not refused:
-            amount, expiration = _word(taking.permit, 0), _word(taking.permit, 1) or now_s
+            amount, expiration = word_of(taking.permit, 0), word_of(taking.permit, 1) or now_s
             return _within(amount, expiration, now_s, "")
         refused = f"the permit is refused: {refused}"
     answer = answers["allowance at Permit2"]
     if isinstance(answer, Exception) or len(answer) < 2 * WORD_BYTES:
         raise ServiceUnavailable("Permit2 does not say what it may take")
-    return _within(_word(answer, 0), _word(answer, 1), now_s, refused)
+    return _within(word_of(answer, 0), word_of(answer, 1), now_s, refused)
 
 
 def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
     if expiration < now_s:
         return _Granted(0, reason or f"the allowance at Permit2 has expired at {expiration}")
     return _Granted(amount, reason)
-
-
-def _refusal(answers: Answers) -> str:
-    """Why a permit is refused; empty where it is taken."""
-    answer = answers["permit"]
-    if isinstance(answer, Reverted):
-        return answer.reason or "without a reason"
-    return str(answer) if isinstance(answer, Exception) else ""
 
 
 def _transfer(taking: Taking) -> bytes:
@@ -243,7 +210,3 @@ def _number(answers: Answers, name: str) -> int:
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
         raise ServiceUnavailable("the source token does not say what it lets be taken")
     return int.from_bytes(answer[:WORD_BYTES], "big")
-
-
-def _word(raw: bytes, at: int) -> int:
-    return int.from_bytes(raw[at * WORD_BYTES : (at + 1) * WORD_BYTES], "big")

@@ -37,7 +37,7 @@ from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
 from .funds_watch import AreLacking
-from .life import ENDED, OPEN, SETTLE, Step, failed, part_settled, starved
+from .life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from .live_orders import LiveOrder, LiveOrders
 from .simulation import Proven
 from .terms import next_part
@@ -301,7 +301,7 @@ class Settling:
         if live is not None:
             live.in_vain = 0
 
-    def _more_to_come(self, row: DeltaOrder, effect: Effect) -> Step | None:
+    def _more_to_come(self, row: DeltaOrder, effect: Effect) -> DeltaStep | None:
         """The settlement was read, and has not closed its order."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
@@ -319,7 +319,7 @@ class Settling:
         ]
         runner_up = waiting[0] if waiting else None
 
-        def decide(row: DeltaOrder) -> Step | None:
+        def decide(row: DeltaOrder) -> DeltaStep | None:
             if is_starved and row.status in OPEN:
                 return starved(row, effect, self._wall_ms())
             payload = None if runner_up is None else settlement_payload(runner_up, row)

@@ -86,10 +86,11 @@ from ...chain.port import Call, Header
 from ...routing.tokens import ListedToken, TokenTable
 from ...store.rows import DeltaOrder as OrderRow
 from ...store.rows import amount32
+from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
+from ..token_permits import Answers
 from .build import DeltaDomain, check_metadata, check_purchase_slices
 from .document import DeltaDocument, order_json
-from .permit_proof import Answers, Taking, check_taking, check_words, taking_calls
-from .signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
+from .permit_proof import Taking, check_taking, check_words, taking_calls
 from .terms import OrderTerms, Part, SettledOrder, next_part, terms_of
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)

@@ -35,7 +35,7 @@ from ....config.partners import Partner, Tier
 from ....crypto.route_seal import RouteSeal
 from .price_route import opened, sealed, unpriced
 from .prices import Fees, ask_of_prices, ask_of_quote, best_route, with_partner
-from .transaction import transaction
+from .transaction import order_transaction, transaction
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -110,13 +110,19 @@ class MarketDesk:
         return SwapResponse(route, built)
 
     async def transaction(
-        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int
+        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int, partner: str = ""
     ) -> TransactionEnvelope | ContractParams:
-        """POST /transactions/{chainId}."""
+        """POST /transactions/{chainId}.
+
+        Args:
+            partner: of a request with orders that names none.
+        """
         place = self._place(chain_id, "chainId")
         query = decode_transaction_query(raw_query)
         asked = decode_transaction_body(body)
-        found = opened(self._seal, bytes(asked.price_route), now_ms)
+        if (route := asked.route) is None:
+            return await order_transaction(place, with_partner(asked, partner), query, self._fees, now_ms)
+        found = opened(self._seal, route, now_ms)
         if found.route.network != chain_id:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
         _check_version(found.route.version, "priceRoute.version")

@@ -99,7 +99,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
     Raises:
         NoRoute: nothing would be left after the fee, or nobody could pay for it.
     """
-    src_amount, dest_amount = after_fee(plan, offered.fee.fee_bps)
+    src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
     if dest_amount <= 0:
         raise NoRoute("the partner's fee takes all that it brings")
     if src_amount > UINT256_MAX:
@@ -136,14 +136,14 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
     )
 
 
-def after_fee(plan: RoutePlan, fee_bps: int) -> tuple[int, int]:
+def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
     """What the user gives and gets, the partner's fee included (choices.md 13).
 
     Not guaranteed: that a purchase's cost still fits 256 bits.
     """
-    if plan.side is Side.SELL:
-        return plan.src_amount, plan.dest_amount - mul_div_down(plan.dest_amount, fee_bps, BPS_ONE)
-    return plan.src_amount + mul_div_down(plan.src_amount, fee_bps, BPS_ONE), plan.dest_amount
+    if side is Side.SELL:
+        return src_amount, dest_amount - mul_div_down(dest_amount, fee_bps, BPS_ONE)
+    return src_amount + mul_div_down(src_amount, fee_bps, BPS_ONE), dest_amount
 
 
 # --- The seal -----------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _terms(wanted: Wanted, plan: RoutePlan) -> RouteTerms:
 def _others(offered: Offered, plans: Mapping[str, RoutePlan]) -> dict[str, OtherRoute]:
     others = {}
     for maker, plan in sorted(plans.items()):
-        src_amount, dest_amount = after_fee(plan, offered.fee.fee_bps)
+        src_amount, dest_amount = after_fee(plan.side, plan.src_amount, plan.dest_amount, offered.fee.fee_bps)
         hops = [hop for path in plan.paths for hop in path.hops]
         others[maker] = OtherRoute(str(src_amount), str(dest_amount), _swaps(hops, plan.side, offered.tokens))
     return others

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
 from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters, SubmitBody
-from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery
+from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery, TransactionBody
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
@@ -37,7 +37,7 @@ from .price_route import METHODS, Offered, price_route
 if TYPE_CHECKING:
     from ..place import Place
 
-Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, BuildBody, SubmitBody)
+Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, TransactionBody, BuildBody, SubmitBody)
 
 
 class Fees(Struct, frozen=True):
@@ -108,7 +108,7 @@ def ask_of_prices(
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of document 1.
     """
-    src, dest = _ends(
+    src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
     )
     amount = parse_positive_amount(query.amount)
@@ -146,7 +146,7 @@ def ask_of_quote(place: "Place", query: QuoteParameters, fees: Fees, now_ms: int
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of document 1.
     """
-    src, dest = _ends(
+    src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
     )
     amount = parse_positive_amount(query.amount)
@@ -216,9 +216,14 @@ def _is_reached(
     return src_usd - dest_usd > bounds.usd_max
 
 
-def _ends(
+def ends_of(
     tokens: TokenTable, src: str, dest: str, decimals: tuple[int | None, int | None]
 ) -> tuple[ListedToken, ListedToken]:
+    """The tokens of a swap, which are two.
+
+    Raises:
+        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
+    """
     src_token = tokens.find(src, "srcToken", decimals[0])
     dest_token = tokens.find(dest, "destToken", decimals[1])
     if src_token.routed == dest_token.routed:

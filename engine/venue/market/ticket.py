@@ -1,7 +1,9 @@
 """A swap that somebody wants built: what was sent, held against the route, as what the Router is told. Pure.
 
+    read_parties   body -> Parties: for whom, until when, by which permit
     read_ticket    body and opened route -> Ticket: terms, bounds, fee
-    swap_of        ticket and signed fills -> the Router's Swap
+    ticket_of      the same of whatever a swap is built on: a route, or signed orders (`signed_orders`)
+    swap_of        ticket and hops of signed fills -> the Router's Swap
     params_of      the same as values for a contract library
 
 The fee may differ from the quoted one where the request names another partner or fee; what is expected is
@@ -10,6 +12,7 @@ reckoned again from the plan then.
 Source: document 1, POST /transactions/{chainId} and Limits; interop.md 2 (slippage, permits); choices.md 12,
     13 and 31.
 Choice: the fee is the quoted one unless the request names another partner or a partnerFeeBps.
+Choice: `side` need not be sent; one that is not the route's is refused.
 Choice: with both takeSurplus and isSurplusToUser the user keeps it.
 Choice: the amount that is not fixed must not be better for the user than what is expected: nobody could
     meet it.
@@ -30,7 +33,7 @@ from ....codecs.amounts import parse_amount, parse_positive_amount
 from ....codecs.calldata import OrderInfo
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from ....codecs.market_messages import ContractParams, TransactionBody
-from ....codecs.permit import PermitForm, parse_permit, permit_form, permit_spender
+from ....codecs.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form
 from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
 from ....codecs.trading_token import NATIVE_TOKEN
@@ -43,17 +46,55 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.proceeds import least_before_fee, most_before_fee
 from ...routing.firm_route import FirmRoute
 from ...routing.plan import Taxes
+from ...routing.tokens import ListedToken
+from ..token_permits import check_named
 from .price_route import METHODS, Opened, after_fee
 from .prices import Fees
 
 if TYPE_CHECKING:
     from ..place import Place
 
-_WORD_BYTES = 32
 _FEE_DIGITS_MAX = 3
+_FIXED = {Side.SELL: "srcAmount", Side.BUY: "destAmount"}
+_OTHER = {Side.SELL: "destAmount", Side.BUY: "srcAmount"}
 
 
-class Ticket(Struct, frozen=True):
+class Parties(Struct, frozen=True, kw_only=True):
+    """For whom a swap is built.
+
+    Attributes:
+        receiver: zero for the user.
+        permit: of the user's for the Router; empty for none.
+        deadline: Unix seconds; 0 for that of the fills.
+    """
+
+    user: bytes
+    tx_origin: bytes
+    receiver: bytes
+    permit: bytes
+    deadline: int
+
+
+class Basis(Struct, frozen=True, kw_only=True):
+    """What a swap is built on: a route that was quoted, or orders that were signed.
+
+    Attributes:
+        src_amount, dest_amount: what the user gives and gets before the fee.
+        brought: what the fills give in all, before the destination token's taxes.
+        fee: what the swap pays, and to whom.
+    """
+
+    side: Side
+    src: ListedToken
+    dest: ListedToken
+    src_amount: int
+    dest_amount: int
+    brought: int
+    taxes: Taxes = Taxes()
+    fee: ResolvedFee
+
+
+class Ticket(Parties, frozen=True, kw_only=True):
     """A swap to be built.
 
     Attributes:
@@ -63,23 +104,16 @@ class Ticket(Struct, frozen=True):
         expected: of the side that is not fixed, after fees, as the Router counts it: of a sale before the
             destination token's own tax, which is withheld when the Router sends.
         limit: of that side, what the signed fills must keep to: before the fee and the tokens' taxes.
-        receiver: zero for the user.
-        deadline: Unix seconds; 0 for that of the fills.
     """
 
     side: Side
     src_token: bytes
     dest_token: bytes
-    user: bytes
-    tx_origin: bytes
-    receiver: bytes
     src_amount: int
     dest_amount: int
     expected: int
     limit: int
     partner_and_fee: int
-    permit: bytes
-    deadline: int
 
     @property
     def value_wei(self) -> int:
@@ -97,45 +131,101 @@ def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fee
         PartnerNotAllowed: its tier forbids the fee or the surplus flags.
     """
     route, plan = opened.route, opened.plan
+    if body.side is not None and body.side is not plan.side:
+        raise InvalidInput(field="side", expected=f"the route's, {plan.side.value}", got=body.side.value)
     src = place.tokens.find(body.src_token, "srcToken", body.src_decimals)
     dest = place.tokens.find(body.dest_token, "destToken", body.dest_decimals)
     for field, token, text in (("srcToken", src, route.src_token), ("destToken", dest, route.dest_token)):
         if token.text != text:
             raise InvalidInput(field=field, expected=f"the route's, {text}", got=token.text)
+    parties = read_parties(place, body, src, now_ms)
+    fee = fee_of(opened, body, fees)
+    amount = fixed_amount(body, plan.side)
+    quoted = plan.src_amount if plan.side is Side.SELL else plan.dest_amount
+    if amount != quoted:
+        raise InvalidInput(field=_FIXED[plan.side], expected=f"the route's, {quoted}", got=str(amount))
+    check_bound(body, plan.side)
+    basis = Basis(
+        side=plan.side,
+        src=src,
+        dest=dest,
+        src_amount=plan.src_amount,
+        dest_amount=plan.dest_amount,
+        brought=sum(path.dest_amount for path in plan.paths),
+        taxes=opened.wanted.taxes,
+        fee=fee,
+    )
+    return ticket_of(body, parties, basis)
+
+
+def read_parties(place: "Place", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
+    """What a request says of those who take part.
+
+    Raises:
+        InvalidInput: names the field that cannot be.
+    """
     user = parse_address(body.user_address, "userAddress")
     if user == ZERO_ADDRESS:
         raise InvalidInput(field="userAddress", expected="an account", got=body.user_address)
-    fee = fee_of(opened, body, fees)
-    quoted_src, quoted_dest = after_fee(plan, fee.fee_bps)
-    if plan.side is Side.SELL:
-        src_amount = _fixed(body.src_amount, plan.src_amount, "srcAmount")
-        dest_amount = _least(body, quoted_dest)
-        limit = _before_sale_taxes(least_before_fee(dest_amount, fee.fee_bps), opened.wanted.taxes)
-        expected = _expected_of_sale(opened, fee.fee_bps)
-    else:
-        dest_amount = _fixed(body.dest_amount, plan.dest_amount, "destAmount")
-        src_amount = _most(body, quoted_src)
-        limit = _after_purchase_taxes(most_before_fee(src_amount, fee.fee_bps), opened.wanted.taxes)
-        expected = quoted_src
-    return Ticket(
-        side=plan.side,
-        src_token=src.address,
-        dest_token=dest.address,
+    return Parties(
         user=user,
         tx_origin=user if body.tx_origin is None else parse_address(body.tx_origin, "txOrigin"),
         receiver=_receiver(place, body.receiver),
-        src_amount=src_amount,
-        dest_amount=dest_amount,
-        expected=expected,
-        limit=limit,
-        partner_and_fee=partner_and_fee(fee, body),
         permit=_permit(place, body, user, is_native=src.address == NATIVE_TOKEN),
         deadline=_deadline(body.deadline, now_ms),
     )
 
 
-def swap_of(ticket: Ticket, firm: FirmRoute) -> Swap:
-    """What the Router is told."""
+def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> Ticket:
+    """Bounds and terms of a swap.
+
+    Raises:
+        InvalidInput: the amount that is not fixed is better for the user than what is expected.
+        NoRoute: it costs more than there can be.
+    """
+    fee_bps, taxes = basis.fee.fee_bps, basis.taxes
+    quoted_src, quoted_dest = after_fee(basis.side, basis.src_amount, basis.dest_amount, fee_bps)
+    if basis.side is Side.SELL:
+        src_amount, dest_amount = basis.src_amount, _least(body, quoted_dest)
+        limit = _before_sale_taxes(least_before_fee(dest_amount, fee_bps), taxes)
+        expected = _expected_of_sale(basis)
+    else:
+        src_amount, dest_amount = _most(body, quoted_src), basis.dest_amount
+        limit = _after_purchase_taxes(most_before_fee(src_amount, fee_bps), taxes)
+        expected = quoted_src
+    return Ticket(
+        **msgspec.structs.asdict(parties),
+        side=basis.side,
+        src_token=basis.src.address,
+        dest_token=basis.dest.address,
+        src_amount=src_amount,
+        dest_amount=dest_amount,
+        expected=expected,
+        limit=limit,
+        partner_and_fee=partner_and_fee(basis.fee, body),
+    )
+
+
+def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
+    """Firm quotes as the Router takes them."""
+    return tuple(
+        Hop(
+            taker_amount=hop.taker_amount,
+            maker_amount=hop.maker_amount,
+            orders=tuple(
+                OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills
+            ),
+        )
+        for hop in firm.hops
+    )
+
+
+def swap_of(ticket: Ticket, hops: tuple[Hop, ...], expiry_s: int) -> Swap:
+    """What the Router is told.
+
+    Args:
+        expiry_s: when the fills are no longer what was reckoned with, Unix seconds.
+    """
     return Swap(
         src_token=ticket.src_token,
         dest_token=ticket.dest_token,
@@ -143,19 +233,10 @@ def swap_of(ticket: Ticket, firm: FirmRoute) -> Swap:
         dest_amount=ticket.dest_amount,
         expected_amount=ticket.expected,
         receiver=ticket.receiver,
-        deadline=ticket.deadline or firm.expiry_s,
+        deadline=ticket.deadline or expiry_s,
         partner_and_fee=ticket.partner_and_fee,
         permit=ticket.permit,
-        hops=tuple(
-            Hop(
-                taker_amount=hop.taker_amount,
-                maker_amount=hop.maker_amount,
-                orders=tuple(
-                    OrderInfo(fill.order, fill.signature, fill.order.taker_amount) for fill in hop.fills
-                ),
-            )
-            for hop in firm.hops
-        ),
+        hops=hops,
     )
 
 
@@ -168,14 +249,29 @@ def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
 
 
 def fee_of(opened: Opened, body: TransactionBody, fees: Fees) -> ResolvedFee:
-    """What the swap pays, and to whom."""
+    """What the swap of a route pays, and to whom."""
     name = opened.route.partner if body.partner is None else body.partner
     registered = fees.partners.get(name)
-    requested: int | None = None
-    if body.partner_fee_bps is not None:
-        requested = _fee_bps(body.partner_fee_bps)
-    elif name == opened.route.partner or (registered is None and opened.route.partner == ANON):
-        requested = _requested(opened.fee_bps, registered)
+    quoted: int | None = None
+    if name == opened.route.partner or (registered is None and opened.route.partner == ANON):
+        quoted = _requested(opened.fee_bps, registered)
+    return fee_asked(name, body, fees, quoted)
+
+
+def fee_asked(
+    name: str | None, body: TransactionBody, fees: Fees, quoted_bps: int | None = None
+) -> ResolvedFee:
+    """What a swap pays to a partner, and to whom.
+
+    Args:
+        name: of the partner; None for anon.
+        quoted_bps: the `partnerFeeBps` where the request has none.
+
+    Raises:
+        InvalidInput: the fee or the address is none.
+        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+    """
+    requested = quoted_bps if body.partner_fee_bps is None else _fee_bps(body.partner_fee_bps)
     if body.partner_address is not None:
         parse_address(body.partner_address, "partnerAddress")
     return resolve_fee(
@@ -224,42 +320,50 @@ def _takes_surplus(body: TransactionBody) -> bool:
 # --- Amounts ------------------------------------------------------------------------------------------
 
 
-def _fixed(text: str | None, amount: int, field: str) -> int:
+def fixed_amount(body: TransactionBody, side: Side) -> int:
+    """The amount that a side fixes.
+
+    Raises:
+        InvalidInput: it is missing, or no amount.
+    """
+    field = _FIXED[side]
+    text = body.src_amount if side is Side.SELL else body.dest_amount
     if text is None:
         raise InvalidInput("missing", field=field)
-    if parse_positive_amount(text, field) != amount:
-        raise InvalidInput(field=field, expected=f"the route's, {amount}", got=text)
-    return amount
+    return parse_positive_amount(text, field)
+
+
+def check_bound(body: TransactionBody, side: Side) -> None:
+    """Pass where something bounds the other amount.
+
+    Raises:
+        MissingSlippage: neither a slippage nor that amount is there.
+    """
+    other = body.dest_amount if side is Side.SELL else body.src_amount
+    if other is None and body.slippage is None:
+        raise MissingSlippage(field="slippage", expected=f"basis points, or {_OTHER[side]}")
 
 
 def _least(body: TransactionBody, quoted: int) -> int:
-    """What a sale must bring: the amount that was sent, else the slippage of what was quoted."""
-    if body.dest_amount is not None:
-        least = parse_amount(body.dest_amount, "destAmount")
-        if least > quoted:
-            raise InvalidInput(
-                field="destAmount", expected=f"at most what the route brings, {quoted}", got=least
-            )
-        return least
-    if body.slippage is None:
-        raise MissingSlippage(field="slippage", expected="basis points, or destAmount")
-    return mul_div_down(quoted, BPS_ONE - body.slippage, BPS_ONE)
+    """What a sale must bring: the amount that was sent, else the slippage of what is expected."""
+    if body.dest_amount is None:
+        return mul_div_down(quoted, BPS_ONE - (body.slippage or 0), BPS_ONE)
+    least = parse_amount(body.dest_amount, "destAmount")
+    if least > quoted:
+        raise InvalidInput(field="destAmount", expected=f"at most what comes of it, {quoted}", got=least)
+    return least
 
 
 def _most(body: TransactionBody, quoted: int) -> int:
     """What a purchase may cost."""
     if quoted > UINT256_MAX:
         raise NoRoute("with this fee it costs more than there can be")
-    if body.src_amount is not None:
-        most = parse_amount(body.src_amount, "srcAmount")
-        if most < quoted:
-            raise InvalidInput(
-                field="srcAmount", expected=f"at least what the route costs, {quoted}", got=most
-            )
-        return most
-    if body.slippage is None:
-        raise MissingSlippage(field="slippage", expected="basis points, or srcAmount")
-    return min(mul_div_down(quoted, BPS_ONE + body.slippage, BPS_ONE), UINT256_MAX)
+    if body.src_amount is None:
+        return min(mul_div_down(quoted, BPS_ONE + (body.slippage or 0), BPS_ONE), UINT256_MAX)
+    most = parse_amount(body.src_amount, "srcAmount")
+    if most < quoted:
+        raise InvalidInput(field="srcAmount", expected=f"at least what it costs, {quoted}", got=most)
+    return most
 
 
 def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
@@ -269,11 +373,10 @@ def _before_sale_taxes(amount: int, taxes: Taxes) -> int:
     return amount
 
 
-def _expected_of_sale(opened: Opened, fee_bps: int) -> int:
-    """What the Router has to send to the user where everything comes as it was quoted."""
-    brought = sum(path.dest_amount for path in opened.plan.paths)
-    arrives = mul_div_down(brought, BPS_ONE - opened.wanted.taxes.dest_dex, BPS_ONE)
-    return arrives - mul_div_down(arrives, fee_bps, BPS_ONE)
+def _expected_of_sale(basis: Basis) -> int:
+    """What the Router has to send to the user where everything comes as it is expected."""
+    arrives = mul_div_down(basis.brought, BPS_ONE - basis.taxes.dest_dex, BPS_ONE)
+    return arrives - mul_div_down(arrives, basis.fee.fee_bps, BPS_ONE)
 
 
 def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
@@ -310,14 +413,8 @@ def _permit(place: "Place", body: TransactionBody, user: bytes, *, is_native: bo
     if is_native:
         raise InvalidInput(field="permit", expected="none with the native token", got=body.permit)
     form = permit_form(raw)
-    spender = permit_spender(raw)
-    if spender is not None:
-        owner = raw[_WORD_BYTES - ADDRESS_BYTES : _WORD_BYTES]
-        for role, wanted, found in (("owner", user, owner), ("spender", place.router, spender)):
-            if found != wanted:
-                raise InvalidInput(
-                    field="permit", expected=f"{role} {to_checksum(wanted)}", got=to_checksum(found)
-                )
+    if form in RFQ_FORMS:
+        check_named(raw, user, place.router, "owner", "permit")
     if form is PermitForm.PERMIT2_TRANSFER and body.deadline is None:
         raise InvalidInput("a Permit2 transfer is signed with its deadline", field="deadline")
     return raw

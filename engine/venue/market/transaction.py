@@ -1,6 +1,7 @@
-"""From an opened route to a transaction: firm quotes of its makers, checks on the chain, the envelope.
+"""From an opened route, or from signed orders, to a transaction: checks on the chain, the envelope.
 
-    ticket -> funds of the user -> firm quotes -> calldata -> simulation, with the gas it needs -> envelope
+    route   ticket -> funds of the user -> firm quotes -.
+    orders  what is left of them -> ticket -> funds ----'-> calldata -> simulation, with its gas -> envelope
 
 Source: document 1, POST /transactions/{chainId} and Transaction envelope; design, "How data travels" 3;
     choices.md 12, 14 and 31.
@@ -13,7 +14,7 @@ Choice: a maker that has blacklisted the user or txOrigin is asked for nothing: 
     the others, within the user's bound.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -28,7 +29,7 @@ from ....codecs.market_messages import (
 )
 from ....codecs.permit import PermitForm, permit_form
 from ....codecs.rounding import mul_div_up
-from ....codecs.router_calldata import swap_exact_in, swap_exact_out
+from ....codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
 from ....config.errors import (
@@ -45,11 +46,14 @@ from ....config.timeouts import SIMULATION_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Question, holdings
-from ...chain.port import Call
+from ...chain.port import Call, Chain
 from ...routing.plan import RoutePlan, Wanted
+from ..asking import latest_block
+from .order_fills import Looked, as_signed, filled, open_orders, order_calls
 from .price_route import Opened
 from .prices import Fees
-from .ticket import Ticket, params_of, read_ticket, swap_of
+from .signed_orders import SignedOrder, read_order_swap
+from .ticket import Ticket, hops_of, params_of, read_ticket, swap_of, ticket_of
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -82,7 +86,39 @@ async def transaction(
     if not query.ignore_checks:
         await _answered(_check_funds(place, ticket))
     firm = await place.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit)
-    swap = swap_of(ticket, firm)
+    return await _built(place, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
+
+
+async def order_transaction(
+    place: "Place", body: TransactionBody, query: TransactionQuery, fees: Fees, now_ms: int
+) -> TransactionEnvelope | ContractParams:
+    """Build the transaction that fills the orders of a request.
+
+    Raises:
+        UnsupportedChain, InvalidInput, InvalidSignature, MissingSlippage, PartnerNotAllowed, NoRoute: the
+            request; see `read_order_swap`.
+        OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the orders, where those
+            that are left do not suffice.
+        InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
+        ServiceUnavailable: the chain, or the price of gas, cannot be had.
+    """
+    asked = read_order_swap(place, body, fees, now_ms)
+    gas_price = _gas_price(place, query)
+    if query.ignore_checks:
+        looked = as_signed(asked.orders)
+    else:
+        looked = await _answered(_looked_at(place.chain, place.rfq, asked.orders))
+    fills = filled(asked, looked)
+    ticket = ticket_of(body, asked.parties, fills.basis)
+    if not query.ignore_checks:
+        await _answered(_check_funds(place, ticket))
+    return await _built(place, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
+
+
+async def _built(
+    place: "Place", ticket: Ticket, swap: Swap, query: TransactionQuery, gas_price: dict[str, str]
+) -> TransactionEnvelope | ContractParams:
+    """A swap as it is answered, tried before unless that is ignored."""
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
@@ -113,6 +149,14 @@ def _plan_of(place: "Place", opened: Opened, ticket: Ticket, now_ms: int) -> tup
     if plan is None:
         raise NoRoute("the makers of the route do not serve this user")
     return plan, wanted
+
+
+async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) -> Looked:
+    """Orders at the latest block."""
+    header = await latest_block(chain)
+    calls = order_calls(rfq, orders)
+    answers = await chain.call_many([*calls.values()], header.hash)
+    return open_orders(orders, dict(zip(calls, answers, strict=True)), header.time_s)
 
 
 def _gas_price(place: "Place", query: TransactionQuery) -> dict[str, str]:

@@ -185,8 +185,18 @@ def test_a_transaction_body_with_its_required_fields_has_the_defaults_of_the_doc
     assert (body.is_surplus_to_user, body.is_direct_fee_transfer) == (False, False)
     assert (body.slippage, body.src_amount, body.dest_amount, body.deadline) == (None, None, None, None)
     assert [field.encode_name for field in structs.fields(type(body))] == [
-        *("priceRoute", "srcToken", "destToken", "userAddress", "srcDecimals", "destDecimals", "srcAmount"),
-        *("destAmount", "slippage", "txOrigin", "receiver", "partner", "partnerAddress", "partnerFeeBps"),
+        *("priceRoute", "orders", "srcToken", "destToken", "userAddress", "side", "srcDecimals"),
+        *(
+            "destDecimals",
+            "srcAmount",
+            "destAmount",
+            "slippage",
+            "txOrigin",
+            "receiver",
+            "partner",
+            "partnerAddress",
+            "partnerFeeBps",
+        ),
         *("permit", "deadline", "isCapSurplus", "takeSurplus", "isSurplusToUser", "isDirectFeeTransfer"),
     ]
 
@@ -195,7 +205,7 @@ def test_the_price_route_of_a_transaction_is_kept_byte_for_byte() -> None:
     route = b'{ "b" : 1.0,\n"a":"\\u0041" }'
     rest = encode({key: value for key, value in BODY.items() if key != "priceRoute"})[1:]
     body = decode_transaction_body(b'{"priceRoute": ' + route + b" ," + rest)
-    assert bytes(body.price_route) == route
+    assert body.route == route
 
 
 @pytest.mark.parametrize(
@@ -222,3 +232,56 @@ def test_a_bad_field_of_a_transaction_is_named(change: dict[str, Any], said: str
 def test_a_missing_field_of_a_transaction_is_named(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"{name}: missing"):
         decode_transaction_body(encode({key: value for key, value in BODY.items() if key != name}))
+
+
+ORDER = {
+    "nonceAndMeta": "1",
+    "expiry": 0,
+    "makerAsset": "a",
+    "takerAsset": "b",
+    "makerAmount": "2",
+    "takerAmount": "3",
+    "maker": "c",
+    "taker": "d",
+    "signature": "0x",
+}
+FILL = {key: value for key, value in BODY.items() if key != "priceRoute"} | {"orders": [ORDER]}
+
+
+def test_orders_stand_in_place_of_a_route() -> None:
+    sent = {**ORDER, "takerTokenFillAmount": "1", "permitMakerAsset": "0x", "orderHash": "0x1"}
+    body = decode_transaction_body(
+        encode(FILL | {"orders": [ORDER, sent], "priceRoute": None, "side": "buy"})
+    )
+    assert (body.route, body.side) == (None, Side.BUY)
+    assert body.orders is not None
+    assert [(order.taker_token_fill_amount, order.permit_maker_asset) for order in body.orders] == [
+        (None, None),
+        ("1", "0x"),
+    ]
+    assert decode_transaction_body(encode(BODY)).orders is None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"orders": None}, "priceRoute: missing, and there are no orders in its place"),
+        ({"priceRoute": {}}, "orders: there is a priceRoute already"),
+        ({"orders": []}, "orders: expected an array of length >= 1"),
+        ({"orders": [ORDER] * 17}, "orders: expected an array of length <= 16"),
+        ({"orders": [ORDER, ORDER | {"taker": 5}]}, "orders[1].taker: expected a string, got an integer"),
+        ({"orders": [ORDER | {"expiry": "0"}]}, "orders[0].expiry: expected an integer, got a string"),
+        ({"side": "BOTH"}, "side: expected one of SELL, BUY"),
+    ],
+)
+def test_a_bad_order_of_a_transaction_is_named(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        decode_transaction_body(encode({**FILL, **change}))
+    assert said in caught.value.detail
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_missing_member_of_an_order_is_named(name: str) -> None:
+    order = {key: value for key, value in ORDER.items() if key != name}
+    with pytest.raises(InvalidInput, match=rf"orders\[0\].{name}: missing"):
+        decode_transaction_body(encode(FILL | {"orders": [order]}))

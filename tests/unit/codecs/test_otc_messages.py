@@ -93,8 +93,10 @@ def test_the_answer_to_a_post_serves_both_client_families() -> None:
 
 
 def test_a_listing() -> None:
-    listing = json.loads(encode(OtcListing((STORED,), limit=100, offset=0, total=1, has_more=False)))
-    assert list(listing) == ["orders", "limit", "offset", "total", "hasMore"]
+    listing = json.loads(
+        encode(OtcListing((STORED,), limit=100, offset=0, total=1, has_more=False, as_of="7"))
+    )
+    assert list(listing) == ["orders", "limit", "offset", "total", "hasMore", "asOf"]
     assert list(listing["orders"][0]) == STORED_KEYS
 
 
@@ -103,6 +105,8 @@ def test_listing_parameters_and_their_defaults() -> None:
     defaults = OtcListingQuery()
     assert (defaults.type, defaults.limit, defaults.offset) == (None, 100, 0)
     assert (defaults.order_by, defaults.hide_small_balances) == (OtcOrderBy.CREATED_AT, False)
+    assert defaults.as_of is None
+    assert decode_otc_listing_query(b"asOf=10:20:10,14").as_of == "10:20:10,14"
     query = b"type=LIMIT&limit=1000&offset=7&orderBy=expiry&hideSmallBalances=true"
     assert decode_otc_listing_query(query) == OtcListingQuery(
         type=OtcType.LIMIT, limit=1000, offset=7, order_by=OtcOrderBy.EXPIRY, hide_small_balances=True

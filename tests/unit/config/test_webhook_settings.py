@@ -43,6 +43,7 @@ def test_what_is_not_said_has_a_default() -> None:
     assert venue is not None
     hook = venue.webhooks["all"]
     assert (hook.partner, hook.chains, hook.statuses, hook.api_key) == ("", (), (), "")
+    assert hook.surfaces == ("delta",)
     assert (hook.posts_max, hook.post_s, hook.give_up_s) == (8, 10, 86_400)
 
 
@@ -69,6 +70,13 @@ def test_the_secret_is_nowhere_to_be_seen() -> None:
         ('partner = "acme"', 'partner = "other"', "webhooks.acme.partner: there is no partner 'other'"),
         ('api_key = "acme"', 'api_key = "hush"', "webhooks.acme: there is no key 'hush'"),
         ("chains = [1, 10]", "chains = [1, 999]", "venue.webhooks.acme.chains: there is no chain 999"),
+        ("posts_max = 4", 'surfaces = ["market"]', "venue.webhooks.acme.surfaces"),
+        ("posts_max = 4", "surfaces = []", "venue.webhooks.acme.surfaces: expected"),
+        (
+            "posts_max = 4",
+            'surfaces = ["delta", "otc"]',
+            "venue.webhooks.acme: surfaces has no otc where partner is set",
+        ),
         ("posts_max = 4", "posts_max = 0", "venue.webhooks.acme.posts_max: expected"),
         ("posts_max = 4", "posts_max = 65", "venue.webhooks.acme.posts_max: expected"),
         ("posts_max = 4", "post_s = 0", "venue.webhooks.acme.post_s: expected"),
@@ -130,7 +138,7 @@ def test_config_check_refuses_a_secret_that_is_none(secret: str, tmp_path: Path)
 def test_config_check_refuses_statuses_that_no_order_has(tmp_path: Path) -> None:
     result = check(GOOD.replace('"FAILED"', '"Failed"'), tmp_path)
     assert (result.exit_code, result.stderr) == (
-        1, "Error: venue.webhooks.acme.statuses: expected statuses of orders, got 'Failed'\n",
+        1, "Error: venue.webhooks.acme.statuses: expected statuses of delta orders, got 'Failed'\n",
     )  # fmt: skip
 
 
@@ -149,7 +157,7 @@ def test_the_sample_shows_the_defaults() -> None:
     assert venue is not None
     hook = venue.webhooks["acme"]
     plain = WebhookSettings(url=hook.url, secret=hook.secret)
-    named = ("posts_max", "post_s", "give_up_s")
+    named = ("surfaces", "posts_max", "post_s", "give_up_s")
     assert [getattr(hook, name) for name in named] == [getattr(plain, name) for name in named]
 
 

@@ -45,7 +45,7 @@ def test_help_lists_every_command_and_where_to_start() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     listed = done.stdout.decode().partition("Commands:")[2].split("\n\n")[0].split("\n")
     commands = [
-        "demo", "devnet", "serve", "swap", "order", "webhooks", "maker", "agent", "contracts", "db",
+        "demo", "devnet", "serve", "swap", "order", "otc", "webhooks", "maker", "agent", "contracts", "db",
         "typed-data", "hmac", "keys", "config",
     ]  # fmt: skip
     assert [line.split()[0] for line in listed if line] == commands == list(cli.commands)
@@ -53,6 +53,8 @@ def test_help_lists_every_command_and_where_to_start() -> None:
         "cambist demo",
         "cambist serve",
         "cambist swap",
+        "cambist order swap",
+        "cambist otc post",
         "cambist webhooks list",
         "cambist maker serve",
         "cambist maker check",
@@ -117,6 +119,7 @@ def test_an_unknown_command_or_option_ends_with_status_2(arguments: list[str]) -
         "hmac sign", "keys", "keys new", "keys import", "keys address", "config", "config check", "maker",
         "maker serve", "maker check", "maker halt", "maker resume", "agent", "agent serve", "serve", "swap",
         "order", "order swap", "order watch", "order cancel", "order withdraw",
+        "otc", "otc post", "otc fill", "otc cancel", "otc list", "otc watch", "webhooks", "webhooks list",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("flag", ["-h", "--help"])
@@ -137,7 +140,7 @@ def test_version() -> None:
 def test_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = cambist("demo", home=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, b"")
-    for words in (b"verified", b"beta signed in its place", b"How fast"):
+    for words in (b"verified", b"beta signed in its place", b"Access denied", b"19. How fast"):
         assert words in done.stdout
     assert list(tmp_path.iterdir()) == []
 

@@ -434,9 +434,9 @@ async def test_a_permit_stands_in_for_an_allowance(permit: str) -> None:
 
 
 async def test_a_permit_is_of_the_user_for_the_router() -> None:
-    await refused(InvalidInput, "permit: expected spender", sale(permit=own_permit(USER, DELTA)))
-    await refused(InvalidInput, "permit: expected owner", sale(permit=own_permit(STRANGER, ROUTER)))
-    await refused(InvalidInput, "permit: expected spender", sale(permit=own_permit(USER, STRANGER, 8)))
+    await refused(InvalidInput, "permit: expected the spender", sale(permit=own_permit(USER, DELTA)))
+    await refused(InvalidInput, "permit: expected the owner", sale(permit=own_permit(STRANGER, ROUTER)))
+    await refused(InvalidInput, "permit: expected the spender", sale(permit=own_permit(USER, STRANGER, 8)))
 
 
 async def test_a_permit2_transfer_needs_the_deadline_that_it_signs() -> None:

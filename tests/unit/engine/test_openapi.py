@@ -68,6 +68,10 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/v2/delta/agents/list/{chainId}"),
             ("GET", "/v2/webhooks"), ("GET", "/v2/webhooks/{name}/deliveries"),
             ("POST", "/v2/webhooks/{name}/replay"),
+            ("POST", "/ft/p2p/{chainId}"), ("GET", "/ft/order/{orderHash}"), ("GET", "/ft/events"),
+            ("GET", "/ft/p2p/{chainId}/maker/{account}"), ("GET", "/ft/p2p/{chainId}/taker/{account}"),
+            ("GET", "/ft/fillablebalance/{chainId}/{account}"),
+            ("GET", "/ft/fillablebalance/{chainId}/{account}/{token}"),
             ("GET", "/users/tokens/{chainId}/{user}"), ("GET", "/adapters/contracts"),
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"),
@@ -81,6 +85,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
         for name, value in (
             ("chainId", CHAIN_ID), ("user", USER), ("token", DAI), ("hash", "0x" + "5a" * 32),
             ("orderId", "5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a"), ("auctionId", 1), ("name", "acme"),
+            ("orderHash", "0x" + "5a" * 32), ("account", USER),
         ):  # fmt: skip
             target = target.replace(f"{{{name}}}", str(value))
         for path in (target, f"{target}/"):

@@ -18,7 +18,7 @@ from cambist.engine.trader.terms import TradedToken
 from cambist.engine.trader.tokens import find_token
 from support.permits import eip2612_permit, token_domain
 
-USDC, ODD = b"\x05" * 20, b"\x0d" * 20
+USDC, ODD, SLY = b"\x05" * 20, b"\x0d" * 20, b"\x0c" * 20
 LISTED = TokenList(
     (
         TokenEntry("ETH", limits.NATIVE_PLACEHOLDER, 18, 1),
@@ -37,6 +37,7 @@ class Tokens:
     def __init__(self, **answers: Any) -> None:
         self.answers = {
             USDC: (uint_word(6), encode(bytes_tail(b"USDC"))),
+            SLY: (uint_word(6), encode(bytes_tail(b"000 USDC"))),
             ODD: (uint_word(18), b"MKR".ljust(32, b"\0")),
             b"\x0e" * 20: (uint_word(255), b""),
             b"\x0f" * 20: (b"", b""),
@@ -54,6 +55,7 @@ class Tokens:
         ("usdc", TradedToken(USDC, "USDC", 6)),
         (to_checksum(USDC), TradedToken(USDC, "USDC", 6)),
         (to_checksum(ODD), TradedToken(ODD, to_checksum(ODD), 18)),
+        (to_checksum(SLY), TradedToken(SLY, to_checksum(SLY), 6)),
         ("eth", TradedToken(bytes.fromhex(limits.NATIVE_PLACEHOLDER[2:]), "ETH", 18)),
         (limits.NATIVE_PLACEHOLDER, TradedToken(bytes.fromhex(limits.NATIVE_PLACEHOLDER[2:]), "native", 18)),
     ],

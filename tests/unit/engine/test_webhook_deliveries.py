@@ -38,6 +38,8 @@ def a_delivery(**changed: Any) -> Delivery:
     ("wanted", "is_wanted"),
     [
         ({}, True),
+        ({"surfaces": frozenset({"delta", "otc"})}, True),
+        ({"surfaces": frozenset({"otc"})}, False),
         ({"partner": "acme"}, True),
         ({"partner": "Acme"}, False),
         ({"chains": frozenset({1, EVENT.chain_id})}, True),
@@ -49,6 +51,17 @@ def a_delivery(**changed: Any) -> Delivery:
 )
 def test_everything_that_a_hook_asks_for_has_to_be_met(wanted: dict[str, Any], *, is_wanted: bool) -> None:
     assert a_hook(**wanted).wants(EVENT) is is_wanted
+
+
+def test_otc_orders_are_for_whoever_asks_for_them() -> None:
+    event = replace(EVENT, surface="otc", partner="", status="PENDING")
+    assert not a_hook().wants(event)
+    for surfaces in ({"otc"}, {"otc", "delta"}):
+        asking = frozenset(surfaces)
+        assert a_hook(surfaces=asking).wants(event)
+        assert not a_hook(surfaces=asking, chains=frozenset({99})).wants(event)
+        assert not a_hook(surfaces=asking, statuses=frozenset({"FULFILLED"})).wants(event)
+        assert a_hook(surfaces=asking, statuses=frozenset({"PENDING"})).wants(event)
 
 
 def test_a_new_delivery_is_due_at_once_and_as_old_as_its_event() -> None:
@@ -114,14 +127,31 @@ def test_settings_become_hooks_that_show_no_secret() -> None:
     hook = hooks_of(settings)["acme"]
     assert (hook.chains, hook.statuses) == (frozenset({1, 10}), frozenset({"ACTIVE", "COMPLETED"}))
     assert (hook.manager, hook.give_up_ms) == ("acme", 1_500)
+    assert hook.surfaces == frozenset({"delta"})
     for shown in (repr(settings), repr(hook), str(hook.sign)):
         assert SECRET.removeprefix("whsec_") not in shown
+
+
+def test_statuses_may_be_those_of_either_surface_that_is_asked_for() -> None:
+    settings = said(surfaces=("delta", "otc"), statuses=("COMPLETED", "FULFILLED"))
+    hook = hooks_of(settings)["acme"]
+    assert hook.surfaces == frozenset({"delta", "otc"})
+    assert hook.statuses == frozenset({"COMPLETED", "FULFILLED"})
 
 
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
         ({"statuses": ("ACTIVE", "active")}, r"venue\.webhooks\.acme\.statuses: .* got 'active'"),
+        ({"statuses": ("FULFILLED",)}, r"acme\.statuses: expected statuses of delta orders, got 'FULFILLED'"),
+        (
+            {"surfaces": ("otc",), "statuses": ("PENDING", "COMPLETED")},
+            r"acme\.statuses: expected statuses of otc orders, got 'COMPLETED'",
+        ),
+        (
+            {"surfaces": ("delta", "otc"), "statuses": ("DONE",)},
+            r"acme\.statuses: expected statuses of delta or otc orders, got 'DONE'",
+        ),
         ({"secret": Secret("whsec_c2hvcnQ=", "env:A")}, r"venue\.webhooks\.acme\.secret: .* 24 to 64 bytes"),
         ({"secret": Secret("hush" * 10, "env:A")}, r"venue\.webhooks\.acme\.secret: .*whsec_"),
         ({"url": "https://xn--.example/hush"}, r"venue\.webhooks\.acme\.url: "),

@@ -36,3 +36,15 @@ def test_the_largest_amount_is_exact() -> None:
     value = UsdPrices(an_index(), DECIMALS, STABLES).value(USDC, UINT256_MAX)
     assert value is not None
     assert str(value) == f"{UINT256_MAX // 10**6}.{UINT256_MAX % 10**6:06}0000"
+
+
+def test_the_least_that_is_worth_so_much() -> None:
+    index = an_index(a_book("alpha", WETH, USDC, bids="2499 1", asks="2501 1"))
+    usd = UsdPrices(index, DECIMALS, STABLES)
+    assert usd.least_worth(USDC, Decimal(1)) == 10**6
+    assert usd.least_worth(USDC, Decimal("0.0000001")) == 1, "rounded up"
+    least = usd.least_worth(WETH, Decimal("0.01"))
+    assert least == 4 * 10**12
+    assert usd.value(WETH, least) == Decimal("0.01")
+    assert usd.least_worth(USDC, Decimal(0)) == 0
+    assert usd.least_worth(WBTC, Decimal(1)) is None

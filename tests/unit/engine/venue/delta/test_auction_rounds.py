@@ -28,8 +28,8 @@ from cambist.engine.venue.delta.agent_rest import AgentFault
 from cambist.engine.venue.delta.auction_record import round_of
 from cambist.engine.venue.delta.auctioneer import AuctionIds
 from cambist.engine.venue.delta.bids import RoundOrder, shown
-from cambist.engine.venue.delta.life import Step
 from cambist.engine.venue.delta.settling import Settlement
+from cambist.engine.venue.step import Step
 from cambist.feeds import slices
 from support.auctioning import PlayedAgent, PlayedAuction, a_bid, an_auction, an_auctioneer, on_all, on_each
 from support.bidding import DEADLINE_S, a_delta_order, a_round_order

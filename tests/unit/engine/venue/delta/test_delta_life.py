@@ -12,7 +12,7 @@ from cambist.engine.store.orders import DELTA, DONE, FAILED, INTENDED, effect_ke
 from cambist.engine.store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, amount32
 from cambist.engine.store.units import Cas, Put
 from cambist.engine.venue.delta import life
-from cambist.engine.venue.delta.life import ChainFacts, Step
+from cambist.engine.venue.delta.life import ChainFacts, DeltaStep
 from support.stores import NOW_MS, a_delta_order, hash_of
 
 _S = OrderStatus
@@ -39,12 +39,12 @@ def a_nonce(row: DeltaOrder, order_hash: bytes | None, *, block: int = 10) -> No
     return NonceUsed(row.chain_id, row.owner, row.nonce, hash_of(block + 1), block, order_hash)
 
 
-def ended_effects(step: Step) -> list[tuple[Any, str]]:
+def ended_effects(step: DeltaStep) -> list[tuple[Any, str]]:
     """(key, state) of the effects that a step finishes."""
     return [(change.key, change.values[0]) for change in step.more if isinstance(change, Cas)]
 
 
-def told(row: DeltaOrder, facts: ChainFacts, *effects: Effect) -> Step | None:
+def told(row: DeltaOrder, facts: ChainFacts, *effects: Effect) -> DeltaStep | None:
     return life.told_by_chain(row, facts, effects, FAILURES_MAX, NOW_MS)
 
 

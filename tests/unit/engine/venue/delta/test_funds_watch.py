@@ -14,6 +14,7 @@ from cambist.codecs.vocabulary import OrderStatus, OrderType
 from cambist.config.errors import NodeContradiction, NodeUnavailable
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX
 from cambist.config.settings import parse_settings
+from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
@@ -21,13 +22,14 @@ from cambist.engine.store.orders import DELTA, Intent, step
 from cambist.engine.store.rows import DeltaOrder
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
-from cambist.engine.venue.delta import apart, funds_watch
+from cambist.engine.venue import accounts_watch, apart
 from cambist.engine.venue.delta.document import DeltaDocument
 from cambist.engine.venue.delta.funds import Fund, Lack
 from cambist.engine.venue.delta.funds_watch import FundsWatch
-from cambist.engine.venue.delta.life import SETTLE, Step, cancel_asked
+from cambist.engine.venue.delta.life import SETTLE, cancel_asked
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
 from cambist.engine.venue.delta.terms import SettledOrder, terms_of
+from cambist.engine.venue.step import Step
 from support.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
 from support.funds_chain import CONTRACT, FundsChain
 from support.store_work import eventually, now_ms
@@ -104,9 +106,13 @@ async def following(folder: Path, *, height: Sequence[int | None] = (1,)) -> Asy
 async def opened(store: Store, nursery: trio.Nursery, height: Sequence[int | None] = (1,)) -> Followed:
     leases = Leases(store, "one", life_s=60, now_ms=now_ms)
     orders, watch, chain = LiveOrders(store, leases), Watch(), FundsChain()
+
+    def read_to() -> Mark | None:
+        return None if height[-1] is None else Mark(height[-1], bytes(32))
+
     await nursery.start(leases.run)
     funds = FundsWatch(
-        cast("Any", chain), orders, watch, delta=CONTRACT, read_to=lambda: height[-1], wall_ms=lambda: NOW_MS
+        cast("Any", chain), orders, watch, delta=CONTRACT, read_to=read_to, wall_ms=lambda: NOW_MS
     )
     orders.changed = funds.tend
     await nursery.start(funds.run)
@@ -287,7 +293,7 @@ async def test_whose_order_has_ended_is_not_followed_any_more(tmp_path: Path) ->
 async def test_whose_funds_cannot_be_read_keeps_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (funds_watch, apart):
+    for module in (accounts_watch, apart):
         monkeypatch.setattr(module, "FUNDS_PAUSE_S", 600.0)
     async with following(tmp_path) as one:
         strangers = [bytes([0xBB, number]) * 10 for number in range(20)]
@@ -376,8 +382,8 @@ async def test_others_have_their_turn_while_very_many_accounts_are_touched(tmp_p
 async def test_a_token_without_events_is_found_by_the_slow_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(funds_watch, "FUNDS_SLICE_S", 0.01)
-    monkeypatch.setattr(funds_watch, "FUNDS_RECHECK_S", 0.03)
+    monkeypatch.setattr(accounts_watch, "FUNDS_SLICE_S", 0.01)
+    monkeypatch.setattr(accounts_watch, "FUNDS_RECHECK_S", 0.03)
     async with following(tmp_path) as one:
         rows = [
             await one.submit(number, a_delta_order(nonce=number, owner=bytes([number]) * 20))

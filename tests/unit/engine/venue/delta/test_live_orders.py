@@ -13,7 +13,7 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import StoreError
 from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.config.settings import parse_settings
-from cambist.engine.store.boot import TakenUp
+from cambist.engine.events.follower import START, Follower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, Intent, effect_key, step
@@ -23,8 +23,9 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Change, Done, Unit, new, put
 from cambist.engine.venue.delta.document import encode_document
-from cambist.engine.venue.delta.life import SETTLE, Step
+from cambist.engine.venue.delta.life import SETTLE, DeltaStep
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
+from cambist.engine.venue.step import Step
 from support.bidding import a_round_order
 from support.store_work import eventually, now_ms
 from support.stores import NOW_MS, a_delta_order, hash_of
@@ -52,6 +53,12 @@ async def changed_by_another(
     assert await store.write(DELTA.advanced(row, after, effects=intents, more=more)) == Done()
 
 
+async def following(store: Store, orders: LiveOrders) -> None:
+    """Have the orders hear every event there was, and every one that comes."""
+    async for _, event in Follower(store, START):
+        await orders.hear(event)
+
+
 def live(orders: LiveOrders, row: DeltaOrder) -> LiveOrder:
     found = orders.get(row.order_hash)
     assert found is not None
@@ -64,7 +71,7 @@ async def test_a_step_that_meets_another_learns_of_the_settlement_that_it_intend
         await changed_by_another(store, row, won, Intent(SETTLE, b"payload"))
         seen: list[str | None] = []
 
-        def decide(found: DeltaOrder) -> Step:
+        def decide(found: DeltaOrder) -> DeltaStep:
             seen.append(live(orders, row).settling)
             return Step(step(found, NOW_MS))
 
@@ -90,7 +97,7 @@ async def test_what_was_read_before_a_step_does_not_undo_it(tmp_path: Path) -> N
     async with one_order(tmp_path) as (_, orders, row):
         won = step(row, NOW_MS, status=OrderStatus.ACTIVE)
         await orders.step(row.order_hash, lambda _: Step(won, (Intent(SETTLE, b"payload"),)))
-        await orders.load(TakenUp([row], [], []))
+        await orders.load([row], ())
         assert live(orders, row).settling == effect_key(row.order_hash, won.version, SETTLE)
 
 
@@ -110,7 +117,7 @@ async def test_others_have_their_turn_while_very_many_orders_are_taken_in(tmp_pa
                 sizes.append(len(orders))
 
         nursery.start_soon(count)
-        await orders.load(TakenUp(rows, [], []))
+        await orders.load(rows, ())
         assert len(orders) == 1 + VENUE_LOAD_ORDERS
         await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
@@ -130,7 +137,7 @@ async def test_an_order_that_cannot_be_read_does_not_end_the_following(
             return await read(*queries)
 
         monkeypatch.setattr(store, "read", damaged)
-        nursery.start_soon(orders.follow, "0" * 32)
+        nursery.start_soon(following, store, orders)
         active = step(row, NOW_MS, status=OrderStatus.ACTIVE)
         await changed_by_another(store, row, active)
         await failed.wait()
@@ -153,7 +160,7 @@ async def test_orders_are_counted_by_their_owner(tmp_path: Path) -> None:
 
 async def test_what_others_change_is_followed(tmp_path: Path) -> None:
     async with one_order(tmp_path) as (store, orders, row), trio.open_nursery() as nursery:
-        nursery.start_soon(orders.follow, "0" * 32)
+        nursery.start_soon(following, store, orders)
         won = step(row, NOW_MS, status=OrderStatus.ACTIVE)
         await changed_by_another(store, row, won, Intent(SETTLE, b"payload"))
         await eventually(lambda: live(orders, row).settling)

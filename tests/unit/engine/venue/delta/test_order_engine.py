@@ -15,8 +15,10 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import step
 from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
-from cambist.engine.venue.delta.life import Step
 from cambist.engine.venue.delta.live_orders import LiveOrders
+from cambist.engine.venue.followed_chain import FollowedChains
+from cambist.engine.venue.order_engines import Footing, OrderEngines
+from cambist.engine.venue.step import Step
 from support.bidding import a_round_order
 from support.store_work import eventually, now_ms
 from support.stores import NOW_MS, a_delta_order
@@ -52,7 +54,10 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
         parts: dict[str, Any] = dict.fromkeys(DeltaChain.__struct_fields__, idle)
         parts["prices"] = IdlePrices()
         chains = {1: DeltaChain(**parts)}
-        engine = DeltaEngine(store, leases, Scheduler(now_ms), orders=orders, chains=chains, wall_ms=now_ms)
+        scheduler = Scheduler(now_ms)
+        engine = DeltaEngine(store, scheduler, orders=orders, chains=chains, wall_ms=now_ms)
+        footing = Footing(store, leases, scheduler, FollowedChains({}, store, now_ms), now_ms)
+        engines = OrderEngines(footing, [engine])
         taken = orders.step
         tries: list[bytes] = []
 
@@ -75,7 +80,7 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
             return live.row.status
 
         async with trio.open_nursery() as nursery:
-            await nursery.start(engine.run)
+            await nursery.start(engines.run)
             rows = [a_delta_order(number) for number in (1, 2)]
             row, other = rows
             for number, one in enumerate(rows, 1):

@@ -10,7 +10,6 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.engine.chain.indexer import Advance
 from cambist.engine.chain.ring import Mark
-from cambist.engine.store.boot import TakenUp
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
 from cambist.engine.store.rows import DeltaFill, DeltaOrder, Document, amount32
@@ -52,7 +51,7 @@ async def many_orders(
         )
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
-            await orders.load(TakenUp(rows, [], []))
+            await orders.load(rows, ())
             assert len(orders) == MANY
             yield store, orders, projection, rows
             nursery.cancel_scope.cancel()

@@ -1,6 +1,7 @@
-"""Accounts whose funds cannot be read while those of others can: each waits for its own time. Pure.
+"""Accounts that are read in a time of their own, each by itself: they rest. Pure.
 
-    add     it could not be read, though it was asked for alone: it rests, twice as long each time
+    add     it could not be read, though it was asked for alone: it rests, twice as long each time; or it is
+            to rest for a given time
     take    one whose rest is over; whoever takes it adds it again, or drops it
 
 Source: chain.md, "Indexer"; choices.md 27.
@@ -8,14 +9,15 @@ Source: chain.md, "Indexer"; choices.md 27.
 
 import heapq
 import math
+from typing import Generic, TypeVar
 
-from ....config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
+from ...config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 
-Account = tuple[bytes, bytes, bytes]
-"""(token, owner, empty); of the native token with the hash of the order that it is deposited for."""
+Account = TypeVar("Account", bound=tuple[bytes, ...])
+"""(token, owner), and what else tells one of their accounts from another."""
 
 
-class Apart:
+class Apart(Generic[Account]):
     """Accounts with a rest of their own. Times are in seconds, of any clock."""
 
     def __init__(self) -> None:
@@ -30,10 +32,11 @@ class Apart:
         """Whether an account is read alone, in its own time."""
         return account in self._rests
 
-    def add(self, account: Account, now_s: float) -> None:
-        """It could not be read."""
+    def add(self, account: Account, now_s: float, rest_s: float = 0.0) -> None:
+        """It could not be read, or is to rest for some seconds."""
         _, rested_s = self._rests.get(account, (0.0, 0.0))
-        rest_s = min(2 * rested_s, FUNDS_RECHECK_S) if rested_s else FUNDS_PAUSE_S
+        if not rest_s:
+            rest_s = min(2 * rested_s, FUNDS_RECHECK_S) if rested_s else FUNDS_PAUSE_S
         self._rests[account] = now_s + rest_s, rest_s
         heapq.heappush(self._due, (now_s + rest_s, account))
 

@@ -3,13 +3,14 @@
 import math
 
 from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
-from cambist.engine.venue.delta.apart import Apart
+from cambist.engine.venue.apart import Apart
 
 ONE, TWO = (b"token", b"one", b""), (b"token", b"two", b"")
 
 
 def test_a_rest_doubles_until_it_is_as_long_as_the_slow_round() -> None:
-    apart, now_s, rests = Apart(), 0.0, []
+    apart: Apart[tuple[bytes, bytes, bytes]] = Apart()
+    now_s, rests = 0.0, []
     for _ in range(12):
         apart.add(ONE, now_s)
         rests.append(apart.next_s() - now_s)
@@ -26,7 +27,7 @@ def test_a_rest_doubles_until_it_is_as_long_as_the_slow_round() -> None:
 
 
 def test_who_is_dropped_is_not_taken_even_if_it_came_again() -> None:
-    apart = Apart()
+    apart: Apart[tuple[bytes, bytes, bytes]] = Apart()
     apart.add(ONE, 0)
     apart.add(TWO, 1)
     apart.drop(ONE)

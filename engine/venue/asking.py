@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import trio
 
-from ....config.errors import BlockGone, ChainError, ServiceUnavailable
-from ....config.timeouts import ORDER_CHECK_S
-from ...chain.port import Chain, Header
+from ...config.errors import BlockGone, ChainError, ServiceUnavailable
+from ...config.timeouts import ORDER_CHECK_S
+from ..chain.port import Chain, Header
 
 T = TypeVar("T")
 

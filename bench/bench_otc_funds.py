@@ -1,0 +1,157 @@
+"""Funds of 20 makers move beside 5,000 live OTC orders of 500 makers, and beside 500 of 50: one look at them.
+
+Ten orders each. What is measured is all that follows from the logs but the writing: balance, allowance and
+what is left of the orders, from a chain that answers at once; the accounts' orders out of the store; how they
+stand. "Moved" writes too: the share of one order of each maker is another each time.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import trio
+
+from bench.trio_thread import Visited, living_in_trio
+from cambist.codecs.abi import WORD_BYTES, encode, uint_word, words_tail
+from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
+from cambist.codecs.vocabulary import OtcState, OtcType
+from cambist.config.settings import parse_settings
+from cambist.crypto.keccak import keccak256
+from cambist.engine.chain.port import At, Call, Header
+from cambist.engine.chain.ring import Mark
+from cambist.engine.chain.watch import Watch
+from cambist.engine.store.leases import Leases
+from cambist.engine.store.opening import open_store
+from cambist.engine.store.rows import NEVER_S, OtcOrder, amount32
+from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.otc.document import OtcDocument
+from cambist.engine.venue.otc.funds_watch import OtcAccount, OtcFundsWatch
+from cambist.engine.venue.otc.live_orders import OtcOrders
+
+FEW, MANY = 50, 500
+EACH, TOUCHED, AMOUNT = 10, 20, 10**18
+NOW_MS = 1_795_000_000_000
+TOKEN, OTHER_TOKEN, RFQ, ANYBODY = b"\x70" * 20, b"\x71" * 20, b"\x0f" * 20, bytes(20)
+TOP = Mark(100, b"\x99" * 32)
+_DOCUMENT = OtcDocument(bytes(32), 0, b"\x51" * 65, None, amount32(0))
+
+
+class _Chain:
+    """Everybody has what they need for all orders but one unit; it answers at once."""
+
+    chain_id = 1
+
+    def __init__(self) -> None:
+        self.balance = EACH * AMOUNT
+
+    async def block(self, at: At = None) -> Header:
+        await trio.lowlevel.checkpoint()
+        assert at == TOP.hash
+        return Header(TOP.number, TOP.hash, bytes(32), NOW_MS // 1_000, 7)
+
+    async def call_many(self, calls: Sequence[Call], _at: At = None) -> list[bytes]:
+        await trio.lowlevel.checkpoint()
+        return [self._answer(call.data) for call in calls]
+
+    def _answer(self, data: bytes) -> bytes:
+        if data[:4] == BALANCE_OF:
+            return uint_word(self.balance)
+        if data[:4] == ALLOWANCE:
+            return uint_word(1 << 255)
+        count = len(data[4:]) // WORD_BYTES - 3
+        return encode(words_tail([bytes(WORD_BYTES)] * count))
+
+
+class Ground:
+    """Orders of so many makers, and the watch over their funds."""
+
+    def __init__(self, chain: _Chain, orders: OtcOrders, funds: OtcFundsWatch) -> None:
+        self.chain = chain
+        self.orders = orders
+        self._funds = funds
+        self._accounts: list[OtcAccount] = [(TOKEN, _maker(number)) for number in range(TOUCHED)]
+
+    async def look(self) -> int:
+        """One look at the touched makers; how many orders were changed."""
+        before = self.orders.statistics().steps
+        await self._funds._look(self._accounts, TOP)
+        return self.orders.statistics().steps - before
+
+    async def move(self) -> int:
+        """The same, after their funds have moved."""
+        self.chain.balance = EACH * AMOUNT - (self.chain.balance == EACH * AMOUNT)
+        return await self.look()
+
+
+def _maker(number: int) -> bytes:
+    return (10_000 + number).to_bytes(20, "big")
+
+
+def _order(number: int, maker: bytes) -> OtcOrder:
+    order_hash, amount = keccak256(number.to_bytes(8, "big")), amount32(AMOUNT)
+    return OtcOrder(
+        order_hash, order_hash[0], 1, maker, ANYBODY, ANYBODY, TOKEN, OTHER_TOKEN, amount, amount,
+        OtcType.LIMIT, NOW_MS + number, NEVER_S, 1, OtcState.PENDING, NOW_MS + number,
+        amount, amount, amount, amount, None, False,
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def _opened(makers: int) -> AsyncIterator[Ground]:
+    now_ms = WallClock().now_ms
+    with TemporaryDirectory() as folder:
+        async with open_store(
+            parse_settings('state_dir = "."', {}, Path(folder)), {}, Path(folder), now_ms, in_process=True
+        ) as store:
+            leases, chain, watch = Leases(store, "bench", life_s=60, now_ms=now_ms), _Chain(), Watch()
+            orders = OtcOrders(store, leases)
+            given: Any = chain
+            funds = OtcFundsWatch(
+                given, store, orders, watch, rfq=RFQ, read_to=lambda: TOP, wall_ms=lambda: NOW_MS
+            )
+            orders.changed = funds.tend
+            async with trio.open_nursery() as nursery:
+                await nursery.start(leases.run)
+                for at in range(0, makers * EACH, 250):
+                    async with trio.open_nursery() as submitting:
+                        for number in range(at, at + 250):
+                            submitting.start_soon(
+                                orders.submit, _order(number, _maker(number % makers)), _DOCUMENT
+                            )
+                yield Ground(chain, orders, funds)
+                nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="module")
+def beside_few() -> Iterator[Visited[Ground]]:
+    with living_in_trio(lambda: _opened(FEW)) as visited:
+        yield visited
+
+
+@pytest.fixture(scope="module")
+def beside_many() -> Iterator[Visited[Ground]]:
+    with living_in_trio(lambda: _opened(MANY)) as visited:
+        yield visited
+
+
+def bench_otc_funds_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
+    """20 of 500 makers; nothing has to change."""
+    assert benchmark(beside_many.visit, Ground.look) == 0
+
+
+def bench_otc_funds_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
+    """20 of 50 makers."""
+    assert benchmark(beside_few.visit, Ground.look) == 0
+
+
+def bench_otc_funds_moved_beside_5000(benchmark: Any, beside_many: Visited[Ground]) -> None:
+    """20 of 500 makers, of each of which one order gets another share."""
+    assert benchmark(beside_many.visit, Ground.move) == TOUCHED
+
+
+def bench_otc_funds_moved_beside_500(benchmark: Any, beside_few: Visited[Ground]) -> None:
+    """20 of 50 makers."""
+    assert benchmark(beside_few.visit, Ground.move) == TOUCHED

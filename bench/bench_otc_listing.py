@@ -1,0 +1,89 @@
+"""A page of 100 OTC orders with its total, of a maker with 90,000 of 100,000 orders, and of others.
+
+Beside it stand the page of a maker with 100 orders; and what a listing costs that is sorted: the same rows
+found by the maker alone, sorted and counted by the database.
+"""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.otc_listings import CHAIN_ID, HEAVY, HEAVY_MAKER, LIMIT, PAGES, Asked, answer, fill_store, listings
+from bench.trio_thread import Visited, living_in_trio
+from cambist.engine.store.sqlite import SqliteBackend
+from cambist.engine.venue.otc.stored_orders import StoredOtcOrders
+
+_BY_NAME = {asked.what: asked for asked in PAGES}
+
+
+@pytest.fixture(scope="module")
+def stored() -> Iterator[Visited[StoredOtcOrders]]:
+    with living_in_trio(_opened) as visited:
+        yield visited
+
+
+@asynccontextmanager
+async def _opened() -> AsyncIterator[StoredOtcOrders]:
+    async with listings() as found:
+        yield found
+
+
+def _asks(benchmark: Any, stored: Visited[StoredOtcOrders], what: str) -> None:
+    asked: Asked = _BY_NAME[what]
+
+    async def work(inside: StoredOtcOrders) -> bytes:
+        return await answer(inside, asked)
+
+    assert benchmark(stored.visit, work).startswith(b'{"orders":[{')
+
+
+def bench_otc_listing(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
+    """The first page of the heavy maker."""
+    _asks(benchmark, stored, "heavy maker, first")
+
+
+def bench_otc_listing_far(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
+    """One in its middle, the furthest from both ends."""
+    _asks(benchmark, stored, "heavy maker, at 45,000")
+
+
+def bench_otc_listing_of_taker(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
+    """The first page of a taker whose orders are found in two ways."""
+    _asks(benchmark, stored, "its taker, first")
+
+
+def bench_otc_listing_without_small(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
+    """The first page of what of the heavy maker's can be filled."""
+    _asks(benchmark, stored, "heavy maker, no small balances")
+
+
+def bench_otc_listing_of_few(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
+    """The page of a maker with 100 orders."""
+    _asks(benchmark, stored, "light maker")
+
+
+def bench_otc_listing_sorted(benchmark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The hashes of the first page and its total, sorted: an index on the account is all that there is."""
+    path: Path = tmp_path_factory.mktemp("sorted") / "orders.sqlite3"
+    SqliteBackend(path, lambda: 0).close()
+    fill_store(path)
+    with closing(sqlite3.connect(path)) as connection:
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'index' AND name GLOB 'otc_*_*' "
+            "AND name NOT GLOB 'otc_order_*'"
+        ).fetchall():
+            connection.execute(f"DROP INDEX {name}")
+        connection.execute("CREATE INDEX otc_order_maker ON otc_order (maker)")
+        where = "FROM otc_order WHERE maker = ? AND chain_id = ?"
+        page = f"SELECT order_hash {where} ORDER BY created_ms DESC, order_hash DESC LIMIT {LIMIT}"
+
+        def ask() -> tuple[int, int]:
+            values = (HEAVY_MAKER, CHAIN_ID)
+            rows = connection.execute(page, values).fetchall()
+            return len(rows), connection.execute(f"SELECT count(*) {where}", values).fetchone()[0]
+
+        assert benchmark(ask) == (LIMIT, HEAVY)

@@ -1,0 +1,136 @@
+"""`cambist otc cancel`: orders that their maker cancels on chain, all of them in one transaction."""
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import click
+
+from ...codecs.eip712_orders.rfq import RfqOrder
+from ...codecs.otc_messages import StoredOrder
+from ...codecs.vocabulary import OtcState
+from ...codecs.wire import encode
+from ...config import limits
+from ...config.errors import ChainError
+from ...config.nodes import NodeSettings
+from ...crypto.addresses import to_checksum
+from ...crypto.hexadecimal import to_hex
+from ...crypto.secp256k1 import SigningKey
+from ..chain.artifacts import known_errors
+from ..chain.rpc import RpcChain
+from ..trader.otc_cancelling import Cancelled, Ending, cancel_otc
+from ..trader.otc_following import disproof
+from ..trader.otc_posting import rfq_contract
+from ..trader.otc_terms import RfqContract, SignedOtc
+from ..trader.sending import StepFailedError
+from .order_options import ENDED, HELP, UNKNOWN, Place, UnderWay, new_console, run, venue_options_if_any
+from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq_options
+from .parameters import checked_node
+from .sources import read_key
+
+
+@click.command("cancel", context_settings=HELP)
+@click.argument("sources", metavar=f"{SOURCE}...", nargs=-1, required=True)
+@rfq_options
+@venue_options_if_any
+def cancel(
+    venue: Place,
+    sources: tuple[str, ...],
+    chain_id: int,
+    rpc: str,
+    key: str,
+    password: str | None,
+    rfq: bytes | None,
+) -> None:
+    """Cancel orders of yours on chain, in one transaction; the gas is yours.
+
+    By their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract: then a hash is
+    cancelled unseen, for your account. What is closed or over already is told and left out.
+    """
+    if len(sources) > limits.CANCEL_IDS_MAX:
+        raise click.UsageError(f"{SOURCE}: at most {limits.CANCEL_IDS_MAX} at once, got {len(sources)}")
+    if not venue.url and rfq is None:
+        raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
+    named = [named_order(source) for source in dict.fromkeys(sources)]
+    run(_cancel, venue, named, chain_id, checked_node(rpc), read_key(key, password), rfq)
+
+
+async def _cancel(
+    under_way: UnderWay,
+    place: Place,
+    named: list[Named],
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    rfq: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, open_venue(place) as venue:
+        contract = await rfq_contract(chain, venue, chain_id, rfq)
+        orders: dict[bytes, RfqOrder | None] = {}
+        told: dict[bytes, tuple[SignedOtc, StoredOrder]] = {}
+        for each in named:
+            if venue is None and each.order_hash:
+                orders.setdefault(each.order_hash, None)
+                continue
+            signed, stored = await find_order(each, venue, contract)
+            orders[signed.order_hash] = signed.order
+            if stored is not None:
+                told[signed.order_hash] = signed, stored
+        if None in orders.values():
+            tell(f"what only its hash is known of is closed for {to_checksum(key.address)} and nobody else")
+        under_way.hint = "a cancellation that was sent may be mined all the same: ask again"
+        try:
+            cancelled = await cancel_otc(chain, key, contract, orders, tell)
+        except StepFailedError as failed:
+            return _report_failed(place, failed, orders)
+        states = {order_hash: stored.state for order_hash, (_, stored) in told.items()}
+        for order_hash, ending in cancelled.endings.items():
+            if ending is Ending.CLOSED and order_hash in told:
+                fault = await _fault(chain, contract, *told[order_hash])
+                if fault:
+                    tell(f"order {to_hex(order_hash)}: {fault}")
+                    del states[order_hash]
+    return _report(place, cancelled, states)
+
+
+async def _fault(chain: RpcChain, contract: RfqContract, signed: SignedOtc, stored: StoredOrder) -> str:
+    """Why what the venue says of an order's end is not believed; empty if it is."""
+    try:
+        return await disproof(chain, contract, signed, stored, int(time.time()))
+    except ChainError as error:
+        return error.detail
+
+
+def _report_failed(place: Place, failed: StepFailedError, orders: Iterable[bytes]) -> int:
+    """The transaction came to nothing, or it is not known what became of it; the exit status."""
+    outcome = "reverted" if failed.receipt else "unknown"
+    if place.is_json:
+        told = [{"orderHash": to_hex(each), "outcome": outcome, "stateBefore": None} for each in orders]
+        click.echo(encode({"txHash": to_hex(failed.tx_hash), "orders": told}).decode())
+    click.echo(f"Error: {failed}", err=True)
+    return ENDED if failed.receipt else UNKNOWN
+
+
+def _report(place: Place, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
+    """What became of each, on standard output; the exit status.
+
+    Args:
+        states: as the venue told them; of those that are closed, as the chain bears it out.
+    """
+    tx_hash = None if cancelled.receipt is None else to_hex(cancelled.receipt.tx_hash)
+    closed = [order_hash for order_hash, ending in cancelled.endings.items() if ending is Ending.CLOSED]
+    if place.is_json:
+        orders = [
+            {"orderHash": to_hex(order_hash), "outcome": ending.value, "stateBefore": states.get(order_hash)}
+            for order_hash, ending in cancelled.endings.items()
+        ]
+        click.echo(encode({"txHash": tx_hash, "orders": orders}).decode())
+    else:
+        for order_hash, ending in cancelled.endings.items():
+            state = states.get(order_hash) if ending is Ending.CLOSED else None
+            said = f": {state.value}, as the venue says" if state is not None else ""
+            click.echo(f"order {to_hex(order_hash)} {ending.value}{said}")
+        if tx_hash is not None:
+            click.echo(f"transaction {tx_hash}")
+    return ENDED if any(states.get(each) is not OtcState.CANCELLED for each in closed) else 0

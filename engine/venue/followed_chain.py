@@ -1,0 +1,93 @@
+"""A chain as the engines of orders follow it: one indexer, whoever goes by what it reads.
+
+    its step -> what every projection makes of it, in the unit of the step -> durable -> watches are told
+
+Choice: what is read of a chain is what its settings have: logs of the RFQ contract where it has `rfq`, those
+    of Delta where it has `delta`, whichever orders are run there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..chain.applied import Contracts
+from ..chain.indexer import Advance, Indexer, IndexerState, Projection
+from ..chain.ring import Mark
+from ..chain.watch import Pair, Watch
+from ..store.store import Store
+from ..store.units import Change
+from .place import Place, Places
+
+Touched = Callable[[int, frozenset[Pair]], None]
+"""Told of (chain id, the followed whose funds may have moved); see `Indexer`."""
+
+
+class FollowedChain:
+    """One chain's.
+
+    Attributes:
+        watch: what its indexer looks for beside the contracts' logs.
+        indexer: whoever runs the engines runs it.
+    """
+
+    def __init__(self, place: Place, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._projections: list[Projection] = []
+        self._touched: list[Touched] = []
+        self.watch = Watch()
+        self.indexer = Indexer(
+            place.chain,
+            store,
+            Contracts(
+                rfq=place.rfq if place.settings.rfq else None,
+                delta=place.delta if place.settings.delta else None,
+            ),
+            self.watch,
+            touched=self._tell,
+            now_ms=wall_ms,
+            confirmations=place.settings.confirmations,
+            projection=self,
+        )
+
+    def join(self, projection: Projection, touched: Touched) -> None:
+        """Have the steps followed from now on. To be asked before the indexer runs."""
+        self._projections.append(projection)
+        self._touched.append(touched)
+
+    def read_to(self) -> Mark | None:
+        """The block that the chain is read to; None until that is its head."""
+        told = self.indexer.statistics()
+        return Mark(told.block_number, told.block_hash) if told.state is IndexerState.FOLLOWING else None
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """See `Projection.changes`: those of all who have joined, in their order."""
+        changes: list[Change] = []
+        for projection in self._projections:
+            changes += await projection.changes(advance)
+        return changes
+
+    def _tell(self, chain_id: int, pairs: frozenset[Pair]) -> None:
+        for touched in self._touched:
+            touched(chain_id, pairs)
+
+
+class FollowedChains:
+    """Those of a venue: of each chain that some engine asks for, and of no other.
+
+    Args:
+        places: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+
+    def __init__(self, places: Places, store: Store, wall_ms: Callable[[], int]) -> None:
+        self._places = places
+        self._store = store
+        self._wall_ms = wall_ms
+        self._chains: dict[int, FollowedChain] = {}
+
+    def __iter__(self) -> Iterator[tuple[int, FollowedChain]]:
+        """(chain id, chain) of all that were asked for."""
+        return iter(tuple(self._chains.items()))
+
+    def of(self, chain_id: int) -> FollowedChain:
+        """The chain, which is followed from now on. KeyError where the venue does not serve it."""
+        if chain_id not in self._chains:
+            self._chains[chain_id] = FollowedChain(self._places[chain_id], self._store, self._wall_ms)
+        return self._chains[chain_id]

@@ -1,0 +1,192 @@
+"""`orders` of POST /transactions: signed RFQ orders in place of a route, held against the request. Pure.
+
+    read_order_swap    body -> OrderSwap: which amount is fixed, the fee, every order as the Router takes it
+
+The Router has its executor fill the orders, so that is who takes them on the chain. It may take an order that
+is open to all, and one that was made out to it for this user: the user's address in the lower 160 bits of
+`nonceAndMeta`, as in a firm quote. What is made out to anybody else only that account itself can fill.
+
+Source: choices.md 12; document 2, Order; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
+Choice: without `side` it is a purchase where destAmount alone is sent, else a sale: with both amounts it has
+    to be said that one buys.
+Choice: all orders are of one pair, source and destination of the swap; a native end stands for its wrapped
+    form, which the Router wraps and unwraps. What is not listed is traded at the RFQ contract itself.
+Choice: each order stands in the list once; a part of it is asked for by takerTokenFillAmount.
+Choice: a request without a partner has the default partner of its API key, and the fee of any Market swap.
+Choice: an order whose amounts the RFQ contract cannot multiply is refused.
+"""
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ....codecs.amounts import parse_positive_amount
+from ....codecs.eip712_orders.nonce_and_meta import firm_user
+from ....codecs.eip712_orders.rfq import RfqOrder, rfq_domain_separator
+from ....codecs.market_messages import SwapOrder, TransactionBody
+from ....codecs.permit import RFQ_FORMS, permit_form
+from ....codecs.vocabulary import Side
+from ....config.errors import InvalidInput, InvalidSignature, UnsupportedChain
+from ....config.limits import UINT256_MAX
+from ....config.partners import ResolvedFee
+from ....crypto.addresses import ZERO_ADDRESS, to_checksum
+from ....crypto.hexadecimal import parse_hex
+from ...routing.tokens import ListedToken
+from ..otc.terms import OtcDomain, identify
+from ..signed_by import OwnerSignature, read_signature
+from ..token_permits import check_named
+from .prices import Fees, ends_of
+from .ticket import Parties, check_bound, fee_asked, fixed_amount, read_parties
+
+if TYPE_CHECKING:
+    from ..place import Place
+
+
+class SignedOrder(Struct, frozen=True):
+    """One order of a request.
+
+    Attributes:
+        field: what it is called: `orders[2]`.
+        digest32: what was signed: the order's hash.
+        taker_most: raw units of the source that it may be filled with.
+        permit: of the maker's token for the RFQ contract; empty for none.
+    """
+
+    field: str
+    order: RfqOrder
+    digest32: bytes
+    signature: OwnerSignature
+    taker_most: int
+    permit: bytes
+
+
+class OrderSwap(Struct, frozen=True):
+    """A swap through signed orders, as far as the request alone tells.
+
+    Attributes:
+        amount: the one that `side` fixes.
+        orders: in the order in which they are tried.
+    """
+
+    side: Side
+    amount: int
+    src: ListedToken
+    dest: ListedToken
+    parties: Parties
+    fee: ResolvedFee
+    orders: tuple[SignedOrder, ...]
+
+
+def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: int) -> OrderSwap:
+    """Hold a request with orders against its own words.
+
+    Raises:
+        UnsupportedChain: nobody fills orders there.
+        InvalidInput: names the field that does not fit, and of which order.
+        InvalidSignature: one that nobody can have made.
+        InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
+        MissingSlippage: nothing bounds the other amount.
+        PartnerNotAllowed: its tier forbids the fee or the surplus flags.
+    """
+    if not (place.settings.rfq and place.rfq and place.executor):
+        raise UnsupportedChain(field="chainId", expected="a chain with `rfq`", got=place.chain_id)
+    src, dest = ends_of(
+        place.tokens, body.src_token, body.dest_token, (body.src_decimals, body.dest_decimals)
+    )
+    parties = read_parties(place, body, src, now_ms)
+    side = body.side or (Side.BUY if body.src_amount is None and body.dest_amount else Side.SELL)
+    amount = fixed_amount(body, side)
+    check_bound(body, side)
+    fee = fee_asked(body.partner, body, fees)
+    separator = rfq_domain_separator(place.settings.rfq_domain_name, place.chain_id, place.rfq)
+    domain = OtcDomain(separator, place.rfq)
+    orders: dict[bytes, SignedOrder] = {}
+    for at, sent in enumerate(body.orders or ()):
+        field = f"orders[{at}]"
+        found = identify(sent, domain, f"{field}.")
+        order, digest32 = found.order, found.order_hash
+        _check_amounts(order, field)
+        _check_assets(order, src, dest, field)
+        _check_taker(place, order, parties.user, field)
+        if digest32 in orders:
+            raise InvalidInput("it is in the list already", field=field)
+        orders[digest32] = SignedOrder(
+            field=field,
+            order=order,
+            digest32=digest32,
+            signature=_signature(sent.signature, digest32, order.maker, field),
+            taker_most=_taker_most(sent, order, field),
+            permit=_permit(sent, order, place.rfq, field),
+        )
+    return OrderSwap(side, amount, src, dest, parties, fee, tuple(orders.values()))
+
+
+def _check_amounts(order: RfqOrder, field: str) -> None:
+    for name, amount in (("makerAmount", order.maker_amount), ("takerAmount", order.taker_amount)):
+        if not amount:
+            raise InvalidInput(field=f"{field}.{name}", expected="an amount above 0", got="0")
+    if (order.taker_amount + 1) * order.maker_amount > UINT256_MAX:
+        raise InvalidInput("the RFQ contract cannot multiply its amounts", field=field)
+
+
+def _check_assets(order: RfqOrder, src: ListedToken, dest: ListedToken, field: str) -> None:
+    for name, got, end, token in (
+        ("takerAsset", order.taker_asset, "srcToken", src),
+        ("makerAsset", order.maker_asset, "destToken", dest),
+    ):
+        if got != token.routed:
+            expected = f"{to_checksum(token.routed)}, as {end} says"
+            raise InvalidInput(field=f"{field}.{name}", expected=expected, got=to_checksum(got))
+
+
+def _check_taker(place: "Place", order: RfqOrder, user: bytes, field: str) -> None:
+    if order.taker == ZERO_ADDRESS:
+        return
+    if order.taker != place.executor:
+        raise InvalidInput(
+            f"an order for one taker is filled by that account itself, at the RFQ contract "
+            f"{to_checksum(place.rfq)}",
+            field=f"{field}.taker",
+            expected=f"zero, or the Router's executor {to_checksum(place.executor)}",
+            got=to_checksum(order.taker),
+        )
+    if firm_user(order.nonce_and_meta) != user:
+        raise InvalidInput(
+            "the order was made out to somebody else",
+            field=f"{field}.nonceAndMeta",
+            expected=f"userAddress {to_checksum(user)} in its lower 160 bits",
+            got=to_checksum(firm_user(order.nonce_and_meta)),
+        )
+
+
+def _signature(text: str, digest32: bytes, maker: bytes, field: str) -> OwnerSignature:
+    try:
+        return read_signature(text, digest32, maker)
+    except InvalidSignature as error:
+        told = error.detail.removeprefix(f"{error.message}: ")
+        raise InvalidSignature(f"{field}.{told}") from None
+
+
+def _taker_most(sent: SwapOrder, order: RfqOrder, field: str) -> int:
+    if sent.taker_token_fill_amount is None:
+        return order.taker_amount
+    most = parse_positive_amount(sent.taker_token_fill_amount, f"{field}.takerTokenFillAmount")
+    if most > order.taker_amount:
+        raise InvalidInput(
+            field=f"{field}.takerTokenFillAmount",
+            expected=f"at most its takerAmount, {order.taker_amount}",
+            got=most,
+        )
+    return most
+
+
+def _permit(sent: SwapOrder, order: RfqOrder, rfq: bytes, field: str) -> bytes:
+    """The maker's permit: none, or one that the RFQ contract applies."""
+    field = f"{field}.permitMakerAsset"
+    raw = b"" if sent.permit_maker_asset is None else parse_hex(sent.permit_maker_asset, field)
+    if not raw:
+        return raw
+    if permit_form(raw, field) not in RFQ_FORMS:
+        raise InvalidInput(field=field, expected="0, 224 or 256 bytes", got=f"{len(raw)} bytes")
+    check_named(raw, order.maker, rfq, "maker", field)
+    return raw

@@ -1,0 +1,177 @@
+"""Runs the engines of a venue, one for each kind of orders, and what they share.
+
+    leases -> the engines' own tasks -> open orders and unfinished effects of the shards -> the log of events
+        -> timers -> the chains from their cursors
+
+An engine gets the orders of the shards that come, and leaves those of the shards that go; it hears each event
+of its kind, whoever wrote it. There is one of everything: leases, a follower of the log, a scheduler, and an
+indexer for each chain that some engine follows.
+
+Boot: nothing is followed before its orders are taken up, and the chains come last: what they say of orders is
+said to orders that are there.
+
+Source: design, "Orders"; storage.md, "Transactions", Boot.
+"""
+
+import secrets
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import Struct
+
+from ...config.errors import StoreUnavailable
+from ...config.settings import Settings
+from ...config.timeouts import SETTLING_PAUSE_S
+from ..chain.indexer import IndexerStatistics
+from ..events.follower import Follower, latest
+from ..scheduler import Scheduler
+from ..store.boot import TakenUp, take_up
+from ..store.leases import Leases
+from ..store.rows import OrderEvent
+from ..store.store import Store
+from ..store.units import Fence
+from .followed_chain import FollowedChains
+from .place import Places
+
+_log = structlog.get_logger("cambist.venue")
+
+
+class OrderEngine(Protocol):
+    """What runs the orders of one kind."""
+
+    @property
+    def surface(self) -> str:
+        """The kind, as the log of events names it."""
+        ...
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run its own tasks until cancelled. Started once it can be given orders."""
+        ...
+
+    async def load(self, taken_up: TakenUp) -> None:
+        """Take in what was not finished in shards that have come. Asked again where it was not done.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        ...
+
+    async def leave(self, held: Container[int]) -> None:
+        """Forget the orders of all shards but these."""
+        ...
+
+    async def hear(self, event: OrderEvent) -> None:
+        """Take in an event of one of its orders, whoever wrote it. It raises nothing."""
+        ...
+
+
+class Footing(Struct, frozen=True):
+    """What the engines of a venue stand on.
+
+    Attributes:
+        leases: the shards of this process, for whoever else works for their holder, too.
+        scheduler: for timers of orders.
+        chains: that are followed: an engine asks for those that it needs.
+        wall_ms: Unix milliseconds.
+    """
+
+    store: Store
+    leases: Leases
+    scheduler: Scheduler
+    chains: FollowedChains
+    wall_ms: Callable[[], int]
+
+
+class OrderEnginesStatistics(Struct, frozen=True):
+    """How they stand.
+
+    Attributes:
+        shards: of 256, that the orders of are run here.
+        indexers: of the chains that are followed, by chain id.
+    """
+
+    shards: int
+    indexers: Mapping[str, IndexerStatistics]
+
+
+def open_footing(settings: Settings, store: Store, places: Places, wall_ms: Callable[[], int]) -> Footing:
+    """What engines are opened on; its leases have a name of their own.
+
+    Args:
+        places: by chain id.
+        wall_ms: Unix milliseconds.
+    """
+    leases = Leases(store, f"venue-{secrets.token_hex(8)}", life_s=settings.store.lease_s, now_ms=wall_ms)
+    return Footing(store, leases, Scheduler(wall_ms), FollowedChains(places, store, wall_ms), wall_ms)
+
+
+class OrderEngines:
+    """See the module. `run` is its task.
+
+    Args:
+        footing: that the engines were opened on; its parts are run here.
+        engines: one of each kind.
+
+    Attributes:
+        leases: the shards of this process.
+    """
+
+    def __init__(self, footing: Footing, engines: Sequence[OrderEngine]) -> None:
+        self._store = footing.store
+        self.leases = footing.leases
+        self._scheduler = footing.scheduler
+        self._chains = footing.chains
+        self._engines = {engine.surface: engine for engine in engines}
+
+    def statistics(self) -> OrderEnginesStatistics:
+        """Counters and present sizes."""
+        return OrderEnginesStatistics(
+            len(self.leases.held()),
+            {str(chain_id): chain.indexer.statistics() for chain_id, chain in self._chains},
+        )
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run the orders until cancelled. Started once what was not finished is taken up."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.leases.run)
+            for engine in self._engines.values():
+                await nursery.start(engine.run)
+            place = await latest(self._store)
+            await nursery.start(self._follow_shards)
+            nursery.start_soon(self._follow_events, place)
+            await nursery.start(self._scheduler.run)
+            for _, chain in self._chains:
+                await nursery.start(chain.indexer.run)
+            task_status.started()
+
+    async def _follow_shards(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Have the orders taken up of the shards that come, and those left of the ones that go."""
+        known: Mapping[int, Fence] = {}
+        while True:
+            changed = self.leases.changed()
+            held = self.leases.held()
+            for engine in self._engines.values():
+                await engine.leave(held)
+            known = {shard: fence for shard, fence in known.items() if held.get(shard) == fence}
+            fresh = [shard for shard in held if shard not in known]
+            try:
+                taken_up = await take_up(self._store, fresh)
+                for engine in self._engines.values():
+                    await engine.load(taken_up)
+            except StoreUnavailable as error:
+                _log.warning("orders wait for the store", detail=error.detail)
+                await trio.sleep(SETTLING_PAUSE_S)
+                continue
+            known = held
+            task_status.started()
+            task_status = trio.TASK_STATUS_IGNORED
+            await changed.wait()
+
+    async def _follow_events(self, after: str) -> None:
+        """Hand each event after a place in the log to the engine of its kind, until cancelled."""
+        async for _, event in Follower(self._store, after):
+            engine = self._engines.get(event.surface)
+            if engine is not None:
+                await engine.hear(event)

@@ -1,0 +1,1 @@
+"""OTC: orders between a maker and whoever fills them on chain."""

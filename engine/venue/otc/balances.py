@@ -1,0 +1,89 @@
+"""What a maker's funds make of its orders: who is backed, and how much of each can be filled now. Pure.
+
+    the live orders of one (chain, maker, maker's asset) + what the maker has and allows -> a Standing each
+
+    makerBalance    min(balance, allowance, what is left of the order)
+    reserved        its share: the oldest order first, each as much as is left of it and of the funds
+    swappable       min(reserved, makerBalance) while PENDING, else 0
+    SUSPENDED       while balance or allowance is below what is left of the order itself
+
+The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
+whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
+
+Source: document 2, "Stored order", "States and transitions"; choices.md 23.
+Choice: shares go by when an order was kept, then by its hash; a DRAFT cannot be filled and takes none.
+Choice: an order whose permit allows more than what is left of the allowance takes of the allowance first, as
+    a fill without the permit does.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ....codecs.vocabulary import OtcState
+from ...chain.holdings import Holding
+
+_NOTHING = Holding(0, 0)
+
+
+class Backed(Struct, frozen=True):
+    """A live order that funds are given to.
+
+    Attributes:
+        status: DRAFT, PENDING or SUSPENDED.
+        remaining: of the maker's asset, raw units.
+        created_ms: when it was kept, Unix milliseconds.
+        permitted: what its permit would let be taken.
+    """
+
+    order_hash: bytes
+    status: OtcState
+    remaining: int
+    created_ms: int
+    permitted: int = 0
+
+
+class Standing(Struct, frozen=True):
+    """How an order stands: its status by its funds, and raw units of the maker's asset."""
+
+    status: OtcState
+    maker_balance: int
+    reserved: int
+    swappable: int
+
+
+def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, Standing]:
+    """How the orders of one account stand.
+
+    Args:
+        orders: all live ones of one chain, maker and maker's asset, in any order.
+        holding: what the maker has, and allows to the RFQ contract; None where the token's contract answers
+            nothing that could be a number: that is as good as nothing.
+
+    Guarantees: what is reserved is together at most the balance, and of orders without a permit at most the
+        allowance.
+    """
+    there = _NOTHING if holding is None else holding
+    balance, allowance = there.balance, there.allowance
+    found = {}
+    for order in sorted(orders, key=lambda order: (order.created_ms, order.order_hash)):
+        usable = min(there.balance, max(there.allowance, order.permitted))
+        maker_balance = min(usable, order.remaining)
+        if order.status is OtcState.DRAFT:
+            found[order.order_hash] = Standing(OtcState.DRAFT, maker_balance, 0, 0)
+            continue
+        reserved = min(order.remaining, balance, max(allowance, order.permitted))
+        balance -= reserved
+        allowance = max(allowance - reserved, 0)
+        if is_backed(order, holding):
+            swappable = min(reserved, maker_balance)
+            found[order.order_hash] = Standing(OtcState.PENDING, maker_balance, reserved, swappable)
+        else:
+            found[order.order_hash] = Standing(OtcState.SUSPENDED, maker_balance, reserved, 0)
+    return found
+
+
+def is_backed(order: Backed, holding: Holding | None) -> bool:
+    """Whether the maker's funds cover all that is left of an order, whatever its other orders take."""
+    there = _NOTHING if holding is None else holding
+    return min(there.balance, max(there.allowance, order.permitted)) >= order.remaining

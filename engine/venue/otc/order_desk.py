@@ -1,0 +1,205 @@
+"""Takes in OTC orders: the chain is asked, then the store decides.
+
+    body -> struct, hash --lives here--> the stored order
+                         --else--> rules -> chain, all at one block -> OtcOrders.submit -> the stored order
+                                     |--refused: kept already?--> the stored order
+    a stored DRAFT, with another signature -> rules -> chain --accepted--> OtcOrders.sign -> the stored order
+
+Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
+
+An order of which a part was filled before it came here begins with that part gone. Parts that the indexer has
+read are rows; what was filled before it began is what the contract says at the height that is read, less
+these rows.
+
+Source: document 2, POST /ft/p2p/{chainId}; design, "How data travels" 4, "Abuse"; choices.md 23 and 25.
+Choice: an order that is posted again is answered with what is kept of it, whatever else is in the body and
+    whatever has become of it; but a DRAFT is signed by it where the maker's contract accepts its signature:
+    whoever came first may have had no valid one.
+Choice: what is not signed has room of its own: anybody can post it in the name of a contract.
+Choice: 200,000 orders of all makers may still change, and 50,000 of them wait for funds or a signature:
+    beyond that the answer is 503. What funds cover is never refused for the sake of what they do not.
+"""
+
+from ....codecs.calldata import remaining
+from ....codecs.eip712_orders.rfq import rfq_domain_separator
+from ....codecs.otc_messages import OtcOrderBody, PostedOrder, posted
+from ....codecs.vocabulary import OtcState
+from ....config import limits
+from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
+from ....crypto.hexadecimal import to_hex
+from ...chain.port import Call, Header
+from ...store.rows import OtcOrder, amount_of
+from ..asking import in_time, latest_block
+from ..place import Place, Places, otc_place_at
+from ..step import Step
+from .balances import Backed, is_backed
+from .document import OtcDocument
+from .life import signed
+from .live_orders import OtcOrders
+from .record import stored_order
+from .stored_orders import StoredOtcOrders
+from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
+from .terms import Identified, OtcDomain, OtcTerms, checked, identify
+
+_UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
+
+
+class OtcDesk:
+    """See the module.
+
+    Args:
+        places: by chain id.
+        orders: where they are kept.
+    """
+
+    def __init__(self, places: Places, orders: OtcOrders, stored: StoredOtcOrders) -> None:
+        self._places = places
+        self._orders = orders
+        self._stored = stored
+        self._domains = {
+            chain_id: OtcDomain(
+                rfq_domain_separator(place.settings.rfq_domain_name, chain_id, place.rfq), place.rfq
+            )
+            for chain_id, place in places.items()
+            if place.settings.rfq and place.rfq
+        }
+
+    async def submit(self, chain_id: int, body: OtcOrderBody, now_ms: int) -> PostedOrder:
+        """Take in an order; the same one again is answered with what is kept.
+
+        Raises:
+            RequestError: see `terms` and `submission`.
+            StoreUnavailable: nothing was kept, or nobody can say: posting again is safe.
+        """
+        place = otc_place_at(self._places, chain_id, "chainId")
+        found = identify(body, self._domains[chain_id])
+        if self._orders.get(found.order_hash) is None:
+            try:
+                return await self._take_in(place, body, found, now_ms)
+            except RequestError:
+                if await self._stored.order(found.order_hash) is None:
+                    raise
+        return await self._kept(place, body, found, now_ms)
+
+    async def _take_in(self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int) -> PostedOrder:
+        terms = checked(body, found, self._domains, place.chain_id, now_ms)
+        if terms.signature.is_by_key:
+            self._check_room(terms.order.maker, is_draft=False)
+        row, document = await in_time(self._judged(place, terms, now_ms))
+        self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
+        self._check_memory(row.status)
+        if await self._orders.submit(row, document) is row:
+            return posted(stored_order(row, document))
+        return await self._kept(place, body, found, now_ms)
+
+    def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
+        """Pass if the maker may have one order more; those that are being taken in are not counted yet.
+
+        Raises:
+            TooManyOpenOrders: it has too many.
+        """
+        drafts = self._orders.drafts_of(maker)
+        count, most, what = (
+            (drafts, limits.OTC_LIVE_DRAFTS_PER_MAKER_MAX, "are not signed yet")
+            if is_draft
+            else (
+                self._orders.count_of(maker) - drafts,
+                limits.OTC_LIVE_ORDERS_PER_MAKER_MAX,
+                "may still change",
+            )
+        )
+        if count >= most:
+            raise TooManyOpenOrders(
+                field="maker", expected=f"fewer than {most} orders that {what}", got=count
+            )
+
+    def _check_memory(self, status: OtcState) -> None:
+        """Pass if the venue may run one order more, which begins with a status.
+
+        Raises:
+            ServiceUnavailable: it has too many, or too many that cost their makers nothing.
+        """
+        is_unfunded = status in _UNFUNDED
+        if len(self._orders) >= limits.OTC_LIVE_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are taken now"
+            )
+        if is_unfunded and self._orders.count_in(*_UNFUNDED) >= limits.OTC_LIVE_UNFUNDED_MAX:
+            raise ServiceUnavailable(
+                f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
+                "only what the maker's funds cover is taken now"
+            )
+
+    async def _kept(self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int) -> PostedOrder:
+        """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
+        kept = await self._stored.order(found.order_hash)
+        if kept is not None and kept.state is OtcState.DRAFT:
+            await self._sign(place, body, found, kept.signature, now_ms)
+            kept = await self._stored.order(found.order_hash)
+        if kept is None:
+            raise StoreError("an order that was kept is not there")
+        return posted(kept)
+
+    async def _sign(
+        self, place: Place, body: OtcOrderBody, found: Identified, known: str, now_ms: int
+    ) -> None:
+        """Have a DRAFT be signed, if its maker accepts what it is posted with now.
+
+        Args:
+            known: the signature that it has.
+
+        Raises:
+            ServiceUnavailable, StoreUnavailable: nobody can say.
+        """
+        try:
+            terms = checked(body, found, self._domains, place.chain_id, now_ms)
+            if to_hex(terms.shown_signature) == known:
+                return
+            told = await in_time(_asked(place, terms))
+        except ServiceUnavailable:
+            raise
+        except RequestError:
+            return
+        if not told.is_signed:
+            return
+
+        def decide(row: OtcOrder) -> Step[OtcOrder] | None:
+            left = amount_of(row.remaining)
+            this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
+            return signed(row, now_ms, is_backed=is_backed(this, told.holding))
+
+        await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
+
+    async def _judged(self, place: Place, terms: OtcTerms, now_ms: int) -> tuple[OtcOrder, OtcDocument]:
+        """Row and document of an order against which the chain has nothing."""
+        told = await _asked(place, terms)
+        start = Begun() if told.left is None else await self._begun(place, terms)
+        others = await self._stored.live_of(place.chain_id, terms.order.maker, terms.order.maker_asset)
+        row = new_row(terms, told, start, others, place.chain_id, now_ms)
+        return row, new_document(terms, start)
+
+    async def _begun(self, place: Place, terms: OtcTerms) -> Begun:
+        """What was filled of an order up to where the chain is read."""
+        cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
+        if cursor is None:
+            raise ServiceUnavailable("what was filled of the order before is not known yet")
+        call = Call(place.rfq, remaining(terms.order.maker, terms.order_hash))
+        (answer,) = await place.chain.call_many([call], cursor.block_hash)
+        return begun(terms.order.maker_amount, left_of(answer, terms), fills)
+
+
+async def _asked(place: Place, terms: OtcTerms) -> Answered:
+    """What the contracts say at the latest block."""
+    header = await latest_block(place.chain)
+    calls = submission_calls(terms, place.rfq)
+    answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
+    assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
+    without_code = [field for field, asset in assets.items() if not await _is_contract(place, asset, header)]
+    is_by_key = terms.signature.is_by_key
+    has_code = not is_by_key and bool(await place.chain.code(terms.order.maker, header.hash))
+    return answered(terms, answers, without_code=without_code, has_code=has_code)
+
+
+async def _is_contract(place: Place, asset: bytes, header: Header) -> bool:
+    """Whether there is code; a listed token is taken at the operator's word."""
+    return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

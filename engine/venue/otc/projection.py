@@ -1,0 +1,130 @@
+"""What the chain's logs make of OTC orders, written in the unit of the step that read them.
+
+    Advance -> orders that it is about -> their rows, documents and logs as of the step
+            -> `life.told_by_chain` -> changes
+
+It is about an order when a fill or a cancellation of it came or went, or when it has ended and may have
+become final. Logs of the RFQ contract are of firm quotes as well: what is no order of ours is passed over.
+What orders are is read from the store, since the step stands only if that is still so when it is written; so
+it does not matter who runs them.
+
+Source: chain.md, "Indexer"; storage.md, "Transactions"; choices.md 23.
+"""
+
+from collections.abc import Callable, Sequence
+
+from ....config.limits import VENUE_LOAD_ORDERS
+from ...chain.indexer import Advance
+from ...store.orders import OTC
+from ...store.queries import among
+from ...store.rows import Document, OtcCancel, OtcFill, OtcOrder
+from ...store.store import Store
+from ...store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
+from ...store.units import Change, row_of
+from .chain_facts import facts_of
+from .document import decode_document
+from .life import told_by_chain
+from .live_orders import OtcLogs, OtcOrders, logs_of
+
+_SLICE = 64
+"""Orders that are read and decided at once: others have their turn while the store answers."""
+
+
+class OtcProjection:
+    """One chain's. See `engine.chain.indexer.Projection`.
+
+    Args:
+        orders: that may still change.
+        confirmations: blocks, its own included, after which nothing is undone.
+        is_short: whether a maker's funds, as they were read last, do not cover an order.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        orders: OtcOrders,
+        *,
+        confirmations: int,
+        is_short: Callable[[OtcOrder], bool],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._store = store
+        self._orders = orders
+        self._confirmations = confirmations
+        self._is_short = is_short
+        self._now_ms = now_ms
+
+    async def changes(self, advance: Advance) -> Sequence[Change]:
+        """See `Projection.changes`."""
+        settled_below = advance.top.number - self._confirmations + 1
+        ordered = sorted(self._about(advance, settled_below))  # any number of them, ours or not
+        changes: list[Change] = []
+        for at in range(0, len(ordered), _SLICE):
+            changes += await self._decided(ordered[at : at + _SLICE], advance, settled_below)
+        return changes
+
+    def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
+        """Hashes of the orders that may change."""
+        hashes = {
+            row.order_hash
+            for _, row in (*advance.rows, *advance.undone)
+            if isinstance(row, OtcFill | OtcCancel)
+        }
+        ripe = 0
+        for live in self._orders.ended(advance.chain_id):
+            if live.ended_at is None:
+                live.ended_at = advance.top.number
+            if live.ended_at <= settled_below and ripe < VENUE_LOAD_ORDERS:  # the others with the next block
+                ripe += 1
+                hashes.add(live.order_hash)
+        return hashes
+
+    async def _decided(self, hashes: Sequence[bytes], advance: Advance, settled_below: int) -> list[Change]:
+        """What becomes of some orders, with the step's own rows and without those that it undoes."""
+        (rows,) = await self._store.read(among(OTC_ORDER, "order_hash", hashes))
+        orders = [order for values in rows if (order := OTC.found(values)).chain_id == advance.chain_id]
+        if not orders:
+            return []
+        known = [order.order_hash for order in orders]
+        documents, *some = await self._store.read(
+            among(OTC_DOCUMENT, "order_hash", known),
+            *(among(table, "order_hash", known) for table in (OTC_FILL, OTC_CANCEL)),
+        )
+        bodies = {kept.order_hash: kept.body for values in documents if (kept := _document(values))}
+        logs = _as_of(logs_of(some), advance)
+        changes: list[Change] = []
+        for row in orders:
+            live, of_order = self._orders.get(row.order_hash), logs.get(row.order_hash, OtcLogs([], []))
+            facts = facts_of(
+                row,
+                decode_document(bodies[row.order_hash]),
+                of_order.fills,
+                of_order.cancels,
+                settled_below=settled_below,
+                ended_at=None if live is None else live.ended_at,
+                is_short=self._is_short(row),
+            )
+            step = told_by_chain(row, facts, self._now_ms())
+            if step is not None:
+                changes += OTC.advanced(row, step.after).changes
+        return changes
+
+
+def _as_of(kept: dict[bytes, OtcLogs], advance: Advance) -> dict[bytes, OtcLogs]:
+    """The logs of orders as they are once the step is written."""
+    undone = {row for _, row in advance.undone}
+    for logs in kept.values():
+        logs.fills = [fill for fill in logs.fills if fill not in undone]
+        logs.cancels = [cancel for cancel in logs.cancels if cancel not in undone]
+    for _, row in advance.rows:
+        match row:
+            case OtcFill():
+                kept.setdefault(row.order_hash, OtcLogs([], [])).fills.append(row)
+            case OtcCancel():
+                kept.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
+    return kept
+
+
+def _document(values: Sequence[object]) -> Document:
+    document: Document = row_of(OTC_DOCUMENT, values)
+    return document

@@ -1,0 +1,142 @@
+"""Reads OTC orders from the store: one by its hash, the listings, and an account's live ones.
+
+    page    where the rows stand -> row and document of each        total and state are of the same moment
+
+Source: document 2, GET /ft/order/{orderHash}, maker and taker listing; interop.md 1; choices.md 24.
+Choice: a listing says as of when it is, in `asOf`; who hands it back with `offset` reads on in the listing
+    as it was, whatever has come in since. Who does not reads what is there now, where newer orders move the
+    pages on. Orders are shown as they are now; by `updatedAt` and without small balances what has changed
+    since has its new place; what is deleted for its age is missing.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ....codecs.otc_messages import StoredOrder
+from ....config.errors import InvalidInput
+from ...store.orders import OTC
+from ...store.queries import OtcFilter, among, as_of_now, by, live_otc, of_order, otc_page
+from ...store.rows import ChainCursor, Document, OtcFill, OtcOrder
+from ...store.store import Store
+from ...store.tables import CHAIN_CURSOR, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
+from ...store.units import row_of
+from .document import decode_document
+from .record import stored_order
+
+_FAR = 1_000  # orders to be passed over, from which on it pays to count first
+_TOTALS_MAX = 1_000  # listings whose total is remembered for their far pages
+
+
+class OtcPage(Struct, frozen=True):
+    """Part of a listing; `total` counts all of it, as of `as_of`."""
+
+    orders: tuple[StoredOrder, ...]
+    total: int
+    as_of: str
+
+
+class _Places(Struct, frozen=True):
+    """The hashes of a page, in its order."""
+
+    hashes: list[bytes]
+    total: int
+    as_of: str
+
+
+class StoredOtcOrders:
+    """See the module."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._totals: dict[tuple[OtcFilter, str], int] = {}
+
+    async def order(self, order_hash: bytes) -> StoredOrder | None:
+        """One order.
+
+        Raises:
+            StoreUnavailable: nobody can say.
+        """
+        found = await self._orders([order_hash])
+        return found[0] if found else None
+
+    async def page(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> OtcPage:
+        """A page of a listing.
+
+        Args:
+            as_of: of an earlier page; None for now.
+
+        Raises:
+            InvalidInput: `as_of` is not of this store.
+            StoreUnavailable: nobody can say.
+        """
+        try:
+            found = await self._places(wanted, limit, offset, as_of)
+        except ValueError:
+            if as_of is None:
+                raise
+            raise InvalidInput(field="asOf", expected="that of an earlier page", got=as_of) from None
+        return OtcPage(await self._orders(found.hashes), found.total, found.as_of)
+
+    async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
+        """Which orders stand on a page. ValueError: `as_of` is not of this store."""
+        if offset >= _FAR:
+            return await self._far_places(wanted, limit, offset, as_of or await self._now())
+        queries = otc_page(wanted, limit, offset, as_of or "")
+        ((now,),), places, ((total,),) = await self._store.read(as_of_now(OTC_ORDER), *queries)
+        then = as_of or now
+        self._remember(wanted, then, total)
+        return _Places([place[0] for place in places], total, then)
+
+    async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
+        """The same, counted first, and read from whichever end is nearer."""
+        total = self._totals.get((wanted, as_of))
+        if total is None:
+            (((total,),),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
+            self._remember(wanted, as_of, total)
+        count = min(limit, total - offset)
+        if count <= 0:
+            return _Places([], total, as_of)
+        behind = total - offset - count
+        is_backwards = behind < offset
+        start = behind if is_backwards else offset
+        page, _ = otc_page(wanted, count, start, as_of, is_backwards=is_backwards)
+        (places,) = await self._store.read(page)
+        hashes = [place[0] for place in places]
+        return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
+
+    async def _now(self) -> str:
+        """As of when the present state is."""
+        (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
+        return str(then)
+
+    def _remember(self, wanted: OtcFilter, as_of: str, total: int) -> None:
+        """Of all orders as of then there are never more; what can be filled now changes."""
+        if total >= _FAR and wanted.swappable_min is None:
+            self._totals.pop((wanted, as_of), None)
+            self._totals[wanted, as_of] = total
+            if len(self._totals) > _TOTALS_MAX:
+                del self._totals[next(iter(self._totals))]
+
+    async def live_of(self, chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> list[OtcOrder]:
+        """A maker's orders that may still be filled, or are drafts; of one token, or of all."""
+        (rows,) = await self._store.read(live_otc(chain_id, maker, maker_asset))
+        return [OTC.found(row) for row in rows]
+
+    async def fills(self, chain_id: int, order_hash: bytes) -> tuple[ChainCursor | None, list[OtcFill]]:
+        """How far a chain is read, and what was filled of an order up to there, oldest first."""
+        cursors, fills = await self._store.read(by(CHAIN_CURSOR, chain_id), of_order(OTC_FILL, order_hash))
+        cursor: ChainCursor | None = row_of(CHAIN_CURSOR, cursors[0]) if cursors else None
+        return cursor, [row_of(OTC_FILL, fill) for fill in fills]
+
+    async def _orders(self, hashes: Sequence[bytes]) -> tuple[StoredOrder, ...]:
+        """Those that there are of a page's orders, in their order, all of one committed state."""
+        if not hashes:
+            return ()
+        rows, documents = await self._store.read(
+            among(OTC_ORDER, "order_hash", hashes), among(OTC_DOCUMENT, "order_hash", hashes)
+        )
+        found = {row.order_hash: row for row in map(OTC.found, rows)}
+        kept: list[Document] = [row_of(OTC_DOCUMENT, values) for values in documents]
+        bodies = {document.order_hash: decode_document(document.body) for document in kept}
+        return tuple(stored_order(found[key], bodies[key]) for key in hashes if key in found)

@@ -1,0 +1,213 @@
+"""What an OTC order says: the body of a post, read and held against the rules that need no chain. Pure.
+
+    identify   chain's domain + body -> the signed struct and its hash
+    checked    -> OtcTerms: everything that needs no chain
+
+What is at fault first in this order is what is said:
+
+     1  chain: served, with an RFQ contract (by the caller)
+     2  members and their types, then their form, in the order of document 2: nonceAndMeta, makerAsset,
+        takerAsset, makerAmount, takerAmount, maker, taker
+     3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
+     4  assets: ERC-20 tokens, not the native one; two different ones
+     5  amounts: above 0
+     6  expiry: 0 for never, or a time to come
+     7  maker: an account
+     8  permit: its length, and whom it names
+     9  signature: its form, the maker's key
+    10  how many orders of the maker may still be filled (by the caller)
+    11  by the chain (`submission`): the assets, what is left of the order, the signature of a contract
+
+Source: document 2, Order; interop.md 1; choices.md 5, 21 and 22.
+Choice: every uint256 is a nonceAndMeta; it is shown as the decimal number that it is.
+Choice: an OTC order may be of any ERC-20 token, listed or not.
+Choice: an expiry that is now has passed, and one is at most 2^53 - 1, as all numbers of a body are.
+Choice: amounts may be of any size, though partial fills need a product that fits into the contract's words.
+Choice: a permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
+Choice: a signature that is right for the same order on another chain that is served is refused with its id.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ....codecs.amounts import parse_amount
+from ....codecs.eip712_orders.nonce_and_meta import taker_from_meta
+from ....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from ....codecs.otc_messages import OtcOrderBody
+from ....codecs.permit import RFQ_FORMS
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.vocabulary import OtcType
+from ....config.errors import InvalidInput, InvalidSignature, OrderExpired
+from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
+from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import parse_hex
+from ....crypto.signatures import parse_signature, signer, to_65
+from ..signed_by import OwnerSignature, read_signature
+from ..token_permits import check_named
+
+_PERMIT = "permitMakerAsset"
+_PERMIT_LENGTHS = frozenset(form.value for form in RFQ_FORMS)
+_COMPACT_BYTES = 64
+
+
+class OtcDomain(Struct, frozen=True):
+    """Where orders of one chain are signed for.
+
+    Attributes:
+        separator: 32 bytes, of the RFQ contract's domain.
+        contract: 20 bytes.
+    """
+
+    separator: bytes
+    contract: bytes
+
+
+OtcDomains = Mapping[int, OtcDomain]
+"""By chain id: the chains that are served."""
+
+
+class Identified(Struct, frozen=True):
+    """What a body holds.
+
+    Attributes:
+        struct_hash: 32 bytes, of the order on whatever chain.
+        order_hash: 32 bytes, what the maker signs.
+    """
+
+    order: RfqOrder
+    struct_hash: bytes
+    order_hash: bytes
+
+
+class OtcTerms(Struct, frozen=True):
+    """An order against which nothing can be said without the chain.
+
+    Attributes:
+        type: P2P with a taker, else LIMIT.
+        taker_from_meta: 20 bytes, the intended receiver.
+        signature: held against the hash; `is_by_key`, or the chain is asked.
+        shown_signature: as it is kept and shown.
+        permit: bytes; None where there was none at all.
+    """
+
+    order: RfqOrder
+    order_hash: bytes
+    type: OtcType
+    taker_from_meta: bytes
+    signature: OwnerSignature
+    shown_signature: bytes
+    permit: bytes | None
+
+
+def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identified:
+    """The signed struct of a body.
+
+    Args:
+        prefix: of the members in errors, for an order that stands in another document.
+
+    Raises:
+        InvalidInput: a member has not its form.
+    """
+    order = RfqOrder(
+        nonce_and_meta=parse_amount(body.nonce_and_meta, f"{prefix}nonceAndMeta"),
+        expiry=body.expiry,
+        maker_asset=parse_address(body.maker_asset, f"{prefix}makerAsset"),
+        taker_asset=parse_address(body.taker_asset, f"{prefix}takerAsset"),
+        maker_amount=parse_amount(body.maker_amount, f"{prefix}makerAmount"),
+        taker_amount=parse_amount(body.taker_amount, f"{prefix}takerAmount"),
+        maker=parse_address(body.maker, f"{prefix}maker"),
+        taker=parse_address(body.taker, f"{prefix}taker"),
+    )
+    struct_hash = RFQ_ORDER.compiled.hash_struct(order)
+    return Identified(order, struct_hash, signing_digest(domain.separator, struct_hash))
+
+
+def checked(
+    body: OtcOrderBody, found: Identified, domains: OtcDomains, chain_id: int, now_ms: int
+) -> OtcTerms:
+    """Hold an order against all rules that need no chain.
+
+    Args:
+        domains: of the chains that are served, `chain_id` among them.
+
+    Raises:
+        InvalidInput, OrderExpired, InvalidSignature: see the module.
+    """
+    order = found.order
+    _check_assets(order)
+    for field, amount in (("makerAmount", order.maker_amount), ("takerAmount", order.taker_amount)):
+        if not amount:
+            raise InvalidInput(field=field, expected="an amount above 0", got="0")
+    now_s = now_ms // 1_000
+    if 0 < order.expiry <= now_s:
+        raise OrderExpired(field="expiry", expected=f"0 for never, or a time after {now_s}", got=order.expiry)
+    if order.maker == ZERO_ADDRESS:
+        raise InvalidInput(field="maker", expected="an account", got=body.maker)
+    permit = _permit(body.permit_maker_asset, order.maker, domains[chain_id].contract)
+    signature = read_signature(body.signature, found.order_hash, order.maker, is_awaited=True)
+    if not signature.is_by_key:
+        _check_chain(body.signature, found, domains, chain_id)
+    return OtcTerms(
+        order=order,
+        order_hash=found.order_hash,
+        type=OtcType.LIMIT if order.taker == ZERO_ADDRESS else OtcType.P2P,
+        taker_from_meta=taker_from_meta(order.nonce_and_meta, order.maker, order.taker),
+        signature=signature,
+        shown_signature=_shown(parse_hex(body.signature, "signature"), signature),
+        permit=permit,
+    )
+
+
+def _check_assets(order: RfqOrder) -> None:
+    for field, asset in (("makerAsset", order.maker_asset), ("takerAsset", order.taker_asset)):
+        if asset in (ZERO_ADDRESS, NATIVE_TOKEN):
+            raise InvalidInput(
+                "native asset must be wrapped first",
+                field=field,
+                expected="an ERC-20 token",
+                got=to_checksum(asset),
+            )
+    if order.maker_asset == order.taker_asset:
+        raise InvalidInput(
+            field="takerAsset", expected="another token than makerAsset", got=to_checksum(order.taker_asset)
+        )
+
+
+def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
+    """The permit of a body; empty bytes, or None, stand for none."""
+    if text is None:
+        return None
+    permit = parse_hex(text, _PERMIT)
+    if not permit:
+        return permit
+    if len(permit) not in _PERMIT_LENGTHS:
+        lengths = " or ".join(str(length) for length in sorted(_PERMIT_LENGTHS))
+        raise InvalidInput(
+            field=_PERMIT, expected=f"null, 0x, or {lengths} bytes", got=f"{len(permit)} bytes"
+        )
+    check_named(permit, maker, rfq, "maker", _PERMIT)
+    return permit
+
+
+def _check_chain(text: str, found: Identified, domains: OtcDomains, chain_id: int) -> None:
+    """Pass unless the maker's key has signed the same order for another chain."""
+    raw = parse_hex(text, "signature")
+    for other, domain in domains.items():
+        if other == chain_id:
+            continue
+        try:
+            by = signer(signing_digest(domain.separator, found.struct_hash), raw)
+        except InvalidSignature:
+            continue
+        if by == found.order.maker:
+            raise InvalidSignature(
+                field="signature", expected=f"the domain of chain {chain_id}", got=f"that of chain {other}"
+            )
+
+
+def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
+    """As it was posted, but that v is 27 or 28."""
+    if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
+        return raw
+    return to_65(*parse_signature(raw))

@@ -1,0 +1,145 @@
+"""POST /ft/p2p/{chainId} by those who mean harm: drafts in others' names, tokens of their own."""
+
+from pathlib import Path
+
+import pytest
+
+from cambist.config import limits
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.chain.holdings import Question, holdings
+from cambist.engine.venue.api import otc
+from support.evm_programs import assembled, deploys
+from support.otc_front import FILLABLE, an_otc_front
+from support.rfq_stories import a_wallet
+from support.world import USDC, World
+
+GARBAGE = b"\x01" * 100
+GAS_LEFT = "GAS 0x40 MSTORE 32 0x40 RETURN"
+"""A token that tells how much gas it has been given, whatever it is asked."""
+NO_ALLOWANCE = "CALLDATASIZE 36 EQ @told JUMPI 1 1 REVERT told: 5 0x40 MSTORE 32 0x40 RETURN"
+"""One that tells balances, and refuses any question as long as that for an allowance."""
+
+
+async def a_contract(world: World, code: str) -> bytes:
+    """A contract that is this program."""
+    receipt = await world.send(world.owner, b"", deploys(assembled(code)))
+    assert receipt.contract is not None
+    return receipt.contract
+
+
+# --- Drafts: anybody may post one in the name of a contract ----------------------------------------------
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["run here", "run elsewhere"])
+async def test_a_draft_is_signed_by_posting_it_again(tmp_path: Path, runs: bool) -> None:
+    """The keys of a wallet sign one after the other, or a stranger was first with a signature of his own."""
+    async with an_otc_front(tmp_path, runs=runs) as front:
+        world = front.world
+        wallet = await a_wallet(world, world.user)
+        order = front.an_order(maker=wallet)
+        draft = await front.posted(order, signature=GARBAGE)
+        assert draft["state"] == "DRAFT"
+        assert await front.posted(order, world.stranger) == draft, "that one is no better"
+        signed = await front.posted(order, world.user)
+        assert (signed["state"], signed["signature"]) == ("PENDING", to_hex(world.signed(order, world.user)))
+        assert signed["createdAt"] == draft["createdAt"]
+        assert (await front.order(draft))["signature"] == signed["signature"]
+        again = await front.posted(order, signature=GARBAGE)
+        assert (again["state"], again["signature"]) == ("PENDING", signed["signature"]), "it is signed"
+        if runs:
+            await front.until(draft, state="PENDING", swappableBalance=str(2_500 * USDC))
+        live = front.engine.orders.get(parse_hex(draft["orderHash"], "orderHash"))
+        assert live is not None
+        assert to_hex(live.document.signature) == signed["signature"]
+
+
+async def test_drafts_of_strangers_take_no_room_from_what_is_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OTC_LIVE_ORDERS_PER_MAKER_MAX", 2)
+    monkeypatch.setattr(limits, "OTC_LIVE_DRAFTS_PER_MAKER_MAX", 3)
+    async with an_otc_front(tmp_path, runs=False) as front:
+        world = front.world
+        wallet = await a_wallet(world, world.user)
+        drafts = [front.an_order(maker=wallet) for _ in range(3)]
+        for draft in drafts:
+            assert (await front.posted(draft, signature=GARBAGE))["state"] == "DRAFT"
+        refusal = await front.fault(front.an_order(maker=wallet), signature=GARBAGE)
+        assert refusal[:2] == (400, "TooManyOpenOrders")
+        assert "maker: expected fewer than 3 orders that are not signed yet, got 3" in refusal[2]
+        for _ in range(2):
+            assert (await front.posted(front.an_order(maker=wallet), world.user))["state"] == "PENDING"
+        refusal = await front.fault(front.an_order(maker=wallet), world.user)
+        assert "maker: expected fewer than 2 orders that may still change, got 2" in refusal[2]
+        assert (await front.posted(drafts[0], signature=GARBAGE))["state"] == "DRAFT", "it is kept already"
+
+
+# --- Tokens of anybody's ---------------------------------------------------------------------------------
+
+
+async def test_a_token_gets_no_more_gas_than_a_balance_needs(tmp_path: Path) -> None:
+    """Whoever posts names the contract that nodes run: it is not to run for as long as it likes."""
+    async with an_otc_front(tmp_path) as front:
+        world = front.world
+        token = await a_contract(world, GAS_LEFT)
+        stored = await front.posted(front.an_order(maker_asset=token, maker_amount=100_000_000))
+        assert 0 < int(stored["makerBalance"]) < limits.CHAIN_TOKEN_GAS_MAX
+        fillable = await front.get(f"{FILLABLE}/{stored['maker']}/{to_hex(token)}")
+        assert fillable == {to_hex(token): "0"}, "all of it is promised"
+        found = await holdings(world.chain, [Question(token, world.maker.address, world.at.rfq)])
+        assert found.found[0] is not None, "this is what the watch of funds asks"
+        assert 0 < found.found[0].usable < limits.CHAIN_TOKEN_GAS_MAX
+
+
+async def test_a_token_without_allowances_is_none(tmp_path: Path) -> None:
+    async with an_otc_front(tmp_path, runs=False) as front:
+        token = await a_contract(front.world, NO_ALLOWANCE)
+        refusal = await front.fault(front.an_order(maker_asset=token))
+        what = f"a contract without allowances at {to_checksum(token)}"
+        expected = f"Invalid input: makerAsset: expected an ERC-20 token, got '{what}'"
+        assert refusal == (400, "InvalidInput", expected)
+
+
+# --- How much a venue takes -------------------------------------------------------------------------------
+
+
+async def test_what_costs_nothing_takes_no_room_from_what_funds_cover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OTC_LIVE_UNFUNDED_MAX", 2)
+    monkeypatch.setattr(limits, "OTC_LIVE_MAX", 4)
+    async with an_otc_front(tmp_path, runs=False) as front:
+        world = front.world
+        wallet = await a_wallet(world, world.user)
+        assert (await front.posted(front.an_order(maker=wallet), signature=GARBAGE))["state"] == "DRAFT"
+        short = front.an_order(maker_amount=10**24)
+        assert (await front.posted(short))["state"] == "SUSPENDED"
+        for refused in (
+            await front.fault(front.an_order(maker_amount=10**24)),
+            await front.fault(front.an_order(maker=wallet), signature=GARBAGE),
+        ):
+            status, error_type, details = refused[:3]
+            assert (status, error_type) == (503, "ServiceUnavailable")
+            assert "only what the maker's funds cover is taken now" in details
+        assert (await front.posted(short))["state"] == "SUSPENDED", "it is kept already"
+        for _ in range(2):
+            assert (await front.posted(front.an_order()))["state"] == "PENDING"
+        status, error_type, details = (await front.fault(front.an_order()))[:3]
+        assert (status, error_type) == (503, "ServiceUnavailable")
+        assert "4 OTC orders may still change" in details
+
+
+async def test_the_balances_of_a_few_tokens_of_an_account_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(otc, "OTC_LIVE_TOKENS_SHOWN_MAX", 2)
+    async with an_otc_front(tmp_path) as front:
+        tokens = [await a_contract(front.world, GAS_LEFT) for _ in range(3)]
+        for token in tokens:
+            await front.posted(front.an_order(maker_asset=token, maker_amount=100_000_000))
+        maker = to_hex(front.world.maker.address)
+        listed = len(await front.get(f"{FILLABLE}/{to_hex(b'9' * 20)}"))
+        assert len(await front.get(f"{FILLABLE}/{maker}")) == listed + 2
+        last = await front.get(f"{FILLABLE}/{maker}/{to_hex(tokens[-1])}")
+        assert [*last] == [to_hex(tokens[-1])]

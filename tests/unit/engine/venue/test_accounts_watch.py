@@ -1,0 +1,118 @@
+"""Several kinds of orders that follow the same accounts of one chain."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.engine.chain.ring import Mark
+from cambist.engine.chain.watch import Pair, Watch
+from cambist.engine.venue.accounts_watch import AccountsWatch, Followed
+from support.store_work import eventually
+from support.stores import ALICE, BOB, WETH, hash_of
+
+TOP = Mark(7, hash_of(7))
+
+
+class Kind(AccountsWatch[Pair, Followed[Pair]]):
+    """It notes what it looks at.
+
+    Attributes:
+        looks: at accounts, with the block that the chain is read to.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        chain: Any = SimpleNamespace(chain_id=1)
+        super().__init__(chain, watch, lambda: TOP)
+        self.looks: list[tuple[tuple[Pair, ...], Mark]] = []
+
+    def follow(self, number: int, account: Pair) -> None:
+        self._follow(hash_of(number), Followed(account))
+
+    def forget(self, number: int) -> None:
+        self._forget(hash_of(number))
+
+    async def _look(self, accounts: Sequence[Pair], top: Mark) -> None:
+        await trio.lowlevel.checkpoint()
+        self.looks.append((tuple(accounts), top))
+        self._reads += len(accounts)
+
+    def _pair(self, account: Pair) -> Pair:
+        return account
+
+    def _account(self, pair: Pair) -> Pair:
+        return pair
+
+
+def tell(watch: Watch, *kinds: Kind) -> None:
+    """What an indexer tells after its next block."""
+    fresh = watch.fresh()
+    for kind in kinds:
+        kind.touched(1, fresh)
+
+
+@pytest.mark.parametrize("later", ["before it is told", "after it is told"])
+async def test_whoever_follows_what_another_follows_reads_it_too(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, later: str
+) -> None:
+    watch = Watch()
+    first, second = Kind(watch), Kind(watch)
+    for kind in (first, second):
+        await nursery.start(kind.run)
+    first.follow(1, (WETH, ALICE))
+    if later == "after it is told":
+        tell(watch, first, second)
+        await eventually(lambda: first.looks)
+        assert second.looks == []
+    second.follow(2, (WETH, ALICE))
+    tell(watch, first, second)
+    await eventually(lambda: first.looks and second.looks)
+    assert second.looks == [(((WETH, ALICE),), TOP)]
+    tell(watch, first, second)
+    assert watch.fresh() == frozenset()
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_account_is_followed_until_nobody_has_an_order_of_it(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch = Watch()
+    first, second = Kind(watch), Kind(watch)
+    await nursery.start(second.run)
+    for number in (1, 2):
+        first.follow(number, (WETH, ALICE))
+    second.follow(3, (WETH, ALICE))
+    second.follow(4, (WETH, BOB))
+    tell(watch, second)
+    await eventually(lambda: second.statistics().waiting == 0)
+    second.looks.clear()
+    for number in (1, 2):
+        first.forget(number)
+    assert (len(watch), first.statistics().accounts) == (2, 0)
+    watch.refresh()
+    tell(watch, second)
+    await eventually(lambda: second.looks)
+    assert {account for accounts, _ in second.looks for account in accounts} == {(WETH, ALICE), (WETH, BOB)}
+    second.forget(3)
+    assert len(watch) == 1
+    second.forget(4)
+    assert (len(watch), second.statistics().orders) == (0, 0)
+    nursery.cancel_scope.cancel()
+
+
+async def test_what_another_kind_follows_is_not_read(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch = Watch()
+    first, second = Kind(watch), Kind(watch)
+    for kind in (first, second):
+        await nursery.start(kind.run)
+    first.follow(1, (WETH, ALICE))
+    second.follow(2, (WETH, BOB))
+    tell(watch, first, second)
+    await eventually(lambda: first.looks and second.looks)
+    assert first.looks == [(((WETH, ALICE),), TOP)]
+    assert second.looks == [(((WETH, BOB),), TOP)]
+    nursery.cancel_scope.cancel()
