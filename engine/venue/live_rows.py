@@ -174,6 +174,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     ) -> tuple[OrderRow, ...]:
         """As `step`, for several: all steps in one unit. `decide` may raise: then nothing is written.
 
+        Of orders of several shards the unit has one's fence; that nobody else runs the others by then is what
+        this process knows, and their versions decide.
+
         Args:
             is_fenced: whoever runs the orders; a caller's request may be taken by any process. It is told
                 that nothing is to be done only after a look at the rows as the store has them.

@@ -95,7 +95,8 @@ def test_an_otc_order_without_funds_is_kept_suspended_and_only_a_contracts_is_a_
 def test_what_a_clock_decided_gives_way_to_a_fill_that_the_chain_tells_late() -> None:
     late = {(before, to) for before, to in DELTA_LIFECYCLE.undone if before is _D.EXPIRED}
     assert late == {(_D.EXPIRED, _D.COMPLETED), (_D.EXPIRED, _D.BRIDGING)}
-    assert {to for before, to in OTC_LIFECYCLE.undone if before is _O.EXPIRED} == {_O.FULFILLED}
+    late_otc = {to for before, to in OTC_LIFECYCLE.undone if before is _O.EXPIRED}
+    assert late_otc == {_O.FULFILLED, _O.CANCELLED}, "a cancellation in time is told late as a fill is"
 
 
 @BOTH
