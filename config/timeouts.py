@@ -155,6 +155,7 @@ FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, wha
 FUNDS_SLICE_S = 1.0  # between two parts of that
 FUNDS_PAUSE_S = 0.5  # before funds are read again when the chain or the store is away; doubles
 FUNDS_STEP_REST_S = 0.01  # that an account rests for each of its orders, where many changed at once
+FUNDS_STEPS_REST_S_MAX = 10.0  # that it rests at most
 FUNDS_PAUSE_S_MAX = 10.0
 DRAFT_LOOK_S = 1.0  # between two looks at OTC orders whose makers' contracts have not signed yet
 EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late

@@ -13,6 +13,8 @@ keeps nobody waiting (`apart`): which one that is, is found by halving.
 Source: chain.md, "Indexer"; choices.md 27.
 Choice: all accounts are read again within a minute, for tokens that move balances without events; at most 50
     a second, so that of more than 3,000 a round takes longer.
+Choice: an account of which more than 50 orders change at once rests afterwards, longer the more they are, at
+    most 10 s: nobody has the venue write without end by moving funds back and forth.
 """
 
 from abc import ABC, abstractmethod
@@ -26,8 +28,15 @@ import trio
 from msgspec import Struct
 
 from ...config.errors import BlockGone, ChainError, NodeContradiction, NodeUnavailable, StoreUnavailable
-from ...config.limits import VENUE_FUNDS_ACCOUNTS_MAX
-from ...config.timeouts import FUNDS_PAUSE_S, FUNDS_PAUSE_S_MAX, FUNDS_RECHECK_S, FUNDS_SLICE_S
+from ...config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_STEPS_FREE
+from ...config.timeouts import (
+    FUNDS_PAUSE_S,
+    FUNDS_PAUSE_S_MAX,
+    FUNDS_RECHECK_S,
+    FUNDS_SLICE_S,
+    FUNDS_STEP_REST_S,
+    FUNDS_STEPS_REST_S_MAX,
+)
 from ...crypto.hexadecimal import to_hex
 from ..chain.port import Chain
 from ..chain.ring import Mark
@@ -51,7 +60,7 @@ class FundsStatistics(Struct, frozen=True):
         read: accounts that were read, each time counted.
         failed: reads that came to nothing, since the node or the store was away, or for an account's sake.
         suspended, restored: steps.
-        apart: accounts that cannot be read, each with a rest of its own.
+        apart: accounts that rest, since they cannot be read or had many orders change.
     """
 
     orders: int
@@ -162,6 +171,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         if not of_account:
             del self._of_account[account]
             self._waiting.pop(account, None)
+            self._rests.pop(account, None)
             self._apart.drop(account)
             self._watch.unfollow(*self._pair(account))
 
@@ -277,6 +287,12 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 self._apart.drop(account)
                 if account in self._rests:
                     self._set_apart(account, self._rests.pop(account))
+
+    def _changes(self, account: Account, count: int) -> None:
+        """To be told of an account that is looked at, how many of its orders change: it rests, where they are
+        many."""
+        if count > VENUE_FUNDS_STEPS_FREE:
+            self._rests[account] = min(count * FUNDS_STEP_REST_S, FUNDS_STEPS_REST_S_MAX)
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
         """Let an account rest that is still followed: for some seconds, or since it cannot be read."""

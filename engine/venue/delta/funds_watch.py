@@ -19,6 +19,7 @@ Choice: what a token does not let anybody read is not known to lack: a settlemen
     one.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -160,6 +161,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
                 compared += 1
                 if compared % YIELD_ORDERS == 0:
                     await trio.lowlevel.checkpoint()
+        for account, count in Counter(map(_account_of, doubtful)).items():
+            self._changes(account, count)
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 

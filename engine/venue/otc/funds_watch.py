@@ -17,8 +17,6 @@ An account that could not be read changes nothing: no order is suspended for a n
 whose contract answers nonsense has nothing.
 
 Source: document 2, "States and transitions"; chain.md, "Indexer"; choices.md 23.
-Choice: an account of which many orders changed at once rests for as long as they are many: nobody has the
-    venue write without end by moving funds back and forth.
 Choice: of one account so many different permits are tried at once, those of the oldest orders; a token takes
     one at a time, by its nonce.
 """
@@ -33,8 +31,7 @@ from ....codecs.abi import WORD_BYTES
 from ....codecs.calldata import remaining_balances
 from ....codecs.vocabulary import OtcState
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
-from ....config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_ORDERS_MAX, VENUE_FUNDS_STEPS_FREE
-from ....config.timeouts import FUNDS_STEP_REST_S
+from ....config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, Question, holdings
 from ...chain.port import Call, Chain
@@ -206,9 +203,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
             permitted = await self._permitted(account, rows, holding, top)
             of_account = self._due(account, rows, holding, permitted)
             dues += of_account
-            count = sum(len(due.rows) for due in of_account)
-            if count > VENUE_FUNDS_STEPS_FREE:
-                self._rests[account] = count * FUNDS_STEP_REST_S
+            self._changes(account, sum(len(due.rows) for due in of_account))
             await trio.lowlevel.checkpoint()
         await self._take_steps(dues)
 

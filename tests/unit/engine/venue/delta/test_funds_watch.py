@@ -12,8 +12,9 @@ import trio
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.codecs.vocabulary import OrderStatus, OrderType
 from cambist.config.errors import NodeContradiction, NodeUnavailable
-from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX
+from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_STEPS_FREE
 from cambist.config.settings import parse_settings
+from cambist.config.timeouts import FUNDS_STEP_REST_S
 from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.leases import Leases
@@ -393,3 +394,30 @@ async def test_a_token_without_events_is_found_by_the_slow_round(
             one.chain.balances[WETH, row.owner] = 0
         for row in rows:
             await one.becomes(row, _S.SUSPENDED)
+
+
+async def test_an_owner_of_many_orders_who_moves_funds_has_them_read_again_after_a_rest(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    many, owner, other = VENUE_FUNDS_STEPS_FREE + 10, b"\x01" * 20, b"\x02" * 20
+    async with following(tmp_path) as one:
+        rows = [
+            await one.submit(number, a_delta_order(nonce=number, owner=owner))
+            for number in range(1, many + 1)
+        ]
+        last = await one.submit(many + 1, a_delta_order(nonce=many + 1, owner=other))
+        one.tell()
+        await one.is_read()
+        pairs = {(WETH, owner), (WETH, other)}
+        began = trio.current_time()
+        one.chain.balances |= dict.fromkeys(pairs, 0)
+        one.tell(*pairs)
+        await eventually(lambda: one.funds.statistics().suspended == many + 1)
+        one.chain.balances |= dict.fromkeys(pairs, ONE)
+        one.tell(*pairs)
+        await one.becomes(last, _S.PENDING)
+        told = one.funds.statistics()
+        assert (told.restored, told.apart) == (1, 1), "who has few orders does not wait"
+        await one.becomes(rows[0], _S.PENDING)
+        assert trio.current_time() >= began + many * FUNDS_STEP_REST_S
+        await eventually(lambda: one.funds.statistics().restored == many + 1)
