@@ -155,6 +155,7 @@ async def _show_cancellation(scene: OrderScene) -> None:
 async def _show_failure(scene: OrderScene) -> None:
     stage, tell = scene.stage, timed(scene.console)
     placer = scene.placer(tell, Allowing.EXACT)
+    await until(lambda: all(_is_told_of_all(told) for told in scene.notices().values()))
     before, told_before = await scene.balances(), scene.notices()
     scene.show("4 WETH again, at the market's price; what was allowed for the limit order is allowed still.")
     offer = await placer.offer(scene.wish("WETH", "USDC", "4"))
@@ -186,6 +187,11 @@ async def _show_failure(scene: OrderScene) -> None:
         f"After block {failed.block_number} the user had what it had before, to the unit; "
         f"{_OTHER}'s bid of the same round settled the order in block {receipt.block_number}."
     )
+
+
+def _is_told_of_all(told: Counter[str]) -> bool:
+    """Whether an agent has heard how each settlement of its bids ended, while none has failed."""
+    return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
 async def _before_all(stage: Stage, key: SigningKey, to: bytes, data: bytes) -> bytes:

@@ -302,7 +302,7 @@ async def test_who_interrupts_it_is_told_how_to_go_on(shell: OtcShell) -> None:
 
 
 async def test_time_that_is_up_says_how_to_go_on(shell: OtcShell) -> None:
-    done = await shell.invoke(*OFFER, "--follow", "--timeout", "0.2", "--yes")
+    done = await shell.invoke(*OFFER, "--follow", "--timeout", "1", "--yes")
     assert done.exit_code == 4, done.stderr
     (order_hash,) = shell.venue.kept
     assert "order not ended: PENDING" in done.stdout
