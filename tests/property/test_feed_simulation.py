@@ -308,4 +308,4 @@ async def test_the_life_of_a_wilful_maker(
                 statistics = feed.statistics()
         nursery.cancel_scope.cancel()
     assert not statistics.restarts
-    assert looks / 100 < routed < looks, "a life without books, or without trouble, shows nothing"
+    assert looks / 20 < routed < looks, "a life without books, or without trouble, shows nothing"
