@@ -39,6 +39,7 @@ SPAN_S = 3_600.0 if IS_LONG else 900.0
 LOOK_MS = round(BOOK_LOOK_S * 1_000) + 1
 GRACE_MS = round(SOCKET_GRACE_S * 1_000)
 NAMES = tuple(DECIMALS)
+PAIRS_MIN = 5  # a maker that has forgotten all of them has little to be wrong about
 PAIRS_MAX = 12
 REFUSED: dict[str, Any] = {"bids": 7}
 GRIDS: tuple[tuple[dict[str, Any], bool], ...] = (  # whether it makes a book to be routed
@@ -152,6 +153,8 @@ class WilfulMaker(MemoryMaker):
         """One change; as an update says it, empty where updates cannot."""
         random, held = self.random, self.contents
         kind = random.choice(("price", "price", "price", "pair", "retire", "forget", "token", "unprice"))
+        if kind == "forget" and len(held["pairs"]) <= PAIRS_MIN:
+            kind = "pair"
         if kind == "pair" and len(held["pairs"]) < PAIRS_MAX:
             self._made += 1
             name = f"{random.choice('abc')}-{self._made}"
@@ -163,7 +166,7 @@ class WilfulMaker(MemoryMaker):
             return {"pairs": {name: told}, "prices": {name: grid}}
         if kind == "token":
             name = random.choice(NAMES)
-            decimals = DECIMALS[name] + (random.random() < 0.3)
+            decimals = DECIMALS[name] + (random.random() < 0.15)
             told = {"address": ADDRESSES[name], "decimals": decimals, "type": "ERC20"}
             held["tokens"] = held["tokens"] | {name: told}
             return {"tokens": {name: told}}
@@ -188,7 +191,7 @@ class WilfulMaker(MemoryMaker):
             await trio.sleep(random.expovariate(1.0))
             update = self._change()
             turn = random.randrange(100)
-            if turn < 4:
+            if turn < 4 or (turn < 10 and self.ill_of_hundred > 10):  # what is grave ends sooner
                 self.ill_of_hundred = random.choice((0, 0, 0, 10, 50, 100))
             elif turn < 7:
                 self._down()
@@ -308,4 +311,4 @@ async def test_the_life_of_a_wilful_maker(
                 statistics = feed.statistics()
         nursery.cancel_scope.cancel()
     assert not statistics.restarts
-    assert looks / 20 < routed < looks, "a life without books, or without trouble, shows nothing"
+    assert looks / 10 < routed < looks, "a life without books, or without trouble, shows nothing"
