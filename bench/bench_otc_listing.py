@@ -52,7 +52,7 @@ def bench_otc_listing_far(benchmark: Any, stored: Visited[StoredOtcOrders]) -> N
 
 
 def bench_otc_listing_of_taker(benchmark: Any, stored: Visited[StoredOtcOrders]) -> None:
-    """The first page of a taker whose orders are found in two ways."""
+    """The first page of their taker, whose orders may be found in two ways."""
     _asks(benchmark, stored, "its taker, first")
 
 

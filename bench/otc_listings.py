@@ -1,7 +1,7 @@
 """100,000 stored OTC orders, and the listings of their makers and takers, as the endpoints answer them.
 
     heavy maker    90,000 orders, a thousand of them live; half name one taker, half are open and have it in
-                   nonceAndMeta
+                   nonceAndMeta alone
     light makers   the others, 100 each
 
 `python -m bench.otc_listings` asks for LOOKS pages of each kind and prints what half and 99 % of them took of

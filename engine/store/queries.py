@@ -123,25 +123,34 @@ def delta_page(wanted: DeltaFilter, limit: int, offset: int, as_of: str = "") ->
 
 
 def otc_page(
-    wanted: OtcFilter, limit: int, offset: int, as_of: str = "", *, is_backwards: bool = False
+    wanted: OtcFilter,
+    limit: int,
+    offset: int,
+    as_of: str = "",
+    *,
+    is_backwards: bool = False,
+    counts: Sequence[int] = (),
 ) -> tuple[Query, Query]:
-    """(the hashes and what they are sorted by, their total) of a listing.
+    """(the hashes and what they are sorted by, how many each part of it has) of a listing.
 
     Args:
         is_backwards: in the opposite order, from its end: what is far from one end is near to the other.
+        counts: what the second query found, where it was asked: a part without orders need not be merged.
     """
     key, way = _OTC_KEYS[wanted.order_by], "ASC" if is_backwards else "DESC"
     branches = _otc_branches(wanted)
+    if any(counts):
+        branches = [branch for branch, count in zip(branches, counts, strict=True) if count]
     rows = [f"SELECT order_hash, {key} AS place FROM otc_order WHERE {where}" for where, _ in branches]
     values = [value for _, some in branches for value in some]
     if len(branches) > 1:  # merged, by each database in its way: no more of each than the page may show
         rows = [f"{{part}}{row} {{part_{way.lower()}}} ?{{part_end}}" for row in rows]
         values = [value for _, some in branches for value in (*some, limit + offset)]
     page = f"{' UNION ALL '.join(rows)} ORDER BY place {way}, order_hash {way} LIMIT ? OFFSET ?"
-    counts = _otc_branches(wanted, is_count=wanted.swappable_min is None)
-    total = " + ".join(f"(SELECT count(*) FROM otc_order WHERE {where})" for where, _ in counts)
-    counted = tuple(value for _, some in counts for value in some)
-    return Query(page, (*values, limit, offset), as_of), Query(f"SELECT {total}", counted, as_of)
+    counted = _otc_branches(wanted, is_count=wanted.swappable_min is None)
+    count = ", ".join(f"(SELECT count(*) FROM otc_order WHERE {where})" for where, _ in counted)
+    total = Query(f"SELECT {count}", tuple(value for _, some in counted for value in some), as_of)
+    return Query(page, (*values, limit, offset), as_of), total
 
 
 def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Query:
@@ -359,7 +368,7 @@ def _otc_branches(wanted: OtcFilter, *, is_count: bool = False) -> list[tuple[st
     """
     accounts = ["maker = ?"]
     if wanted.maker is None:
-        accounts = ["taker = ?", "taker_from_meta = ? AND taker_from_meta <> taker"]
+        accounts = ["taker_from_meta = ?", "taker = ? AND taker <> taker_from_meta"]
     of = wanted.taker if wanted.maker is None else wanted.maker
     rest: list[str] = ["chain_id = ?"]
     values: list[Any] = [of, wanted.chain_id]

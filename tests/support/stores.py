@@ -300,11 +300,11 @@ async def page_of(
     if isinstance(wanted, DeltaFilter):
         rows, ((total,),) = await store.read(*delta_page(wanted, limit, offset, as_of))
         return [DELTA.found(row) for row in rows], total
-    places, ((total,),) = await store.read(*otc_page(wanted, limit, offset, as_of))
+    places, (counts,) = await store.read(*otc_page(wanted, limit, offset, as_of))
     hashes = [order_hash for order_hash, _ in places]
     (rows,) = await store.read(among(OTC_ORDER, "order_hash", hashes))
     found = {order.order_hash: order for order in map(OTC.found, rows)}
-    return [found[order_hash] for order_hash in hashes], total
+    return [found[order_hash] for order_hash in hashes], sum(counts)
 
 
 async def events_of(store: Store, owner: bytes | None = None) -> list[OrderEvent]:

@@ -25,7 +25,7 @@ from .document import decode_document
 from .record import stored_order
 
 _FAR = 1_000  # orders to be passed over, from which on it pays to count first
-_TOTALS_MAX = 1_000  # listings whose total is remembered for their far pages
+_COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages
 
 
 class OtcPage(Struct, frozen=True):
@@ -49,7 +49,7 @@ class StoredOtcOrders:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._totals: dict[tuple[OtcFilter, str], int] = {}
+        self._counts: dict[tuple[OtcFilter, str], tuple[int, ...]] = {}
 
     async def order(self, order_hash: bytes) -> StoredOrder | None:
         """One order.
@@ -83,24 +83,25 @@ class StoredOtcOrders:
         if offset >= _FAR:
             return await self._far_places(wanted, limit, offset, as_of or await self._now())
         queries = otc_page(wanted, limit, offset, as_of or "")
-        ((now,),), places, ((total,),) = await self._store.read(as_of_now(OTC_ORDER), *queries)
+        ((now,),), places, (counts,) = await self._store.read(as_of_now(OTC_ORDER), *queries)
         then = as_of or now
-        self._remember(wanted, then, total)
-        return _Places([place[0] for place in places], total, then)
+        self._remember(wanted, then, counts)
+        return _Places([place[0] for place in places], sum(counts), then)
 
     async def _far_places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str) -> _Places:
         """The same, counted first, and read from whichever end is nearer."""
-        total = self._totals.get((wanted, as_of))
-        if total is None:
-            (((total,),),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
-            self._remember(wanted, as_of, total)
+        counts = self._counts.get((wanted, as_of))
+        if counts is None:
+            ((counts,),) = await self._store.read(otc_page(wanted, limit, offset, as_of)[1])
+            self._remember(wanted, as_of, counts)
+        total = sum(counts)
         count = min(limit, total - offset)
         if count <= 0:
             return _Places([], total, as_of)
         behind = total - offset - count
         is_backwards = behind < offset
         start = behind if is_backwards else offset
-        page, _ = otc_page(wanted, count, start, as_of, is_backwards=is_backwards)
+        page, _ = otc_page(wanted, count, start, as_of, is_backwards=is_backwards, counts=counts)
         (places,) = await self._store.read(page)
         hashes = [place[0] for place in places]
         return _Places(hashes[::-1] if is_backwards else hashes, total, as_of)
@@ -110,13 +111,13 @@ class StoredOtcOrders:
         (((then,),),) = await self._store.read(as_of_now(OTC_ORDER))
         return str(then)
 
-    def _remember(self, wanted: OtcFilter, as_of: str, total: int) -> None:
+    def _remember(self, wanted: OtcFilter, as_of: str, counts: tuple[int, ...]) -> None:
         """Of all orders as of then there are never more; what can be filled now changes."""
-        if total >= _FAR and wanted.swappable_min is None:
-            self._totals.pop((wanted, as_of), None)
-            self._totals[wanted, as_of] = total
-            if len(self._totals) > _TOTALS_MAX:
-                del self._totals[next(iter(self._totals))]
+        if sum(counts) >= _FAR and wanted.swappable_min is None:
+            self._counts.pop((wanted, as_of), None)
+            self._counts[wanted, as_of] = counts
+            if len(self._counts) > _COUNTS_MAX:
+                del self._counts[next(iter(self._counts))]
 
     async def live_of(self, chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> list[OtcOrder]:
         """A maker's orders that may still be filled, or are drafts; of one token, or of all."""

@@ -59,7 +59,7 @@ def test_no_page_is_sorted_and_none_reads_all(
 ) -> None:
     key = {"created_ms": "created", "updated_ms": "updated", "expires_s": "expiry"}[wanted.order_by]
     pending = "" if wanted.swappable_min is None else "_pending"
-    whose = ["maker"] if wanted.maker else ["taker", "meta"]
+    whose = ["maker"] if wanted.maker else ["addressee", "filler"]
     for is_backwards in (False, True):
         page, total = otc_page(wanted, 100, 50, as_of, is_backwards=is_backwards)
         for name, step in zip(whose, searched(plan_of(page, database)), strict=True):
@@ -68,6 +68,15 @@ def test_no_page_is_sorted_and_none_reads_all(
             assert f" INDEX otc_{name}_" in step
             assert ("_pending" in step) == bool(pending)
             assert ("rowid<" in step) == (bool(as_of) and not pending), "an earlier state is a range"
+
+
+def test_a_part_without_orders_is_not_merged(database: sqlite3.Connection) -> None:
+    wanted = OtcFilter(1, taker=ACCOUNT)
+    for counts, names in (((5, 0), ["addressee"]), ((0, 5), ["filler"]), ((5, 5), ["addressee", "filler"])):
+        page, total = otc_page(wanted, 100, 50, "7", counts=counts)
+        for name, step in zip(names, searched(plan_of(page, database)), strict=True):
+            assert f" INDEX otc_{name}_created " in step
+        assert len(searched(plan_of(total, database))) == 2, "what is counted is all of it"
 
 
 @pytest.mark.parametrize("asset", [None, TOKEN], ids=["all tokens", "one token"])
