@@ -5,7 +5,7 @@
         |--add(key) again--> the new time and callback count
         \\--cancel(key)---> never
 
-A timer is a row in a heap, not a task: a quarter of a kilobyte, and a microsecond or two. One that was
+A timer is a row in a heap, not a task: a fifth of a kilobyte, and a microsecond or two. One that was
 cancelled or replaced stays in the heap as a dead entry. Once most entries are dead the heap is set aside and
 its live ones move, a few with each call, to a new one; so no call does much at once.
 
@@ -16,7 +16,6 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from math import inf
 from time import perf_counter
-from typing import NamedTuple
 
 import structlog
 import trio
@@ -31,7 +30,7 @@ _DEAD_MIN = 64
 _log = structlog.get_logger("cambist.scheduler")
 
 
-class Timer(NamedTuple):
+class Timer(Struct, frozen=True, order=True, gc=False):
     """One timer. They sort by time, then in the order in which they were added."""
 
     at_ms: int
@@ -149,7 +148,10 @@ class SchedulerStatistics(Struct, frozen=True):
 
 
 class Scheduler:
-    """The one task that runs timers. They may be added before `run` is started.
+    """The one task that runs timers. They may be added before `run` is started, and are forgotten as it ends.
+
+    Nothing of a timer is known to the garbage collector, which would walk all of them: what they run may hold
+    the engine, and that the scheduler.
 
     Args:
         now_ms: wall clock, Unix milliseconds (`WallClock.now_ms`), which goes as the trio clock does.
@@ -180,14 +182,17 @@ class Scheduler:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run what is due, when it is, until cancelled."""
         task_status.started()
-        while True:
-            await self._pass()
-            at_ms = self._timers.next_at()
-            self._wakes_ms = inf if at_ms is None else at_ms
-            wait_s = inf if at_ms is None else max(0, at_ms - self._now_ms()) / 1_000
-            with trio.move_on_after(wait_s):
-                await self._asleep.park()
-            self._wakes_ms = -inf
+        try:
+            while True:
+                await self._pass()
+                at_ms = self._timers.next_at()
+                self._wakes_ms = inf if at_ms is None else at_ms
+                wait_s = inf if at_ms is None else max(0, at_ms - self._now_ms()) / 1_000
+                with trio.move_on_after(wait_s):
+                    await self._asleep.park()
+                self._wakes_ms = -inf
+        finally:
+            self._timers = Timers()
 
     async def _pass(self) -> None:
         """Run all that is due, in slices."""

@@ -26,7 +26,7 @@ class TakenUp(Struct, frozen=True):
     """What was not finished in some shards.
 
     Attributes:
-        delta, otc: orders that may still change, by hash.
+        delta, otc: orders that may still change, as they came in.
         effects: that are intended, by key.
     """
 

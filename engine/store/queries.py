@@ -34,6 +34,8 @@ _FIRST_OF_ORDER = (
     "NOT EXISTS (SELECT 1 FROM delivery e WHERE e.webhook = d.webhook AND e.order_hash = d.order_hash "
     "AND e.token < d.token AND e.state = 'WAITING')"
 )
+_OPEN_INTENT = "state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED')"
+"""What the partial index says, in its words: SQLite does not see that a part of it implies it."""
 _WORD = re.compile(r"\{(\w+)\}")
 _OTC_KEYS = {
     "created_ms": "created_ms",
@@ -164,11 +166,15 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
 
 
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
-    """Orders that may still change, by hash: what a holder of shards loads at the start, page by page."""
+    """Orders that may still change, as they came in: what a holder of shards loads at the start.
+
+    Args:
+        after_hash: of the last order of the page before; empty for the first page.
+    """
     marks = ", ".join("?" * len(shards)) or "NULL"
     return Query(
-        f"{_select(table)} WHERE is_final = FALSE AND shard IN ({marks}) AND order_hash > ? "
-        "ORDER BY order_hash LIMIT ?",
+        f"{_select(table)} WHERE is_final = FALSE AND shard IN ({marks}) "
+        f"AND seq > coalesce((SELECT seq FROM {table.name} WHERE order_hash = ?), 0) ORDER BY seq LIMIT ?",
         (*shards, after_hash, limit),
     )
 
@@ -204,7 +210,7 @@ def signed_intents(chain_id: int, sender: bytes) -> Query:
     """Intents that have transactions, and whose end is not known."""
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? "
-        "AND state IN ('PENDING', 'MINED', 'REVERTED')",
+        f"AND state IN ('PENDING', 'MINED', 'REVERTED') AND {_OPEN_INTENT}",
         (chain_id, sender),
     )
 
@@ -213,7 +219,7 @@ def waiting_intents(chain_id: int, sender: bytes, limit: int) -> Query:
     """Intents without a transaction, the oldest first."""
     return Query(
         f"{_select(CHAIN_INTENT)} WHERE chain_id = ? AND sender = ? AND state = 'WAITING' "
-        "ORDER BY created_ms, effect_key LIMIT ?",
+        f"AND {_OPEN_INTENT} ORDER BY created_ms, effect_key LIMIT ?",
         (chain_id, sender, limit),
     )
 
@@ -222,7 +228,7 @@ def open_intents_count(chain_id: int, sender: bytes) -> Query:
     """(how many intents wait, when the first of those whose end is not known was made or None)."""
     return Query(
         "SELECT count(CASE WHEN state = 'WAITING' THEN 1 END), min(created_ms) FROM chain_intent "
-        "WHERE chain_id = ? AND sender = ? AND state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED')",
+        f"WHERE chain_id = ? AND sender = ? AND {_OPEN_INTENT}",
         (chain_id, sender),
     )
 

@@ -73,7 +73,7 @@ class FundsStatistics(Struct, frozen=True):
     apart: int
 
 
-class Followed(Struct, Generic[Account]):
+class Followed(Struct, Generic[Account], gc=False):
     """One order, with its account."""
 
     account: Account

@@ -3,6 +3,7 @@
 The short form of `bench.load_orders`; `make test-long` runs the whole of it.
 """
 
+import gc
 import os
 from typing import Any
 
@@ -64,6 +65,17 @@ async def test_a_timer_takes_a_sixth_of_the_memory_of_a_task() -> None:
     assert list(KINDS)[1:] == [TIMER, WHOLE]
     assert 6 * timer <= task
     assert whole < task
+
+
+def test_the_collector_walks_nothing_of_orders_that_wait() -> None:
+    engine = Engine()
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1_000):
+        engine.orders._put(an_order(number))
+    gc.collect()
+    assert set(engine.waiting().values()) == {1_000}
+    assert len(gc.get_objects()) - before < 100
 
 
 def test_an_order_that_waits_is_everywhere_once() -> None:

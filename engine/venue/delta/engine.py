@@ -49,7 +49,7 @@ from .terms import fits_until
 _LOOK_MS = 1_000
 
 
-class _Expiry(Struct, frozen=True):
+class _Expiry(Struct, frozen=True, gc=False):
     """An order's timer: its key and what it runs are one object, as there are many of them."""
 
     engine: "DeltaEngine"

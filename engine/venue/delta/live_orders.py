@@ -29,7 +29,7 @@ from .life import SETTLE
 from .terms import OrderTerms, SettledOrder, terms_of
 
 
-class LiveOrder(Struct, eq=False):
+class LiveOrder(Struct, eq=False, gc=False):
     """One order that may still change.
 
     Attributes:

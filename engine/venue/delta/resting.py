@@ -54,7 +54,7 @@ class State(Enum):
     GONE = auto()
 
 
-class Resting(Struct, eq=False):
+class Resting(Struct, eq=False, gc=False):
     """One order.
 
     Attributes:

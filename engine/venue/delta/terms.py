@@ -46,7 +46,7 @@ class Part(Struct, frozen=True):
     is_last: bool
 
 
-class OrderTerms(Struct, frozen=True):
+class OrderTerms(Struct, frozen=True, gc=False):
     """What holds for all parts of an order.
 
     Attributes:

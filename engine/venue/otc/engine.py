@@ -45,7 +45,7 @@ from .live_orders import LiveOtc, OtcOrders
 _LOOK_MS = 1_000
 
 
-class _Expiry(Struct, frozen=True):
+class _Expiry(Struct, frozen=True, gc=False):
     """An order's timer: its key and what it runs are one object, as there are many of them."""
 
     engine: "OtcEngine"
@@ -55,7 +55,7 @@ class _Expiry(Struct, frozen=True):
         self.engine.look_at_expiry(self.order_hash)
 
 
-class _PermitEnd(Struct, frozen=True):
+class _PermitEnd(Struct, frozen=True, gc=False):
     """The timer of an order's permit."""
 
     engine: "OtcEngine"

@@ -33,7 +33,7 @@ from .document import OtcDocument, decode_document, encode_document
 from .life import told_by_chain
 
 
-class LiveOtc(Struct, eq=False):
+class LiveOtc(Struct, eq=False, gc=False):
     """One order that may still change.
 
     Attributes:

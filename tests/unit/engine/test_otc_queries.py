@@ -3,19 +3,15 @@
 import itertools
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import cambist.engine.store as store_package
 from cambist.codecs.vocabulary import OtcType
-from cambist.engine.store.queries import OtcFilter, Query, live_otc, otc_page, render
+from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
 from cambist.engine.store.rows import amount32
-from cambist.engine.store.sqlite import _words
+from support.query_plans import empty_database, plan_of
 
-MIGRATIONS = Path(store_package.__file__).parent / "migrations" / "sqlite"
 ACCOUNT, TOKEN = b"\xa1" * 20, b"\xe0" * 20
 ACCOUNTS: list[dict[str, Any]] = [{"maker": ACCOUNT}, {"taker": ACCOUNT}]
 SMALL: list[dict[str, Any]] = [
@@ -33,15 +29,8 @@ FILTERS = [
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        for script in sorted(MIGRATIONS.glob("*.sql")):
-            connection.executescript(script.read_text(encoding="utf-8"))
+    with empty_database() as connection:
         yield connection
-
-
-def plan_of(query: Query, database: sqlite3.Connection) -> list[str]:
-    plan = database.execute("EXPLAIN QUERY PLAN " + render(query, _words(query)), query.values).fetchall()
-    return [row[-1] for row in plan]
 
 
 def searched(steps: list[str]) -> list[str]:

@@ -1,0 +1,9 @@
+-- What is not finished is found without what has ended, however much of that there is: by a relayer
+-- with each block.
+
+DROP INDEX chain_tx_open;
+CREATE INDEX chain_tx_open ON chain_tx (chain_id, sender, nonce, created_ms) WHERE status IN ('SIGNED', 'MINED');
+
+DROP INDEX chain_intent_open;
+CREATE INDEX chain_intent_open ON chain_intent (chain_id, sender, state, created_ms, effect_key)
+    WHERE state IN ('WAITING', 'PENDING', 'MINED', 'REVERTED');

@@ -1,0 +1,32 @@
+"""How SQLite would answer a query of the store, without statistics, as the store has none."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import cambist.engine.store as store_package
+from cambist.engine.store.queries import Query, render
+from cambist.engine.store.sqlite import _words
+
+_MIGRATIONS = Path(store_package.__file__).parent / "migrations" / "sqlite"
+
+
+@contextmanager
+def empty_database() -> Iterator[sqlite3.Connection]:
+    """One with all tables and no rows."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for script in sorted(_MIGRATIONS.glob("*.sql")):
+            connection.executescript(script.read_text(encoding="utf-8"))
+        yield connection
+
+
+def plan_of(query: Query, database: sqlite3.Connection) -> list[str]:
+    """The steps, as EXPLAIN QUERY PLAN puts them."""
+    return steps_of(render(query, _words(query)), query.values, database)
+
+
+def steps_of(sql: str, values: tuple[Any, ...], database: sqlite3.Connection) -> list[str]:
+    """The same for a statement."""
+    return [row[-1] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
