@@ -27,7 +27,8 @@ from ..chain.deploy import Contracts, Plan, create, deploy, factory_address
 from ..chain.port import Call
 from ..chain.rollout import Rollout, look, policed, predicted
 from ..chain.rpc import RpcChain
-from .sources import PASSWORD_HELP, read_key
+from ..interrupts import until_interrupted
+from .sources import PASSWORD_HELP, agree, read_key
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Where Uniswap's contract is on the chains that have it."""
@@ -151,7 +152,7 @@ def deploy_command(
     folder = path.parent if path else Path()
     node = NodeSettings(urls=(node_url,)) if node_url else chain.node
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
-    at, plan = trio.run(_deploy, job, chain_id, node)
+    at, plan = trio.run(until_interrupted, _deploy, job, chain_id, node)
     told = {"wrappedNative": to_checksum(plan.weth), "permit2": to_checksum(plan.permit2)}
     entry = chain_entry(chain.name, at, **told)
     file = write_entries(Path(settings.state_dir).expanduser(), {chain_id: entry})
@@ -180,7 +181,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Contrac
         _show(found, plan, chain_id)
         if not found.is_done:
             if not job.is_sure:
-                click.confirm("Go on?", abort=True)
+                agree("Go on?", err=False)
             await deploy(chain, policed(job.key, chain_id, plan), plan, click.echo)
             found = await look(chain, plan)
             if not found.is_done:

@@ -47,7 +47,6 @@ from .order_options import (
     signing_options,
     timed,
     timeout,
-    until_interrupted,
     venue_options,
 )
 from .order_swap import swap
@@ -143,7 +142,7 @@ async def _cancel(
         under_way.hint = f"`cambist order watch ID --venue {place.url}` says whether it is cancelled"
         followers = await cancel(venue, key, contract, names, tell)
         try:
-            await until_interrupted(follow_all, followers, place.timeout_s)
+            await follow_all(followers, place.timeout_s)
         except VenueError as fault:
             click.echo(f"Error: {fault.detail}", err=True)
     records = [follower.record for follower in followers if follower.record is not None]

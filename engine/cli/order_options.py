@@ -2,10 +2,8 @@
 
 import math
 import os
-import signal
 import sys
-import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
 from typing import Any, NoReturn
@@ -25,6 +23,7 @@ from ...config.secret import Secret, read_secret
 from ...config.timeouts import TRADER_WATCH_S
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ..chain.rpc import RpcChain
+from ..interrupts import until_interrupted
 from ..trader.client import VenueClient
 from ..trader.order_following import TERMINAL, Settled, Subject, proven
 from ..trader.order_placing import OrderOffer
@@ -178,7 +177,7 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     status = UNKNOWN
     try:
         try:
-            status = trio.run(do, under_way, *what)
+            status = trio.run(until_interrupted, do, under_way, *what)
         except* KeyboardInterrupt:
             was_interrupted = True
     except ConfigError as error:
@@ -191,39 +190,6 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
         click.echo(f"\n{under_way.hint}", err=True)
         status = under_way.status
     sys.exit(status)
-
-
-async def until_interrupted(work: Callable[..., Awaitable[object]], *what: object) -> None:
-    """Do what may take long until it is done. An interrupt ends it wherever it arrives: one that is raised by
-    Python itself is lost where it meets a destructor.
-
-    Raises:
-        KeyboardInterrupt: it was interrupted.
-    """
-    if threading.current_thread() is not threading.main_thread():  # signals come to the main one alone
-        await work(*what)
-        return
-    fault: Exception | None = None
-    was_interrupted = False
-    with trio.open_signal_receiver(signal.SIGINT) as signals:
-        async with trio.open_nursery() as nursery:
-
-            async def listen() -> None:
-                nonlocal was_interrupted
-                async for _ in signals:
-                    was_interrupted = True
-                    nursery.cancel_scope.cancel()
-
-            nursery.start_soon(listen)
-            try:
-                await work(*what)
-            except Exception as error:  # noqa: BLE001  handed on, out of the nursery that would wrap it
-                fault = error
-            nursery.cancel_scope.cancel()
-    if was_interrupted:
-        raise KeyboardInterrupt
-    if fault is not None:
-        raise fault
 
 
 def new_console() -> Console:

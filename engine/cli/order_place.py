@@ -42,11 +42,10 @@ from .order_options import (
     tell_why,
     timed,
     timeout,
-    until_interrupted,
     venue_options,
 )
 from .parameters import Address, check_partner, checked_node, raw_units
-from .sources import read_key
+from .sources import agree, read_key
 
 SLIPPAGE_BPS = 50
 """Unless it is given."""
@@ -233,7 +232,7 @@ async def place_order(
             outcome = OrderOutcome(verdict=Verdict.REHEARSED, order_hash=checked.order_hash)
         else:
             if not placing.is_sure:
-                click.confirm("Place it?", abort=True, err=True)
+                agree("Place it?")
             outcome = await _placed(under_way, placing, placer, offer)
             if follows and outcome.verdict is Verdict.PLACED:
                 outcome = await _followed(outcome, placing, offer, chain, venue, tell)
@@ -291,7 +290,7 @@ async def _followed(
     follower = Follower(venue, record.id, tell)
     try:
         follower.see(record)
-        await until_interrupted(follower.follow, placing.venue.timeout_s)
+        await follower.follow(placing.venue.timeout_s)
         record = follower.record or record
         await tell_why(venue, record, tell)
         return await ended(record, chain, subject)

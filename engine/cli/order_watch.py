@@ -39,7 +39,6 @@ from .order_options import (
     run,
     tell_why,
     timed,
-    until_interrupted,
     venue_options,
 )
 from .parameters import RPC_HELP, Address, checked_node
@@ -104,7 +103,7 @@ async def _watch(
     async with place.open() as venue:
         follower = Follower(venue, name, tell)
         under_way.hint = f"the order goes on: {place.hint(name)}"
-        await until_interrupted(follower.follow, place.timeout_s)
+        await follower.follow(place.timeout_s)
         record = follower.record
         if record is None:
             outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
@@ -145,7 +144,7 @@ async def listen(
 
     async with place.open() as venue:
         events = OrderEvents(venue, wanted, hear, tell=tell, random=SystemRandom(), after=after)
-        await until_interrupted(events.run, math.inf if timeout_s is None else timeout_s)
+        await events.run(math.inf if timeout_s is None else timeout_s)
     click.echo(under_way.hint, err=True)
     return 0
 

@@ -41,7 +41,7 @@ from .otc_options import (
     rfq_options,
 )
 from .parameters import checked_node, raw_units
-from .sources import read_key
+from .sources import agree, read_key
 
 _AMOUNT, _RECEIVE = "--amount", "--receive"
 _EXIT = {
@@ -174,7 +174,7 @@ async def _fill(under_way: UnderWay, asked: _Asked) -> int:
         if asked.is_rehearsal:
             return _report(asked.venue, await filler.rehearse(offer), offer)
         if not asked.is_sure:
-            click.confirm("Fill it?", abort=True, err=True)
+            agree("Fill it?")
         under_way.hint = (
             "a transaction that was sent may be mined all the same: look at "
             f"{to_hex(signed.order_hash)} before you fill it again"

@@ -41,12 +41,11 @@ from .order_options import (
     run,
     timed,
     timeout,
-    until_interrupted,
     venue_options,
 )
 from .otc_options import allowing_options, how_to_go_on, rfq_options, write_order
 from .parameters import Address, Expires, checked_node, raw_units
-from .sources import read_key
+from .sources import agree, read_key
 
 _PRICE, _RECEIVE = "--price", "--receive"
 EXIT = {
@@ -268,7 +267,7 @@ def _agreed(asked: _Asked, offer: OtcOffer) -> None:
         )
     if not asked.is_sure:
         question = "Post it, although you do not have that much?" if is_short else "Post it?"
-        click.confirm(question, abort=True, err=True)
+        agree(question)
 
 
 async def _posted(under_way: UnderWay, asked: _Asked, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
@@ -314,7 +313,7 @@ async def _followed(
     try:
         follower.see(posted.stored)
         if not follower.has_ended:
-            await until_interrupted(follower.follow, asked.venue.timeout_s)
+            await follower.follow(asked.venue.timeout_s)
         stored = follower.stored or posted.stored
         if follower.has_ended:
             fault = await disproof(chain, contract, posted.signed, stored, int(time.time()))

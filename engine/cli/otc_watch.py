@@ -31,7 +31,6 @@ from .order_options import (
     new_console,
     run,
     timed,
-    until_interrupted,
     venue_options,
 )
 from .order_watch import listen
@@ -106,7 +105,7 @@ async def _watch(
     async with place.open() as venue:
         follower = OtcFollower(venue, order_hash, tell)
         under_way.hint = f"the order goes on: {how_to_go_on(place, order_hash)}"
-        await until_interrupted(follower.follow, place.timeout_s)
+        await follower.follow(place.timeout_s)
         stored = follower.stored
         if stored is None:
             outcome = OtcOutcome(

@@ -1,4 +1,4 @@
-"""What several commands take: files and standard input within a bound, and named secrets."""
+"""What several commands take: files and standard input within a bound, named secrets, and a yes."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ from ...config.errors import ConfigError, InvalidInput
 from ...config.secret import Secret, read_secret
 from ...crypto.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
+from ..interrupts import asking
 
 KEY_HELP = "The key: env:NAME or file:PATH, holding 64 hexadecimal digits or a keystore."
 PASSWORD_HELP = "The keystore's password: env:NAME or file:PATH. Asked for on a terminal."  # noqa: S105
@@ -35,6 +36,16 @@ def read_key(reference: str, password: str | None) -> SigningKey:
     secret = read_secret(reference, os.environ, "--key")
     is_keystore = secret.reveal().lstrip().startswith("{")
     return signing_key(secret, read_password(password, confirm=False) if is_keystore or password else None)
+
+
+def agree(question: str, *, err: bool = True) -> None:
+    """Ask, while the loop stands still.
+
+    Raises:
+        click.Abort: the answer is no, or an interrupt.
+    """
+    with asking():
+        click.confirm(question, abort=True, err=err)
 
 
 def read_password(reference: str | None, *, confirm: bool) -> Secret | None:

@@ -24,6 +24,7 @@ from ...config.secret import Secret, read_secret
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
+from ..interrupts import until_interrupted
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.swap import Offer, Outcome, Status, Swapper
@@ -41,7 +42,7 @@ from .parameters import (
     checked_node,
     raw_units,
 )
-from .sources import KEY_HELP, PASSWORD_HELP, read_key
+from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
 REVERTED, UNKNOWN = 3, 4
 _EXIT = {Status.SWAPPED: 0, Status.REHEARSED: 0, Status.REVERTED: REVERTED, Status.UNKNOWN: UNKNOWN}
@@ -158,7 +159,7 @@ def swap(
         is_rehearsal=dry_run,
     )
     try:
-        sys.exit(trio.run(_swap, asked))
+        sys.exit(trio.run(until_interrupted, _swap, asked))
     except ConfigError as error:
         if error.key not in _ARGUMENTS:
             raise
@@ -190,7 +191,7 @@ async def _swap(asked: _Asked) -> int:
             outcome = await swapper.rehearse(offer)
         else:
             if not asked.is_sure:
-                click.confirm("Swap?", abort=True, err=True)
+                agree("Swap?")
             elif offer.route.max_impact_reached:
                 raise VenueError(
                     "the price impact is above the venue's ceiling, or not known: say what you take by "

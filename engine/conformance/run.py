@@ -1,13 +1,12 @@
 """A run from its first connection to its verdicts."""
 
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
 from msgspec import Struct
 
-from ...config.errors import CambistError
+from ..interrupts import until_interrupted
 from .check_table import TOPICS
 from .load import LoadReport
 from .node import Node
@@ -112,31 +111,8 @@ def check_maker(options: CheckOptions, *, now_ms: Callable[[], int], on_progress
     Raises:
         KeyboardInterrupt: SIGINT came.
     """
-    return trio.run(_until_interrupted, partial(run_checks, options, now_ms=now_ms, on_progress=on_progress))
-
-
-async def _until_interrupted(run: Callable[[], Awaitable[RunReport]]) -> RunReport:
-    """A signal is heard as one: as an exception it may come up where exceptions are dropped, and be lost."""
-    report: RunReport | None = None
-    failure: CambistError | None = None
-    with trio.open_signal_receiver(signal.SIGINT) as signals:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
-            try:
-                report = await run()
-            except CambistError as error:  # not within an exception group
-                failure = error
-            nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    if report is None:
-        raise KeyboardInterrupt
-    return report
-
-
-async def _cancel_on_signal(signals: AsyncIterator[int], everything: trio.CancelScope) -> None:
-    async for _ in signals:
-        everything.cancel()
+    run = partial(run_checks, options, now_ms=now_ms, on_progress=on_progress)
+    return trio.run(until_interrupted, run)
 
 
 def _probe(options: CheckOptions, now_ms: Callable[[], int]) -> Probe:

@@ -50,6 +50,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/demo/story.py",
         "engine/demo/venue.py",
         "engine/demo/waiting_orders.py",
+        "engine/interrupts.py",
         "engine/devnet/moves.py",
         "engine/devnet/node.py",
         "engine/devnet/serve.py",

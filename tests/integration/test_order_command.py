@@ -186,11 +186,18 @@ async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
     assert shell.venue.submissions == []
 
 
-async def interrupted(shell: Shell, once_said: bytes, *arguments: str) -> tuple[int | None, str]:
-    """Run a command, interrupt it once it has said something; its status and all that it said."""
+async def interrupted(
+    shell: Shell, once_said: bytes, *arguments: str, again_s: float = PATIENCE_S
+) -> tuple[int | None, str]:
+    """Run a command, interrupt it once it has said something; its status and all that it said.
+
+    Args:
+        again_s: how long it may take before it is interrupted once more.
+    """
     said = b""
     process = await trio.lowlevel.open_process(
         shell.command(*arguments),
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         env=os.environ | shell.environ(),
@@ -198,12 +205,15 @@ async def interrupted(shell: Shell, once_said: bytes, *arguments: str) -> tuple[
     )
     assert process.stderr
     with trio.fail_after(PATIENCE_S):
+        while once_said not in said and (piece := await process.stderr.receive_some()):
+            said += piece
+        while process.returncode is None:
+            process.send_signal(signal.SIGINT)
+            with trio.move_on_after(again_s):
+                await process.wait()
         async for piece in process.stderr:
             said += piece
-            if once_said in said:
-                process.send_signal(signal.SIGINT)
-                once_said = b"never said"
-        return await process.wait(), said.decode()
+        return process.returncode, said.decode()
 
 
 async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: Shell) -> None:
@@ -219,6 +229,13 @@ async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: 
     await chain.mine()
     status, said = await interrupted(shell, b"sending the deposit", "swap", "ETH", "USDC", "1", "--yes")
     assert (status, "`cambist order withdraw 0x" in said) == (4, True), said
+    assert shell.venue.submissions == []
+
+
+async def test_who_interrupts_the_question_is_not_asked_for_an_answer(shell: Shell) -> None:
+    """Python is deaf for a moment as it begins to read, as anywhere: who is impatient presses again."""
+    status, said = await interrupted(shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=1)
+    assert (status, said.endswith("Aborted!\n")) == (1, True), said
     assert shell.venue.submissions == []
 
 
