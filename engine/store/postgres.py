@@ -74,7 +74,7 @@ AND a.pid <> pg_backend_pid() AND clock_timestamp() - a.xact_start > $3::bigint 
 AND EXISTS (SELECT FROM shard WHERE holder NOT IN ('', $1) AND until_ms < $2)
 """
 _MINE = b"SELECT number, epoch FROM shard WHERE holder = $1 ORDER BY number"
-_PRUNES = tuple(sql.replace("?", "$").encode() for sql in PRUNES)
+_PRUNES = tuple(sql.replace(":before_ms", "$1").replace(":rows_max", "$2").encode() for sql in PRUNES)
 _POISON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 """A unit's own fault, found before the server saw it."""
 

@@ -29,9 +29,9 @@ _OF_OTC = ("otc_document", *_OF_RFQ)
 
 def _ended(table: str) -> str:
     return (
-        f"SELECT order_hash FROM {table} o WHERE is_final = TRUE AND updated_ms < ?1 AND NOT EXISTS "
+        f"SELECT order_hash FROM {table} o WHERE is_final = TRUE AND updated_ms < :before_ms AND NOT EXISTS "
         "(SELECT 1 FROM effect e WHERE e.order_hash = o.order_hash AND e.state = 'INTENDED') "
-        "ORDER BY updated_ms, order_hash LIMIT ?2"
+        "ORDER BY updated_ms, order_hash LIMIT :rows_max"
     )
 
 
@@ -49,29 +49,34 @@ PRUNES = (
     *_statements(OTC_ORDER.name, _OF_OTC),
     (
         "DELETE FROM chain_intent WHERE effect_key IN (SELECT effect_key FROM chain_intent i "
-        "WHERE state IN ('FINAL', 'FAILED', 'CANCELLED') AND updated_ms < ?1 "
-        "AND NOT EXISTS (SELECT 1 FROM effect e WHERE e.key = i.effect_key) ORDER BY updated_ms LIMIT ?2)"
+        "WHERE state IN ('FINAL', 'FAILED', 'CANCELLED') AND updated_ms < :before_ms "
+        "AND NOT EXISTS (SELECT 1 FROM effect e WHERE e.key = i.effect_key) "
+        "ORDER BY updated_ms LIMIT :rows_max)"
     ),
     (
         "DELETE FROM chain_tx WHERE tx_hash IN (SELECT tx_hash FROM chain_tx t "
-        "WHERE status IN ('FINAL', 'FAILED', 'REPLACED') AND updated_ms < ?1 "
+        "WHERE status IN ('FINAL', 'FAILED', 'REPLACED') AND updated_ms < :before_ms "
         "AND NOT EXISTS (SELECT 1 FROM chain_intent i WHERE i.effect_key = t.effect_key) "
-        "ORDER BY updated_ms LIMIT ?2)"
+        "ORDER BY updated_ms LIMIT :rows_max)"
     ),
     *(
-        f"DELETE FROM {name} WHERE at_ms < ?1 AND order_hash IN (SELECT order_hash FROM {name} r "
-        "WHERE at_ms < ?1 AND NOT EXISTS (SELECT 1 FROM otc_order o WHERE o.order_hash = r.order_hash) "
-        "ORDER BY at_ms LIMIT ?2)"
+        f"DELETE FROM {name} WHERE at_ms < :before_ms AND order_hash IN (SELECT order_hash FROM {name} r "
+        "WHERE at_ms < :before_ms "
+        "AND NOT EXISTS (SELECT 1 FROM otc_order o WHERE o.order_hash = r.order_hash) "
+        "ORDER BY at_ms LIMIT :rows_max)"
         for name in _OF_RFQ
     ),
-    ("DELETE FROM order_event WHERE at_ms < ?1 AND n IN (SELECT n FROM order_event ORDER BY n LIMIT ?2)"),
     (
-        "DELETE FROM delivery WHERE created_ms < ?1 AND (webhook, token) IN "
-        "(SELECT webhook, token FROM delivery ORDER BY created_ms LIMIT ?2)"
+        "DELETE FROM order_event WHERE at_ms < :before_ms "
+        "AND n IN (SELECT n FROM order_event ORDER BY n LIMIT :rows_max)"
+    ),
+    (
+        "DELETE FROM delivery WHERE created_ms < :before_ms AND (webhook, token) IN "
+        "(SELECT webhook, token FROM delivery ORDER BY created_ms LIMIT :rows_max)"
     ),
     (
         "DELETE FROM issued_route WHERE digest IN "
-        "(SELECT digest FROM issued_route WHERE expires_ms < ?1 ORDER BY expires_ms LIMIT ?2)"
+        "(SELECT digest FROM issued_route WHERE expires_ms < :before_ms ORDER BY expires_ms LIMIT :rows_max)"
     ),
 )
-"""Statements for one transaction, in this order; each takes (before_ms, count) as ?1 and ?2."""
+"""Statements for one transaction, in this order. They take `before_ms` and `rows_max`."""

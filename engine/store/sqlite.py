@@ -203,7 +203,8 @@ class SqliteBackend:
     def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""
         with translated(), self._transaction():
-            return sum(self._execute(sql, (before_ms, count_max)).rowcount for sql in PRUNES)
+            values = {"before_ms": before_ms, "rows_max": count_max}
+            return sum(self._execute(sql, values).rowcount for sql in PRUNES)
 
     def close(self) -> None:
         """See `Backend.close`."""

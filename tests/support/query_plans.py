@@ -27,6 +27,6 @@ def plan_of(query: Query, database: sqlite3.Connection) -> list[str]:
     return steps_of(render(query, _words(query)), query.values, database)
 
 
-def steps_of(sql: str, values: tuple[Any, ...], database: sqlite3.Connection) -> list[str]:
+def steps_of(sql: str, values: tuple[Any, ...] | dict[str, Any], database: sqlite3.Connection) -> list[str]:
     """The same for a statement."""
     return [row[-1] for row in database.execute(f"EXPLAIN QUERY PLAN {sql}", values)]

@@ -121,7 +121,7 @@ def test_what_of_an_order_waits_before_is_found_among_its_own(database: sqlite3.
 @pytest.mark.parametrize("statement", PRUNES, ids=lambda sql: " ".join(sql.split(" ")[:5]))
 def test_what_has_ended_is_deleted_along_indexes(statement: str, database: sqlite3.Connection) -> None:
     """A scan is of the oldest rows, along an index and cut; or of a view's rows that were found."""
-    steps = steps_of(statement, (5, 5), database)
+    steps = steps_of(statement, {"before_ms": 5, "rows_max": 5}, database)
     assert all(step.startswith(("SEARCH ", "LIST ", "CORRELATED ", "USE TEMP ", "SCAN ")) for step in steps)
     scans = {step for step in steps if step.startswith("SCAN ")}
     assert scans <= {
