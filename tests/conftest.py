@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ if not IS_INSTALLED:
         "e2e/test_delta_fees_for_all_terms.py",
         "e2e/test_embedded_like_anvil.py",
     ]
+
+# A shell has those in its background ignore interrupts; the processes of these tests are to hear them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline and no judgement of speed: a busy machine is not a failing test.
 _PATIENT: dict[str, Any] = {

@@ -44,8 +44,11 @@ def agree(question: str, *, err: bool = True) -> None:
     Raises:
         click.Abort: the answer is no, or an interrupt.
     """
-    with asking():
-        click.confirm(question, abort=True, err=err)
+    try:
+        with asking():
+            click.confirm(question, abort=True, err=err)
+    except KeyboardInterrupt:  # beside the question itself
+        raise click.Abort from None
 
 
 def read_password(reference: str | None, *, confirm: bool) -> Secret | None:

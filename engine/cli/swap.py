@@ -1,19 +1,17 @@
 """`cambist swap`: a Market swap, from the price to the receipt.
 
 Exit status: 0 swapped (or rehearsed), 1 refused or failed before the swap was sent, 2 wrong usage, 3 a
-transaction was mined and reverted, 4 a transaction was sent and it is not known what became of it.
+transaction was mined and reverted, 4 a transaction was sent, or may have been when it was interrupted, and it
+is not known what became of it.
 """
 
 import os
-import sys
 import time
 from decimal import Decimal
 from functools import partial
 
 import click
-import trio
 from msgspec import Struct
-from rich.console import Console
 
 from ...codecs.vocabulary import Side
 from ...codecs.wire import encode
@@ -24,13 +22,13 @@ from ...config.secret import Secret, read_secret
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
-from ..interrupts import until_interrupted
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.swap import Offer, Outcome, Status, Swapper
 from ..trader.terms import TradedToken, Wish
 from ..trader.tokens import find_token
 from ..trader.view import offer_table, outcome_json, outcome_lines
+from .order_options import UNKNOWN, UnderWay, new_console, run
 from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
@@ -44,9 +42,8 @@ from .parameters import (
 )
 from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
-REVERTED, UNKNOWN = 3, 4
+REVERTED = 3
 _EXIT = {Status.SWAPPED: 0, Status.REHEARSED: 0, Status.REVERTED: REVERTED, Status.UNKNOWN: UNKNOWN}
-_ARGUMENTS = frozenset(("SELL_TOKEN", "BUY_TOKEN", "AMOUNT"))
 
 
 class _Asked(Struct, frozen=True, kw_only=True):
@@ -158,16 +155,11 @@ def swap(
         is_json=is_json,
         is_rehearsal=dry_run,
     )
-    try:
-        sys.exit(trio.run(until_interrupted, _swap, asked))
-    except ConfigError as error:
-        if error.key not in _ARGUMENTS:
-            raise
-        raise click.UsageError(error.detail) from None
+    run(_swap, asked)
 
 
-async def _swap(asked: _Asked) -> int:
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+async def _swap(under_way: UnderWay, asked: _Asked) -> int:
+    console = new_console()
     async with (
         RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
         VenueClient.open(asked.venue, asked.api_key) as venue,
@@ -197,6 +189,9 @@ async def _swap(asked: _Asked) -> int:
                     "the price impact is above the venue's ceiling, or not known: say what you take by "
                     "--max-impact, or leave out --yes"
                 )
+            under_way.hint = (
+                "a transaction that was sent may be mined all the same: look at it before you swap again"
+            )
             outcome = await swapper.perform(offer)
     _report(asked, offer, outcome)
     return 0 if outcome is None else _EXIT[outcome.status]

@@ -38,7 +38,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/cli/maker.py",
         "engine/cli/order_options.py",
         "engine/cli/serve.py",
-        "engine/cli/swap.py",
         "engine/conformance/probe.py",
         "engine/conformance/run.py",
         "engine/conformance/stage_firm.py",

@@ -12,6 +12,7 @@ import trio
 
 from cambist.codecs.delta_calldata import deposit
 from cambist.crypto.addresses import to_checksum
+from support import interrupts
 from support.order_shell import PATIENCE_S, Shell, an_order_shell
 from support.scripted_orders import OrderLies, Placed
 from support.world import NATIVE, ONE, USDC
@@ -189,31 +190,9 @@ async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
 async def interrupted(
     shell: Shell, once_said: bytes, *arguments: str, again_s: float = PATIENCE_S
 ) -> tuple[int | None, str]:
-    """Run a command, interrupt it once it has said something; its status and all that it said.
-
-    Args:
-        again_s: how long it may take before it is interrupted once more.
-    """
-    said = b""
-    process = await trio.lowlevel.open_process(
-        shell.command(*arguments),
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=os.environ | shell.environ(),
-        cwd=shell.folder,
-    )
-    assert process.stderr
-    with trio.fail_after(PATIENCE_S):
-        while once_said not in said and (piece := await process.stderr.receive_some()):
-            said += piece
-        while process.returncode is None:
-            process.send_signal(signal.SIGINT)
-            with trio.move_on_after(again_s):
-                await process.wait()
-        async for piece in process.stderr:
-            said += piece
-        return process.returncode, said.decode()
+    """Of `cambist order`, see `support.interrupts`."""
+    command, environ = shell.command(*arguments), shell.environ()
+    return await interrupts.interrupted(command, environ, shell.folder, once_said, again_s=again_s)
 
 
 async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: Shell) -> None:
@@ -234,7 +213,7 @@ async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: 
 
 async def test_who_interrupts_the_question_is_not_asked_for_an_answer(shell: Shell) -> None:
     """Python is deaf for a moment as it begins to read, as anywhere: who is impatient presses again."""
-    status, said = await interrupted(shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=1)
+    status, said = await interrupted(shell, b"Place it? [y/N]", "swap", "WETH", "USDC", "1", again_s=5)
     assert (status, said.endswith("Aborted!\n")) == (1, True), said
     assert shell.venue.submissions == []
 

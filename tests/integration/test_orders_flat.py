@@ -7,6 +7,7 @@ import gc
 import os
 from typing import Any
 
+import msgspec
 import pytest
 from bench.load_orders import orders
 from bench.loop_passes import Spread
@@ -14,6 +15,9 @@ from bench.waiting_orders import KINDS, TIMER, WHOLE, Engine, an_order, waited
 
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.venue.delta.funds_watch import FundsWatch
+from cambist.engine.venue.otc import engine as otc_engine
+from cambist.engine.venue.otc import funds_watch as otc_funds
+from cambist.engine.venue.otc.live_orders import LiveOtc
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 COUNT, WAVES = (10_000, 10) if IS_LONG else (240, 4)
@@ -76,6 +80,11 @@ def test_the_collector_walks_nothing_of_orders_that_wait() -> None:
     gc.collect()
     assert set(engine.waiting().values()) == {1_000}
     assert len(gc.get_objects()) - before < 100
+
+
+@pytest.mark.parametrize("kind", [LiveOtc, otc_engine._Expiry, otc_engine._PermitEnd, otc_funds._Followed])
+def test_nor_of_otc_orders(kind: type[msgspec.Struct]) -> None:
+    assert kind.__struct_config__.gc is False
 
 
 def test_an_order_that_waits_is_everywhere_once() -> None:

@@ -22,6 +22,7 @@ from cambist.engine.chain.transact import transact
 from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
+from support.interrupts import interrupted
 from support.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
 
 ONE, USDC = 10**18, 10**6
@@ -211,6 +212,13 @@ async def test_a_swap_that_is_never_mined_ends_with_4_and_its_hash(
     told = json.loads(done.stdout)
     assert (told["status"], told["blockNumber"]) == ("unknown", None)
     assert await shell.devnet.chain.knows(bytes.fromhex(told["txHash"][2:]))
+
+
+async def test_who_interrupts_a_swap_that_was_sent_is_told_that_it_may_be_mined(shell: Shell) -> None:
+    await shell.devnet.chain.set_automine(on=False)
+    command = [sys.executable, "-m", "cambist", "swap", "ETH", "USDC", "1", "--yes", *shell.places()]
+    status, said = await interrupted(command, shell.environ(), shell.folder, b"sending the swap 0x")
+    assert (status, "a transaction that was sent may be mined all the same" in said) == (4, True), said
 
 
 async def _waits(devnet: Devnet) -> bool:
