@@ -84,6 +84,8 @@ async def _cancel(
             cancelled = await cancel_otc(chain, key, contract, orders, tell)
         except StepFailedError as failed:
             return _report_failed(place, failed, orders)
+        if cancelled.receipt is not None:
+            under_way.hint = f"the cancellation {to_hex(cancelled.receipt.tx_hash)} is mined"
         states = {order_hash: stored.state for order_hash, (_, stored) in told.items()}
         for order_hash, ending in cancelled.endings.items():
             if ending is Ending.CLOSED and order_hash in told:

@@ -297,6 +297,8 @@ async def _posted(under_way: UnderWay, asked: _Asked, poster: OtcPoster, offer: 
             f"--rfq {to_checksum(offer.contract.address)} ...` closes it for good"
         ) from None
     signed, stored = posted.signed, posted.stored
+    if stored is not None:
+        under_way.hint = f"the order goes on: {how_to_go_on(asked.venue, name)}"
     verdict = OtcVerdict.UNKNOWN if stored is None else OtcVerdict.POSTED
     return OtcOutcome(
         verdict=verdict, order_hash=signed.order_hash, signed=signed, stored=stored, reason=posted.fault

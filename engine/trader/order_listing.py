@@ -65,7 +65,7 @@ async def pages(venue: VenueClient, wanted: OrdersWanted) -> AsyncIterator[list[
         fresh = [record for record in page.data if record.id not in seen]
         seen.update(record.id for record in fresh)
         yield fresh
-        if not page.has_more or not page.data:
+        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
             return
 
 

@@ -95,7 +95,7 @@ async def otc_pages(venue: VenueClient, wanted: OtcWanted) -> AsyncIterator[list
         as_of = page.as_of
         offset += len(page.orders)
         left -= len(fresh)
-        if not page.has_more or not page.orders:
+        if not page.has_more or not fresh:  # nothing but what was seen: it would never end
             return
 
 

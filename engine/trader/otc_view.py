@@ -107,6 +107,10 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> Table:
     table.add_row("you have", amount_text(offer.balance, src))
     if offer.must_allow:
         table.add_row("first", f"{allowing.value} of {src.symbol} to the spender")
+        if allowing is not Allowing.MOST and offer.fillable < min(offer.balance, offer.allowance):
+            table.add_row(
+                "note", "older orders of yours share that, and come first; --approve-max allows more"
+            )
     elif offer.fillable < wish.src_amount and not offer.is_short:
         left = amount_text(offer.fillable, src)
         more = "; --approve-max lets the spender take more" if offer.is_held_back else ""

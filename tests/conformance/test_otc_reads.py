@@ -230,15 +230,13 @@ async def test_what_is_small_is_a_setting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order_by", ["createdAt", "expiry"])
 async def test_pages_as_of_the_first_do_not_move_while_orders_come_in(front: OtcFront, order_by: str) -> None:
-    before = await posted(front, 5)
+    await posted(front, 5)
     expected = hashes(await front.get(of_maker(front), orderBy=order_by))
     first = await front.get(of_maker(front), limit=2, orderBy=order_by)
     seen = hashes(first)
-    while len(seen) < len(before):
+    for offset in (2, 4):
         await posted(front, 2)
-        page = await front.get(
-            of_maker(front), limit=2, offset=len(seen), asOf=first["asOf"], orderBy=order_by
-        )
+        page = await front.get(of_maker(front), limit=2, offset=offset, asOf=first["asOf"], orderBy=order_by)
         assert (page["total"], page["asOf"]) == (5, first["asOf"])
         seen += hashes(page)
     assert seen == expected

@@ -391,9 +391,10 @@ async def test_a_taker_that_stops_reading_is_told_to_come_back(
                 assert told(await reads.next()) == written(orders[-1])
         await trio.sleep(EVENT_STALL_S + WEBSOCKET_CLOSE_S / 2)
         assert venue.events.statistics().slow == 1
-        opcode, data = await peer.receive()
-        while opcode != CLOSE:
+        with trio.fail_after(WEBSOCKET_CLOSE_S * 2):
             opcode, data = await peer.receive()
+            while opcode != CLOSE:
+                opcode, data = await peer.receive()
         assert int.from_bytes(data[:2]) == 1013
         again = EventStream(listener.connect())
         await again.open(f"{OTC_PATH}?taker={B}&after={token}".encode())

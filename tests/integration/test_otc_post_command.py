@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -15,6 +16,7 @@ from cambist.codecs import calldata
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.keystore import encrypt_key
 from cambist.crypto.signatures import signer
 from support.order_shell import PATIENCE_S
 from support.otc_shell import OtcShell, an_otc_shell
@@ -78,6 +80,31 @@ async def test_an_order_shows_its_terms_asks_and_is_posted_as_it_was_signed(shel
     assert world.maker.secret32().hex() not in shown + done.stdout.decode()
 
 
+async def test_a_keystore_posts_fills_and_cancels(shell: OtcShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def a_keystore(of: OtcShell) -> OtcShell:
+        text = encrypt_key(
+            of.key, "open sesame", salt32=bytes(32), iv16=bytes(16), file_id=str(UUID(int=1)), scrypt_n=2
+        ).decode()
+        monkeypatch.setattr(
+            of, "environ", lambda: {"KEY": text, "PASSWORD": "open sesame", "WRONG": "open barley"}
+        )
+        return of
+
+    maker, taker = a_keystore(shell), a_keystore(shell.of(shell.world.taker))
+    done = await maker.invoke(*OFFER, "--yes", "--password", "env:WRONG")
+    assert (done.exit_code, shell.venue.kept, await allowed(shell)) == (1, {}, 0), done.stderr
+    assert "env:KEY: keystore: wrong password" in done.stderr
+    assert shell.world.maker.secret32().hex() not in done.stderr
+    password = ("--yes", "--password", "env:PASSWORD")
+    posted = await maker.told(*OFFER, *password)
+    filled = await taker.told("fill", posted["orderHash"], "--receive", "500", *password)
+    assert (filled["outcome"], filled["given"]) == ("filled", str(ONE // 5))
+    assert filled["received"] == str(500 * USDC)
+    taken_back = await maker.told("cancel", posted["orderHash"], *password[1:])
+    (order,) = taken_back["orders"]
+    assert (order["orderHash"], order["outcome"]) == (posted["orderHash"], "cancelled")
+
+
 async def test_without_a_taker_it_is_open_to_anyone_and_says_so(shell: OtcShell) -> None:
     done = await shell.invoke(*OFFER, "--expires", "never", "--yes")
     assert done.exit_code == 0, done.stderr
@@ -97,6 +124,17 @@ async def test_any_amount_is_approved_only_when_asked_for_and_then_once(shell: O
         done.stderr.split()
     )
     assert order_in(shell.venue.posts[1]).taker_amount == 3 * ONE
+
+
+async def test_an_approval_that_older_orders_share_says_so(shell: OtcShell) -> None:
+    await shell.told(*OFFER, "--yes")
+    larger = ("post", "USDC", "WETH", "5000", "--price", "0.0004", "--yes", "--dry-run")
+    note = "older orders of yours share that, and come first; --approve-max allows more"
+    shown = [
+        " ".join((await shell.invoke(*larger, *more)).stderr.split()) for more in ((), ("--approve-max",))
+    ]
+    assert [note in text for text in shown] == [True, False]
+    assert ["approve" in text for text in shown] == [True, True]
 
 
 async def test_any_amount_is_approved_for_older_orders_besides(shell: OtcShell) -> None:
@@ -297,7 +335,7 @@ async def test_who_interrupts_it_is_told_how_to_go_on(shell: OtcShell) -> None:
             assert await process.wait() == 4
     said = await trio.Path(shell.folder / "stderr").read_text()
     (order_hash,) = shell.venue.kept
-    assert f"the order {order_hash} may be live: `cambist otc watch {order_hash}" in said
+    assert f"the order goes on: `cambist otc watch {order_hash}" in said, "the venue has taken it"
     assert "Traceback" not in said
 
 

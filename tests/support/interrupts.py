@@ -37,13 +37,17 @@ async def interrupted(
         cwd=folder,
     )
     assert process.stderr
-    with trio.fail_after(PATIENCE_S):
-        while once_said not in said and (piece := await process.stderr.receive_some()):
-            said += piece
-        while process.returncode is None:
-            process.send_signal(signal.SIGINT)
-            with trio.move_on_after(again_s):
-                await process.wait()
-        async for piece in process.stderr:
-            said += piece
-        return process.returncode, said.decode()
+    try:
+        with trio.fail_after(PATIENCE_S):
+            while once_said not in said and (piece := await process.stderr.receive_some()):
+                said += piece
+            while process.returncode is None:
+                process.send_signal(signal.SIGINT)
+                with trio.move_on_after(again_s):
+                    await process.wait()
+            async for piece in process.stderr:
+                said += piece
+            return process.returncode, said.decode()
+    finally:
+        if process.returncode is None:
+            process.kill()

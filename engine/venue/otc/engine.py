@@ -181,8 +181,12 @@ class OtcEngine:
             self._acts.start(self._catch_up, row.order_hash)
 
     def look_at_expiry(self, order_hash: bytes) -> None:
-        """See whether an order expires, soon."""
-        self._acts.start(self._expire, order_hash)
+        """See whether an order expires, soon; while the chain is unread, later: nothing is started for it."""
+        live = self.orders.get(order_hash)
+        if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
+            self._expire_at(live.row, 0)
+        else:
+            self._acts.start(self._expire, order_hash)
 
     def look_at_permit(self, order_hash: bytes) -> None:
         """Have the funds of an order read, whose permit is over."""
@@ -213,12 +217,15 @@ class OtcEngine:
         now_ms = self._wall_ms()
 
         def decide(row: OtcOrder) -> Step[OtcOrder] | None:
-            is_read = self.chains[row.chain_id].followed.read_to() is not None
-            if not is_read or self.orders.get(order_hash) is None:
+            if not self._is_read(row) or self.orders.get(order_hash) is None:
                 return None
             return expired(row, now_ms // 1_000, now_ms)
 
         await self.orders.step(order_hash, decide)
+
+    def _is_read(self, row: OtcOrder) -> bool:
+        """Whether its chain is read to its head, so that nothing is missed that came in time."""
+        return self.chains[row.chain_id].followed.read_to() is not None
 
     async def _catch_up(self, order_hash: bytes) -> None:
         live = self.orders.get(order_hash)

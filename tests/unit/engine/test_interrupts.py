@@ -10,9 +10,17 @@ import trio
 from cambist.engine.cli.sources import agree
 from cambist.engine.interrupts import asking, until_interrupted
 
+PATIENCE_S = 10.0
+
 
 def interrupt() -> None:
     signal.raise_signal(signal.SIGINT)
+
+
+async def never() -> None:
+    """Unless it is cancelled."""
+    with trio.fail_after(PATIENCE_S):
+        await trio.sleep_forever()
 
 
 async def work(outcome: str) -> str:
@@ -37,7 +45,7 @@ async def test_an_interrupt_cancels_what_is_under_way() -> None:
     async def long() -> None:
         try:
             interrupt()
-            await trio.sleep_forever()
+            await never()
         finally:
             cleaned.set()
 
@@ -66,7 +74,7 @@ async def test_a_fault_of_the_cleaning_up_is_the_reason_of_no_more_than_the_inte
     async def long() -> None:
         try:
             interrupt()
-            await trio.sleep_forever()
+            await never()
         finally:
             raise ValueError("while it was cancelled")
 
@@ -92,7 +100,7 @@ async def test_a_question_ends_with_an_interrupt_and_the_next_one_is_heard_again
         with pytest.raises(KeyboardInterrupt), asking():
             interrupt()
         interrupt()
-        await trio.sleep_forever()
+        await never()
 
     with pytest.raises(KeyboardInterrupt):
         await until_interrupted(asks)

@@ -12,3 +12,8 @@ DROP INDEX delta_order_open;
 CREATE INDEX delta_order_open ON delta_order (seq) WHERE is_final = FALSE;
 DROP INDEX otc_order_open;
 CREATE INDEX otc_order_open ON otc_order (seq) WHERE is_final = FALSE;
+
+-- What of a webhook's backlog is due, and what has waited for too long: of an order's deliveries the first alone.
+DROP INDEX delivery_order;
+CREATE INDEX delivery_order ON delivery (order_hash, webhook, state, token);
+CREATE INDEX delivery_waiting ON delivery (webhook, created_ms, token) WHERE state = 'WAITING';

@@ -23,6 +23,5 @@ CREATE TABLE delivery (
     PRIMARY KEY (webhook, token)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX delivery_due ON delivery (webhook, state, due_ms);
-CREATE INDEX delivery_order ON delivery (order_hash, webhook, state, token);
-CREATE INDEX delivery_waiting ON delivery (webhook, created_ms, token) WHERE state = 'WAITING';
+CREATE INDEX delivery_order ON delivery (webhook, order_hash, token);
 CREATE INDEX delivery_age ON delivery (created_ms);
