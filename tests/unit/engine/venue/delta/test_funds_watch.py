@@ -37,6 +37,7 @@ from support.store_work import eventually, now_ms
 from support.stores import BOB, NOW_MS
 from support.stores import a_delta_order as a_row
 
+OWNERS, EACH = 2_500, 2
 _S = OrderStatus
 
 
@@ -120,20 +121,22 @@ async def opened(store: Store, nursery: trio.Nursery, height: Sequence[int | Non
     return Followed(store, chain, orders, watch, funds)
 
 
-async def test_thousands_of_orders_cost_a_read_for_each_account_that_is_touched(tmp_path: Path) -> None:
-    owners = [number.to_bytes(20, "big") for number in range(1, 501)]
+async def test_orders_of_thousands_of_owners_cost_a_read_for_each_account_that_is_touched(
+    tmp_path: Path,
+) -> None:
+    owners = [number.to_bytes(20, "big") for number in range(1, OWNERS + 1)]
     async with following(tmp_path) as one:
         async with trio.open_nursery() as nursery:
-            for number in range(5_000):
-                order = a_delta_order(nonce=number, owner=owners[number % 500])
+            for number in range(EACH * OWNERS):
+                order = a_delta_order(nonce=number, owner=owners[number % OWNERS])
                 nursery.start_soon(one.submit, number, order)
         one.tell()
-        await eventually(lambda: one.funds.statistics().read == 500)
-        assert len(one.chain.questions) == len(set(one.chain.questions)) == 500
+        await eventually(lambda: one.funds.statistics().read == OWNERS)
+        assert len(one.chain.questions) == len(set(one.chain.questions)) == OWNERS
         assert max(one.chain.batches) == 2 * VENUE_FUNDS_ACCOUNTS_MAX
-        assert len(one.chain.batches) <= 2 * 500 / VENUE_FUNDS_ACCOUNTS_MAX
+        assert len(one.chain.batches) <= 2 * OWNERS / VENUE_FUNDS_ACCOUNTS_MAX
         told = one.funds.statistics()
-        assert (told.orders, told.accounts, told.waiting) == (5_000, 500, 0)
+        assert (told.orders, told.accounts, told.waiting) == (EACH * OWNERS, OWNERS, 0)
         one.chain.questions.clear()
         one.chain.grow(20)
         one.tell()
@@ -143,14 +146,17 @@ async def test_thousands_of_orders_cost_a_read_for_each_account_that_is_touched(
         for pair in touched:
             one.chain.balances[pair] = 0
         one.tell(*touched, (WETH, b"\xee" * 20))
-        await eventually(lambda: one.funds.statistics().suspended == 20)
+        await eventually(lambda: one.funds.statistics().suspended == 2 * EACH)
         assert set(one.chain.questions) == touched
-        assert one.orders.statistics().orders == {_S.PENDING: 4_980, _S.SUSPENDED: 20}
+        assert one.orders.statistics().orders == {
+            _S.PENDING: EACH * (OWNERS - 2),
+            _S.SUSPENDED: 2 * EACH,
+        }
         for pair in touched:
             one.chain.balances[pair] = ONE
         one.tell(*touched)
-        await eventually(lambda: one.orders.statistics().orders == {_S.PENDING: 5_000})
-        assert one.funds.statistics().restored == 20
+        await eventually(lambda: one.orders.statistics().orders == {_S.PENDING: EACH * OWNERS})
+        assert one.funds.statistics().restored == 2 * EACH
 
 
 async def test_an_order_is_held_against_what_is_settled_of_it_at_that_block(tmp_path: Path) -> None:
