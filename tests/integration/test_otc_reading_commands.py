@@ -232,7 +232,8 @@ async def test_a_venue_that_only_says_so_is_not_believed(shell: OtcShell, state:
     assert (believed["state"], believed["isProven"]) == (state, False)
 
 
-async def test_a_push_wakes_whoever_watches(shell: OtcShell) -> None:
+async def test_a_push_wakes_whoever_watches(shell: OtcShell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cambist.engine.trader.order_events.TRADER_ORDER_LOOK_PUSHED_S", 3_600)
     venue, (name, order) = shell.venue, kept(shell)
     venue.pushes = True
     world = shell.world
@@ -245,7 +246,7 @@ async def test_a_push_wakes_whoever_watches(shell: OtcShell) -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cancelled)
-        told = await shell.told("watch", name, status=3)
+        told = await shell.told("watch", name, "--timeout", "30", status=3)
     assert (told["outcome"], told["state"]) == ("ended", "CANCELLED")
     assert venue.listening == [{"orderHash": name}]
 
@@ -281,7 +282,7 @@ async def test_changes_of_many_are_told_until_it_is_interrupted(shell: OtcShell)
     assert (first["orderHash"], first["fillableBalance"]) == (name, str(1_250 * USDC))
     assert (second["orderHash"], second["taker"]) == (other, to_checksum(world.user.address))
     assert f"`--after {second['token']}` goes on from here" in said
-    done = await shell.invoke("watch", "--maker", maker, "--after", first["token"], "--timeout", "1")
+    done = await shell.invoke("watch", "--maker", maker, "--after", first["token"], "--timeout", "5")
     assert done.exit_code == 0, done.stderr
     assert f"order {other} is PENDING: it can be filled, 2500000000 raw units left" in done.stdout
     assert name not in done.stdout
