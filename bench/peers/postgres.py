@@ -5,7 +5,6 @@ The server refuses to run as root, so that root runs it as the user `postgres`.
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import psycopg
 
+from bench.peers.ports import held_port, port_of
 from cambist.engine.store.postgres import PostgresBackend
 
 _DEBIAN = Path("/usr/lib/postgresql")
@@ -43,7 +43,8 @@ class PostgresServer:
         self._log = folder / "log"
         self._numbers = count(1)
         self._template: str | None = None
-        self.port = _free_port()
+        self._held = held_port()
+        self.port = port_of(self._held)
         if os.geteuid() == 0:
             shutil.chown(folder, _USER)
         self._run("initdb", "-A", "trust", "-N", "-U", _USER, "-E", "UTF8", "--locale=C", "-D", self._data)
@@ -55,6 +56,13 @@ class PostgresServer:
     def start(self) -> None:
         """Start it; returns once it takes connections, recovery included."""
         self._run("pg_ctl", "start", "-w", "-t", "60", "-s", "-D", self._data, "-l", self._log)
+
+    def close(self) -> None:
+        """End it for good: as a crash, and its port is free for others."""
+        try:
+            self.stop("immediate")
+        finally:
+            self._held.close()
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it: `fast` ends sessions, `immediate` is a crash."""
@@ -110,7 +118,7 @@ def running_postgres(settings: dict[str, str] | None = None) -> Iterator[Postgre
         try:
             yield server
         finally:
-            server.stop("immediate")
+            server.close()
 
 
 def postgres_programs() -> Path | None:
@@ -127,10 +135,3 @@ def postgres_programs() -> Path | None:
 
 def _name(url: str) -> str:
     return url.rsplit("/", 1)[1]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

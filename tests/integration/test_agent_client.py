@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.agent_messages import Notice, NoticeEntry, NotifyRequest
 from cambist.codecs.http1 import Request, encode_response
@@ -16,7 +17,6 @@ from cambist.config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_
 from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
 from cambist.engine.venue.delta.agent_client import AgentClient, AgentFailure
 from cambist.engine.venue.delta.agent_rest import AgentFault
-from cambist.feeds.net.streams import listen
 from support.maker_server import until
 from support.scripted_server import Caller, Script, scripted_server
 
@@ -159,10 +159,9 @@ async def test_what_is_no_http_or_too_long_is_no_answer(pieces: tuple[bytes, ...
 
 
 async def test_an_agent_that_is_not_there_is_unavailable() -> None:
-    with listen("127.0.0.1", 0) as socket:
-        port = socket.getsockname()[1]
-    async with a_client(port) as client:
-        assert (await failure(client)).fault is AgentFault.UNAVAILABLE
+    with held_port() as unused:
+        async with a_client(port_of(unused)) as client:
+            assert (await failure(client)).fault is AgentFault.UNAVAILABLE
 
 
 async def test_notices_arrive_in_their_order_signed() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import encode_response
@@ -17,7 +18,7 @@ from cambist.crypto.hmac_auth import RequestSigner
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, check_firm
 from cambist.feeds.firm_client import FirmClient
-from cambist.feeds.net.streams import client_tls, listen
+from cambist.feeds.net.streams import client_tls
 from support.maker_role import CHAIN_ID, CONTRACT, MAKER, SECRET, TAKER, USDC, USER, WETH, settings_of
 from support.maker_server import PREFIX, running_maker
 from support.scripted_server import Caller, Script, scripted_server
@@ -202,10 +203,10 @@ async def test_a_request_that_found_no_free_connection_is_not_the_makers_fault()
 
 
 async def test_a_maker_that_is_not_there_is_unavailable() -> None:
-    with listen("127.0.0.1", 0) as socket:
-        port = socket.getsockname()[1]
-    async with a_client(port) as client:
-        told = await failure(client)
+    with held_port() as unused:
+        port = port_of(unused)
+        async with a_client(port) as client:
+            told = await failure(client)
     assert told.fault is FirmFault.UNAVAILABLE
     assert str(port) not in told.detail
 

@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 import trio
 import trio.testing
+from bench.peers.ports import held_port, port_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import MakerError
 from cambist.config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
 from cambist.feeds.net.http_client import HttpClient
-from cambist.feeds.net.streams import client_tls, listen, server_tls
+from cambist.feeds.net.streams import client_tls, server_tls
 from support.scripted_server import OK, Caller, Script, keep_answering, scripted_server
 from support.server_certificates import make_certificate
 
@@ -385,10 +386,10 @@ async def test_an_error_within_the_client_is_raised_as_it_is() -> None:
 
 
 async def test_a_refused_connection_is_told() -> None:
-    with listen("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-    async with client_of(port) as client:
-        assert await failure_of(client) == f"127.0.0.1:{port}: no connection: Connection refused"
+    with held_port() as unused:
+        port = port_of(unused)
+        async with client_of(port) as client:
+            assert await failure_of(client) == f"127.0.0.1:{port}: no connection: Connection refused"
 
 
 async def test_an_unknown_name_is_told() -> None:

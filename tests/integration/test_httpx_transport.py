@@ -9,11 +9,12 @@ import httpx
 import pytest
 import trio
 import trio.testing
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.http1 import Http1Limits
 from cambist.feeds.net import http_client
 from cambist.feeds.net.httpx_transport import DialTransport
-from cambist.feeds.net.streams import client_tls, listen, server_tls
+from cambist.feeds.net.streams import client_tls, server_tls
 from support.scripted_server import OK, Caller, keep_answering, scripted_server
 from support.server_certificates import make_certificate
 
@@ -108,11 +109,10 @@ async def test_an_untrusted_certificate_is_a_connect_error(certificate: tuple[st
 
 
 async def test_a_refused_connection() -> None:
-    with listen("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-    async with client() as http:
-        with pytest.raises(httpx.ConnectError, match="Connection refused"):
-            await http.get(f"http://127.0.0.1:{port}/")
+    with held_port() as unused:
+        async with client() as http:
+            with pytest.raises(httpx.ConnectError, match="Connection refused"):
+                await http.get(f"http://127.0.0.1:{port_of(unused)}/")
 
 
 async def test_a_connection_closed_while_idle_is_not_used() -> None:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import signal
-import socket
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 import trio.testing
+from bench.peers.ports import held_port, port_of
 
 from cambist.config.errors import ConfigError, StoreError, StoreFull, StoreUnavailable
 from cambist.config.settings import Settings
@@ -179,9 +179,8 @@ def _execute(path: Path, sql: str) -> None:
 
 
 async def test_a_database_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    with held_port() as held:
+        port = port_of(held)
         with pytest.raises(ConfigError, match=rf"store\.url: .*{port}"):
             async with store_at(f"postgresql://postgres@127.0.0.1:{port}/none"):
                 pytest.fail("it was opened")

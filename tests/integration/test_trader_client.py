@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 from msgspec import Raw
 
 from cambist.codecs.http1 import Request
@@ -161,9 +162,8 @@ async def test_a_transaction_that_may_have_been_built_is_not_asked_for_again(fir
 
 
 async def test_a_transaction_is_asked_for_again_when_nobody_was_there() -> None:
-    with trio.socket.socket() as unused:
-        await unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
+    with held_port() as unused:
+        port = port_of(unused)
         async with VenueClient.open(f"http://127.0.0.1:{port}") as client:
             with pytest.raises(VenueError, match="POST /transactions/1: no answer"):
                 await client.transaction(1, BODY)

@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 from msgspec.structs import replace
 
 from cambist.codecs.http1 import Request
@@ -77,7 +78,8 @@ class BadProcess:
 
     def __init__(self, weth: str, usdc: str, *names: str) -> None:
         self._command = [sys.executable, "-m", "support.bad_makers", weth, usdc]
-        self.ports = dict.fromkeys(names, 0)
+        self._held = [held_port() for _ in names]
+        self.ports = dict(zip(names, map(port_of, self._held), strict=True))
         self._process: trio.Process | None = None
 
     async def start(self) -> None:
@@ -89,10 +91,9 @@ class BadProcess:
         )
         assert self._process.stdout
         with trio.fail_after(PATIENCE_S):
-            line = bytearray()
+            line = bytearray()  # once they listen
             while not line.endswith(b"\n"):
                 line += await self._process.stdout.receive_some(1_000)
-        self.ports = dict(zip(self.ports, map(int, line.split()), strict=True))
 
     async def tell(self, word: str) -> None:
         """`chaos` or `calm`."""
@@ -111,6 +112,12 @@ class BadProcess:
                 assert pipe
                 await pipe.aclose()
         self._process = None
+
+    async def end(self) -> None:
+        """Killed, and others may have its ports."""
+        await self.kill()
+        for held in self._held:
+            held.close()
 
 
 class Market:
@@ -240,11 +247,11 @@ def never_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def bad_process(*names: str, weth: str, usdc: str) -> AsyncGenerator[BadProcess]:
     process = BadProcess(weth, usdc, *names)
-    await process.start()
     try:
+        await process.start()
         yield process
     finally:
-        await process.kill()
+        await process.end()
 
 
 @asynccontextmanager

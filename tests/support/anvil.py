@@ -14,6 +14,7 @@ from typing import Self
 
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 from bench.peers.process import ROOT
 
 from cambist.config.errors import NodeUnavailable
@@ -61,7 +62,8 @@ class Anvil:
         self, chain_id: int = CHAIN_ID, *, state: Path | None = None, options: Sequence[str] = ()
     ) -> None:
         self.chain_id = chain_id
-        self.port = 0
+        self._held = held_port()
+        self.port = port_of(self._held)
         self._program = anvil_program()
         self._state = state
         self._options = options
@@ -120,6 +122,7 @@ class Anvil:
 
     def end(self) -> None:
         self.kill()
+        self._held.close()
         self._folder.cleanup()
 
     def __enter__(self) -> Self:

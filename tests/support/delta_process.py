@@ -13,7 +13,6 @@ The venue has a real store process, on SQLite in the folder. What it asks of its
 
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -23,6 +22,7 @@ from typing import Any, cast
 
 import msgspec
 import trio
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
@@ -204,8 +204,14 @@ class CrashStory:
             self.process = await trio.lowlevel.open_process(
                 command, env=os.environ | self._environ, stdout=log, stderr=log
             )
-        await eventually(lambda: self.has_logged("serving") or not is_running(self.process.pid), 60)
-        assert self.has_logged("serving"), self._log.read_text()
+        try:
+            await eventually(lambda: self.has_logged("serving") or not is_running(self.process.pid), 60)
+            assert self.has_logged("serving"), self._log.read_text()
+        except BaseException:
+            self.process.kill()
+            with trio.CancelScope(shield=True):
+                await self.process.wait()
+            raise
 
     async def kill(self) -> None:
         """kill -9; its store process ends by itself."""
@@ -412,7 +418,7 @@ async def a_crash_story(
         node = GatedNode(all_methods(chain, (), moves))
         node_port = await owned.enter_async_context(scripted_server(node.script))
         ports = {name: await owned.enter_async_context(serving(agent)) for name, agent in agents.items()}
-        port = _free_port()
+        port = port_of(owned.enter_context(held_port()))
         _write_settings(folder, market.world, port, f"http://127.0.0.1:{node_port}", ports, round_s)
         with (folder / "venue.toml").open("a") as settings:
             settings.write(more)
@@ -450,11 +456,3 @@ def _write_settings(
             chain_id=CHAIN_ID, address=to_checksum(address), symbol=symbol, decimals=DECIMALS[symbol]
         )
     (folder / "venue.toml").write_text(text)
-
-
-def _free_port() -> int:
-    """One that a venue can have at each of its starts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
