@@ -11,7 +11,6 @@ from ...codecs.otc_messages import StoredOrder
 from ...codecs.vocabulary import OtcState
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import ChainError
 from ...config.nodes import NodeSettings
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
@@ -19,9 +18,9 @@ from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.otc_cancelling import Cancelled, Ending, cancel_otc
-from ..trader.otc_following import disproof
+from ..trader.otc_following import disproofs
 from ..trader.otc_posting import rfq_contract
-from ..trader.otc_terms import RfqContract, SignedOtc
+from ..trader.otc_terms import SignedOtc
 from ..trader.sending import StepFailedError
 from .order_options import ENDED, HELP, UNKNOWN, Place, UnderWay, new_console, run, venue_options_if_any
 from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq_options
@@ -87,21 +86,13 @@ async def _cancel(
         if cancelled.receipt is not None:
             under_way.hint = f"the cancellation {to_hex(cancelled.receipt.tx_hash)} is mined"
         states = {order_hash: stored.state for order_hash, (_, stored) in told.items()}
-        for order_hash, ending in cancelled.endings.items():
-            if ending is Ending.CLOSED and order_hash in told:
-                fault = await _fault(chain, contract, *told[order_hash])
-                if fault:
-                    tell(f"order {to_hex(order_hash)}: {fault}")
-                    del states[order_hash]
+        closed = [each for each in told if cancelled.endings.get(each) is Ending.CLOSED]
+        faults = await disproofs(chain, contract, [told[each] for each in closed], int(time.time()))
+        for order_hash, fault in zip(closed, faults, strict=True):
+            if fault:
+                tell(f"order {to_hex(order_hash)}: {fault}")
+                del states[order_hash]
     return _report(place, cancelled, states)
-
-
-async def _fault(chain: RpcChain, contract: RfqContract, signed: SignedOtc, stored: StoredOrder) -> str:
-    """Why what the venue says of an order's end is not believed; empty if it is."""
-    try:
-        return await disproof(chain, contract, signed, stored, int(time.time()))
-    except ChainError as error:
-        return error.detail
 
 
 def _report_failed(place: Place, failed: StepFailedError, orders: Iterable[bytes]) -> int:

@@ -104,6 +104,15 @@ class Follower:
         """The next event. Cancelling it loses none."""
         while not self._page:
             await self._read()
+        return self._next()
+
+    async def page(self) -> list[OrderEvent]:
+        """The next events, all that come without waiting; at least one. Cancelling it loses none."""
+        while not self._page:
+            await self._read()
+        return [self._next()[1] for _ in range(len(self._page))]
+
+    def _next(self) -> tuple[str, OrderEvent]:
         transaction, number, *columns = self._page.popleft()
         self._place = transaction, number
         self._events += 1

@@ -11,7 +11,7 @@ Choice: an order's time is over by the later of two clocks, ours and the chain's
 Choice: whether the last of several fills was for all that was left is asked of the state after its block.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import trio
 
@@ -19,7 +19,7 @@ from ...codecs.eip712_orders.rfq import RfqOrder
 from ...codecs.otc_messages import StoredOrder
 from ...codecs.vocabulary import OtcState
 from ...config.error_text import one_line
-from ...config.errors import VenueError
+from ...config.errors import ChainError, VenueError
 from ...crypto.hexadecimal import parse_hex
 from ..chain.port import Chain
 from .client import VenueClient
@@ -126,6 +126,24 @@ async def disproof(
         if kept != CLOSED:
             return f"the venue says that it is FULFILLED, and after the transaction {named} it is open"
     return ""
+
+
+async def disproofs(
+    chain: Chain, contract: RfqContract, told: Sequence[tuple[SignedOtc, StoredOrder]], wall_s: int
+) -> list[str]:
+    """`disproof` of each order, all at once; where the chain does not tell, why."""
+    faults = [""] * len(told)
+
+    async def judge(at: int) -> None:
+        try:
+            faults[at] = await disproof(chain, contract, *told[at], wall_s)
+        except ChainError as error:
+            faults[at] = error.detail
+
+    async with trio.open_nursery() as nursery:
+        for at in range(len(told)):
+            nursery.start_soon(judge, at)
+    return faults
 
 
 def contradiction(stored: StoredOrder, order: RfqOrder, standing: Standing, wall_s: int) -> str:

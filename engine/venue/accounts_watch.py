@@ -252,7 +252,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 _log.error(
                     "funds are not followed", chain_id=self._chain.chain_id, detail=repr(error), exc_info=True
                 )
-                self._set_apart(rested)
+                for one in (*accounts, rested):  # by itself: without the bug it is soon followed again
+                    self._set_apart(one)
                 await trio.sleep(FUNDS_PAUSE_S)
             else:
                 pause_s = FUNDS_PAUSE_S

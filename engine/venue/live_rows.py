@@ -30,7 +30,7 @@ from ...config.timeouts import SETTLING_PAUSE_S
 from ...crypto.hexadecimal import to_hex
 from ..store.leases import Leases
 from ..store.orders import INTENDED, OrderRow, Surface
-from ..store.queries import among, by
+from ..store.queries import among
 from ..store.rows import Effect, OrderEvent
 from ..store.store import Store
 from ..store.tables import EFFECT
@@ -220,10 +220,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     async def _rows(self, hashes: Sequence[bytes], *, anew: bool = False) -> list[OrderRow]:
         """The rows of some orders, in their order."""
-        if anew:
-            for key in hashes:
-                if key in self._orders:
-                    await self._read(key)
+        if anew and (known := [key for key in hashes if key in self._orders]):
+            await self._read(known)
         found: dict[bytes, OrderRow] = {key: self._orders[key].row for key in hashes if key in self._orders}
         lacking = [key for key in hashes if key not in found]
         if lacking:
@@ -311,13 +309,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             if live.row.shard not in held:
                 self._drop(live)
 
-    async def hear(self, event: OrderEvent) -> None:
-        """Take in what an event of an order of this kind says, whoever wrote it. Returns once it is."""
-        if self._is_known(event):
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
+        """Take in what events of orders of this kind say, whoever wrote them. Returns once that is done."""
+        if all(map(self._is_known, events)):
             return
-        await trio.lowlevel.checkpoint()  # whoever wrote it here may be about to take it in
-        if not self._is_known(event):
-            await self._reload(event.order_hash)
+        await trio.lowlevel.checkpoint()  # whoever wrote them here may be about to take them in
+        behind = list(dict.fromkeys(event.order_hash for event in events if not self._is_known(event)))
+        for at in range(0, len(behind), VENUE_LOAD_ORDERS):
+            await self._reload(behind[at : at + VENUE_LOAD_ORDERS])
 
     def _is_known(self, event: OrderEvent) -> bool:
         """Whether an event says nothing new, or is of an order that is run elsewhere."""
@@ -327,30 +326,37 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         version: int = live.row.version
         return version >= event.version
 
-    async def _reload(self, order_hash: bytes) -> None:
-        """Read an order anew; wait where the store is away. Where that is a bug, its next event reads it."""
+    async def _reload(self, hashes: Sequence[bytes]) -> None:
+        """Read orders anew; wait where the store is away. Where one is a bug, its next event reads it."""
         while True:
             try:
-                await self._read(order_hash)
+                await self._read(hashes)
             except StoreUnavailable:
                 await trio.sleep(SETTLING_PAUSE_S)
             except Exception as error:  # noqa: BLE001  one order's bug is not the others' end
+                if len(hashes) > 1:
+                    for order_hash in hashes:
+                        await self._reload([order_hash])
+                    return
                 _log.error(
-                    "an order is not followed", order=to_hex(order_hash), detail=repr(error), exc_info=True
+                    "an order is not followed", order=to_hex(hashes[0]), detail=repr(error), exc_info=True
                 )
                 return
             else:
                 return
 
-    async def _read(self, order_hash: bytes) -> None:
-        """Read an order anew, with what follows from it."""
-        (rows, effects) = await self._store.read(
-            by(self._surface.orders, order_hash), among(EFFECT, "order_hash", [order_hash])
+    async def _read(self, hashes: Sequence[bytes]) -> None:
+        """Read orders anew, with what follows from them; they are taken in in this order."""
+        rows, effects = await self._store.read(
+            among(self._surface.orders, "order_hash", hashes), among(EFFECT, "order_hash", hashes)
         )
-        if not rows:
-            return
-        intended = [effect for values in effects if (effect := row_of(EFFECT, values)).state == INTENDED]
-        await self._load([self._surface.found(rows[0])], {order_hash: intended})
+        intended: dict[bytes, list[Effect]] = {}
+        for values in effects:
+            effect: Effect = row_of(EFFECT, values)
+            if effect.state == INTENDED:
+                intended.setdefault(effect.order_hash, []).append(effect)
+        found = {row.order_hash: row for row in map(self._surface.found, rows)}
+        await self._load([found[key] for key in hashes if key in found], intended)
 
     async def _load(self, rows: Sequence[OrderRow], effects: Effects) -> None:
         """Take in rows, and what else of these orders is not in memory or has changed."""

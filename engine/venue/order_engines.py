@@ -62,8 +62,8 @@ class OrderEngine(Protocol):
         """Forget the orders of all shards but these."""
         ...
 
-    async def hear(self, event: OrderEvent) -> None:
-        """Take in an event of one of its orders, whoever wrote it. It raises nothing."""
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
+        """Take in events of its orders, whoever wrote them. It raises nothing."""
         ...
 
 
@@ -170,8 +170,9 @@ class OrderEngines:
             await changed.wait()
 
     async def _follow_events(self, after: str) -> None:
-        """Hand each event after a place in the log to the engine of its kind, until cancelled."""
-        async for _, event in Follower(self._store, after):
-            engine = self._engines.get(event.surface)
-            if engine is not None:
-                await engine.hear(event)
+        """Hand the events after a place in the log to the engines of their kinds, until cancelled."""
+        follower = Follower(self._store, after)
+        while True:
+            events = await follower.page()
+            for surface, engine in self._engines.items():
+                await engine.hear([event for event in events if event.surface == surface])

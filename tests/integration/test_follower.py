@@ -90,6 +90,16 @@ async def test_all_events_come_in_order_and_each_token_leads_on(store: Store) ->
         assert await take(Follower(store, tokens[number], page_max=2), 9 - number) == got[number + 1 :]
 
 
+async def test_a_page_is_all_that_comes_without_waiting(store: Store) -> None:
+    for number in range(5):
+        await kept(store, a_delta_order(number))
+    follower = Follower(store, START, page_max=3)
+    ((_, first),) = await take(follower, 1)
+    pages = [await follower.page() for _ in range(2)]
+    assert list(map(len, pages)) == [2, 2]
+    assert [first, *pages[0], *pages[1]] == await events_of(store)
+
+
 async def test_from_now_only_what_is_new_comes(store: Store) -> None:
     assert await latest(store) == START
     await kept(store, a_delta_order(1))

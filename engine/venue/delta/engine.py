@@ -17,7 +17,7 @@ nobody has seen yet comes first.
 Source: design, "Orders"; storage.md, "Transactions", Boot; performance.md, "Orders in memory".
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import trio
 from msgspec import Struct
@@ -160,9 +160,9 @@ class DeltaEngine:
             chain.auctioneer.leave(held)
             chain.settling.leave(held)
 
-    async def hear(self, event: OrderEvent) -> None:
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
         """See `OrderEngine.hear`."""
-        await self.orders.hear(event)
+        await self.orders.hear(events)
 
     def resting(self, chain_id: int, order_hash: bytes) -> RestingFacts | None:
         """Why an order rests; None where it does not."""

@@ -18,7 +18,7 @@ nobody has seen yet comes first.
 Source: document 2, "States and transitions"; design, "Orders"; storage.md, "Transactions", Boot.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import trio
 from msgspec import Struct
@@ -151,13 +151,14 @@ class OtcEngine:
             chain.funds.leave(held)
             chain.drafts.leave(held)
 
-    async def hear(self, event: OrderEvent) -> None:
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
         """See `OrderEngine.hear`. An order that another engine runs may take another share of its maker's
         funds."""
-        await self.orders.hear(event)
-        chain = self.chains.get(event.chain_id)
-        if chain is not None and self._leases.fence(event.shard) is None:
-            chain.funds.others_changed(event.owner)
+        await self.orders.hear(events)
+        for event in events:
+            chain = self.chains.get(event.chain_id)
+            if chain is not None and self._leases.fence(event.shard) is None:
+                chain.funds.others_changed(event.owner)
 
     # --- What an order waits for ------------------------------------------------------------------------
 

@@ -11,7 +11,10 @@ it does not matter who runs them.
 Source: chain.md, "Indexer"; storage.md, "Transactions"; choices.md 23.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from ....config.limits import VENUE_LOAD_ORDERS
 from ...chain.indexer import Advance
@@ -28,6 +31,26 @@ from .live_orders import OtcLogs, OtcOrders, logs_of
 
 _SLICE = 64
 """Orders that are read and decided at once: others have their turn while the store answers."""
+
+
+class _Told(Struct, frozen=True):
+    """What a step says of orders.
+
+    Attributes:
+        undone: rows that it takes back.
+        logs: that it brings, by order hash.
+    """
+
+    undone: frozenset[Any]
+    logs: Mapping[bytes, OtcLogs]
+
+    def on(self, order_hash: bytes, kept: OtcLogs) -> OtcLogs:
+        """The logs of an order as they are once the step is written."""
+        new = self.logs.get(order_hash, OtcLogs([], []))
+        return OtcLogs(
+            [fill for fill in kept.fills if fill not in self.undone] + new.fills,
+            [cancel for cancel in kept.cancels if cancel not in self.undone] + new.cancels,
+        )
 
 
 class OtcProjection:
@@ -58,9 +81,10 @@ class OtcProjection:
         """See `Projection.changes`."""
         settled_below = advance.top.number - self._confirmations + 1
         ordered = sorted(self._about(advance, settled_below))  # any number of them, ours or not
+        told = _told_in(advance)
         changes: list[Change] = []
         for at in range(0, len(ordered), _SLICE):
-            changes += await self._decided(ordered[at : at + _SLICE], advance, settled_below)
+            changes += await self._decided(ordered[at : at + _SLICE], told, advance.chain_id, settled_below)
         return changes
 
     def _about(self, advance: Advance, settled_below: int) -> set[bytes]:
@@ -79,22 +103,21 @@ class OtcProjection:
                 hashes.add(live.order_hash)
         return hashes
 
-    async def _decided(self, hashes: Sequence[bytes], advance: Advance, settled_below: int) -> list[Change]:
+    async def _decided(
+        self, hashes: Sequence[bytes], told: _Told, chain_id: int, settled_below: int
+    ) -> list[Change]:
         """What becomes of some orders, with the step's own rows and without those that it undoes."""
-        (rows,) = await self._store.read(among(OTC_ORDER, "order_hash", hashes))
-        orders = [order for values in rows if (order := OTC.found(values)).chain_id == advance.chain_id]
-        if not orders:
-            return []
-        known = [order.order_hash for order in orders]
-        documents, *some = await self._store.read(
-            among(OTC_DOCUMENT, "order_hash", known),
-            *(among(table, "order_hash", known) for table in (OTC_FILL, OTC_CANCEL)),
+        tables = (OTC_ORDER, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
+        rows, documents, *some = await self._store.read(
+            *(among(table, "order_hash", hashes) for table in tables)
         )
+        orders = [order for values in rows if (order := OTC.found(values)).chain_id == chain_id]
         bodies = {kept.order_hash: kept.body for values in documents if (kept := _document(values))}
-        logs = _as_of(logs_of(some), advance)
+        logs = logs_of(some)
         changes: list[Change] = []
         for row in orders:
-            live, of_order = self._orders.get(row.order_hash), logs.get(row.order_hash, OtcLogs([], []))
+            live = self._orders.get(row.order_hash)
+            of_order = told.on(row.order_hash, logs.get(row.order_hash, OtcLogs([], [])))
             facts = facts_of(
                 row,
                 decode_document(bodies[row.order_hash]),
@@ -110,19 +133,15 @@ class OtcProjection:
         return changes
 
 
-def _as_of(kept: dict[bytes, OtcLogs], advance: Advance) -> dict[bytes, OtcLogs]:
-    """The logs of orders as they are once the step is written."""
-    undone = {row for _, row in advance.undone}
-    for logs in kept.values():
-        logs.fills = [fill for fill in logs.fills if fill not in undone]
-        logs.cancels = [cancel for cancel in logs.cancels if cancel not in undone]
+def _told_in(advance: Advance) -> _Told:
+    logs: dict[bytes, OtcLogs] = {}
     for _, row in advance.rows:
         match row:
             case OtcFill():
-                kept.setdefault(row.order_hash, OtcLogs([], [])).fills.append(row)
+                logs.setdefault(row.order_hash, OtcLogs([], [])).fills.append(row)
             case OtcCancel():
-                kept.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
-    return kept
+                logs.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
+    return _Told(frozenset(row for _, row in advance.undone), logs)
 
 
 def _document(values: Sequence[object]) -> Document:

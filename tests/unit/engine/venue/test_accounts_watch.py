@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import trio
 
+from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Pair, Watch
 from cambist.engine.venue.accounts_watch import AccountsWatch, Followed
@@ -21,7 +22,10 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
 
     Attributes:
         looks: at accounts, with the block that the chain is read to.
+        broken: an account that no look survives.
     """
+
+    broken: Pair | None = None
 
     def __init__(self, watch: Watch) -> None:
         chain: Any = SimpleNamespace(chain_id=1)
@@ -36,6 +40,8 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
 
     async def _look(self, accounts: Sequence[Pair], top: Mark) -> None:
         await trio.lowlevel.checkpoint()
+        if self.broken in accounts:
+            raise ZeroDivisionError
         self.looks.append((tuple(accounts), top))
         self._reads += len(accounts)
 
@@ -115,4 +121,24 @@ async def test_what_another_kind_follows_is_not_read(
     await eventually(lambda: first.looks and second.looks)
     assert first.looks == [(((WETH, ALICE),), TOP)]
     assert second.looks == [(((WETH, BOB),), TOP)]
+    nursery.cancel_scope.cancel()
+
+
+async def test_whoever_meets_another_accounts_bug_is_looked_at_soon(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch = Watch()
+    kind = Kind(watch)
+    kind.broken = WETH, BOB
+    await nursery.start(kind.run)
+    for number, owner in enumerate((ALICE, BOB, hash_of(3)[:20], hash_of(4)[:20])):
+        kind.follow(number, (WETH, owner))
+    began = trio.current_time()
+    tell(watch, kind)
+    await eventually(lambda: len(kind.looks) == 3)
+    assert {owner for ((_, owner),), _ in kind.looks} == {ALICE, hash_of(3)[:20], hash_of(4)[:20]}
+    assert trio.current_time() - began < 4 * FUNDS_PAUSE_S, "long before the slow round"
+    kind.broken = None
+    await eventually(lambda: len(kind.looks) == 4)
+    assert trio.current_time() - began < FUNDS_RECHECK_S
     nursery.cancel_scope.cancel()

@@ -3,13 +3,16 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
+import structlog
 import trio
 from msgspec import Struct
 
 from cambist.codecs.vocabulary import OtcState
 from cambist.config.errors import OrderNotFound, StoreUnavailable
+from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.events.follower import START, Follower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.orders import OTC, step
@@ -38,7 +41,13 @@ class Plain(Struct, eq=False):
 
 
 class PlainOrders(LiveRows[OtcOrder, Plain]):
-    """Without any hook that can be left out."""
+    """Without any hook that can be left out.
+
+    Attributes:
+        broken: an order whose reading fails.
+    """
+
+    broken = b""
 
     async def _read_parts(self, rows: Sequence[OtcOrder], effects: Effects) -> Mapping[bytes, bytes | None]:
         hashes = [row.order_hash for row in rows]
@@ -47,6 +56,8 @@ class PlainOrders(LiveRows[OtcOrder, Plain]):
         return {key: found.get(key) for key in hashes}
 
     def _made(self, row: OtcOrder, parts: bytes | None, known: Plain | None) -> Plain | None:
+        if row.order_hash == self.broken:
+            raise ZeroDivisionError
         if known is not None:
             return known
         return None if parts is None else Plain(row, parts)
@@ -99,15 +110,42 @@ async def test_what_others_have_written_is_heard(tmp_path: Path) -> None:
         orders.changed = lambda live: told.append((live.order_hash, live.row.version))
         after = await moved(store, row, status=OtcState.SUSPENDED)
         fresh = await kept(store, an_otc_order(2))
-        log = Follower(store, START)
-        for _ in range(3):
-            _, event = await anext(log)
-            await orders.hear(event)
+        await orders.hear(await Follower(store, START).page())
         assert {live.order_hash: live.row for live in orders} == {
             row.order_hash: after,
             fresh.order_hash: fresh,
         }
         assert told == [(row.order_hash, 2), (fresh.order_hash, 1)], "what is known is not told again"
+
+
+async def test_many_that_others_have_written_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [an_otc_order(number) for number in range(40)]
+    async with orders_of(tmp_path, *rows) as (store, orders):
+        after = [await moved(store, row, status=OtcState.SUSPENDED) for row in rows]
+        events = await Follower(store, START).page()
+        assert len(events) == 80
+        read = AsyncMock(wraps=store.read)
+        monkeypatch.setattr(store, "read", read)
+        await orders.hear(events)
+        assert [live.row for live in orders] == after
+        assert read.await_count == 2, "the rows, and what is beside them"
+        await orders.hear(events)
+        assert read.await_count == 2, "what is known is not read"
+
+
+async def test_one_that_cannot_be_made_keeps_no_others_back(tmp_path: Path) -> None:
+    rows = [an_otc_order(number) for number in range(5)]
+    async with orders_of(tmp_path, *rows) as (store, orders):
+        orders.broken = rows[2].order_hash
+        after = [await moved(store, row, status=OtcState.SUSPENDED) for row in rows]
+        with structlog.testing.capture_logs() as logs:
+            await orders.hear(await Follower(store, START).page())
+        assert [live.row for live in orders] == [*after[:2], rows[2], *after[3:]]
+        assert [(entry["event"], entry["order"]) for entry in logs] == [
+            ("an order is not followed", to_hex(rows[2].order_hash))
+        ]
 
 
 async def test_a_row_without_a_document_is_no_order(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What all engines of orders share: who is told what, in which order, and who hears of which event."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Container
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -67,9 +67,9 @@ class PlayedEngine:
         await trio.lowlevel.checkpoint()
         self.held = held
 
-    async def hear(self, event: OrderEvent) -> None:
+    async def hear(self, events: Sequence[OrderEvent]) -> None:
         await trio.lowlevel.checkpoint()
-        self.told.append(("hear", self.surface, event.surface, event.order_hash.hex()))
+        self.told += [("hear", self.surface, event.surface, event.order_hash.hex()) for event in events]
 
 
 class PlayedLeases:

@@ -55,8 +55,9 @@ async def changed_by_another(
 
 async def following(store: Store, orders: LiveOrders) -> None:
     """Have the orders hear every event there was, and every one that comes."""
-    async for _, event in Follower(store, START):
-        await orders.hear(event)
+    follower = Follower(store, START)
+    while True:
+        await orders.hear(await follower.page())
 
 
 def live(orders: LiveOrders, row: DeltaOrder) -> LiveOrder:
