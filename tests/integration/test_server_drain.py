@@ -1,6 +1,7 @@
 """A drain under load on real sockets: whatever was sent is answered."""
 
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
 
@@ -9,6 +10,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.http1 import Response
+from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
 from cambist.engine.server import Call, Reply
 from cambist.engine.server.turns import PacedStream, Turns
 from support.server_harness import (
@@ -139,6 +141,77 @@ async def test_a_crowd_whose_requests_wait_for_their_turn_is_answered(reactor: b
                     (answer,) = answers(await read_to_end(stream))
                     assert answer.body == b"%d" % number
             await served.ended.wait()
+
+
+class SlowPasses(trio.abc.Instrument):
+    """Each pass of the scheduler takes so long that whoever began to wait in the one before is late.
+
+    Args:
+        then: done in each.
+    """
+
+    def __init__(self, clock: trio.testing.MockClock, then: Callable[[], None] = lambda: None) -> None:
+        self._clock = clock
+        self._then = then
+
+    def before_io_wait(self, timeout: float) -> None:
+        self._then()
+        self._clock.jump(2 * SERVER_DRAIN_IDLE_S)
+
+
+@both
+async def test_what_has_come_is_answered_however_late_its_turn_is(
+    reactor: bool, autojump_clock: trio.testing.MockClock
+) -> None:
+    surface = a_surface()
+    surface.plain("POST", "/spin", spin)
+    async with serving(a_router(surface), reactor=reactor, drain_s=3_600) as served:
+        streams = [await served.connect() for _ in range(32)]
+        for stream in streams:
+            await stream.send_all(post(b"/echo", b"x"))
+            await stream.receive_some(10_000)
+        async with trio.open_nursery() as nursery:
+            for number, stream in enumerate(streams):
+                nursery.start_soon(stream.send_all, post(b"/spin", b"%d" % number))
+        served.server.drain()
+        slow = SlowPasses(autojump_clock)
+        trio.lowlevel.add_instrument(slow)
+        for number, stream in enumerate(streams):
+            async with stream:
+                (answer,) = answers(await read_to_end(stream))
+                assert answer.body == b"%d" % number
+        await served.ended.wait()
+        trio.lowlevel.remove_instrument(slow)
+
+
+@pytest.mark.parametrize("passes", [0, 1])
+async def test_what_comes_while_a_connection_begins_to_wait_is_answered(
+    passes: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    """The reactor hands its connections over when a drain begins; the request comes so many passes later."""
+    begun = 0
+
+    def send() -> None:
+        nonlocal begun
+        if served.server.statistics().promoted:
+            if begun == passes:
+                client.send(post(b"/echo", b"late"))
+            begun += 1
+
+    async with serving(reactor=True, drain_s=3_600) as served:
+        with socket.create_connection(("127.0.0.1", served.port)) as client:
+            client.setblocking(False)
+            client.send(post(b"/echo", b"x"))
+            await trio.lowlevel.wait_readable(client)
+            client.recv(10_000)
+            served.server.drain()
+            slow = SlowPasses(autojump_clock, send)
+            trio.lowlevel.add_instrument(slow)
+            await trio.lowlevel.wait_readable(client)
+            (answer,) = answers(client.recv(10_000))
+            assert answer.body == b"late"
+        await served.ended.wait()
+        trio.lowlevel.remove_instrument(slow)
 
 
 async def test_what_waits_for_its_turn_is_not_lost_when_the_reading_is_cancelled() -> None:
