@@ -80,6 +80,9 @@ _VENUE_KEYS = """
 source = "env:RELAYER_KEY"
 [relayers.{chain_id}]
 key = "relayer"
+[venue.firm]
+soft_s = 2
+hard_s = 3
 [venue.delta]
 round_s = 5
 """

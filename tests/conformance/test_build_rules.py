@@ -321,7 +321,7 @@ async def test_a_twap_has_time_for_all_slices(venue: QuietVenue) -> None:
     status, error_type, details = await fault(venue, route=route, **TWAP, deadline=now_s + 179)
     assert (status, error_type) == (400, "TwapDeadlineTooShort")
     assert details.startswith("deadline must allow enough time for all slices to execute")
-    await order(venue, route=route, **TWAP, deadline=now_s + 182)
+    await order(venue, route=route, **TWAP, deadline=now_s + 200)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import DevChain
+from cambist.engine.routing import firm_desk
 from support.anvil import CHAIN_ID, Anvil, opened
 from support.mirrored_chain import MirroredChain
 from support.settling import Market, a_market
@@ -41,6 +42,12 @@ class Made(msgspec.Struct):
     world: World
     snapshot: int
     head: bytes
+
+
+@pytest.fixture
+def no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A maker is late by the clock: that a stall of ours is no fault of its is a story of unit tests."""
+    monkeypatch.setattr(firm_desk, "FIRM_BEAT_S", 3_600.0)
 
 
 @pytest.fixture(scope="session")

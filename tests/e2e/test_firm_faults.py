@@ -37,6 +37,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.usefixtures("no_excuse")
 @pytest.mark.parametrize(("habit", "reason", "settings"), FAULTS, ids=[habit for habit, _, _ in FAULTS])
 async def test_the_next_maker_fills_in_place_of_one_that_fails(
     world: World, habit: str, reason: str, settings: FirmSettings

@@ -3,17 +3,21 @@
 from pathlib import Path
 
 import pytest
+import trio
 
-from support.delta_stories import ROUND_S, a_delta_story
+from support.delta_stories import a_delta_story
 from support.maker_server import until
 from support.world import ONE, USDC, World
+
+SOON = "round_s = 0.4\nrest_s = 0.2\nrest_s_max = 0.3"
 
 
 @pytest.mark.parametrize("habit", ["hangs", "garbage", "refuses"])
 async def test_one_that_gives_no_answer_of_use_costs_the_user_nothing(
     world: World, tmp_path: Path, habit: str
 ) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob") as story:
+    delta = "round_s = 0.4" if habit == "hangs" else ""
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=delta) as story:
         story.agents["ann"].habit = habit
         story.agents["bob"].gives = lambda _: 2_450 * USDC
         record, moved = await story.completed(await world.a_delta_order())
@@ -81,14 +85,15 @@ async def test_equal_bids_are_won_by_who_promises_more_then_by_who_was_first(
         bob.waits()
         second = await story.submitted(await world.a_delta_order())
         await bob.asked.wait()
-        await until(lambda: len(ann.requests) == 2, 20)
+        await until(lambda: ann.answered == 2, 20)
+        await trio.testing.wait_all_tasks_blocked(0.01)
         bob.may_answer.set()
         await story.becomes(second, "COMPLETED")
         await story.heard("ann", second, "won")
 
 
 async def test_nobody_learns_of_a_bid_before_the_round_is_closed(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
         ann.gives = lambda _: 2_500 * USDC
         bob.gives = lambda _: 2_400 * USDC
@@ -112,11 +117,11 @@ async def test_nobody_learns_of_a_bid_before_the_round_is_closed(world: World, t
 async def test_with_every_agent_down_an_order_waits_and_is_filled_once_one_is_back(
     world: World, tmp_path: Path
 ) -> None:
-    async with a_delta_story(world, tmp_path, "ann", "bob", delta="rest_s = 0.2\nrest_s_max = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=SOON) as story:
         for agent in story.agents.values():
             agent.habit = "hangs"
         record = await story.submitted(await world.a_delta_order())
-        await until(lambda: len(story.agents["ann"].requests) >= 2, 30 * ROUND_S)
+        await until(lambda: len(story.agents["ann"].requests) >= 2, 20)
         now = await story.record(record["id"])
         assert (now["status"], now["transactions"]) == ("PENDING", [])
         ann = story.agents["ann"]

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from cambist.codecs.agent_messages import BidPart, SolverBid, SolveRequest
-from support.delta_stories import a_delta_story
+from support.delta_agents import Offer
+from support.delta_stories import DeltaStory, a_delta_story
 from support.world import ONE, USDC, World
 
 
@@ -21,11 +22,16 @@ def crossed(request: SolveRequest) -> list[SolverBid]:
     return [SolverBid(tuple(parts))]
 
 
+def gives_of_two(story: DeltaStory, gives: Offer) -> None:
+    """Bob bids on orders that are in one round: however long the second takes to come."""
+    bob = story.agents["bob"]
+    bob.gives = lambda order: gives(order) if len(bob.requests[-1].orders) == 2 else None
+
+
 async def test_opposite_orders_are_settled_with_each_other(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
         story.agents["ann"].also = crossed
-        bob = story.agents["bob"]
-        bob.gives = lambda order: int(order.dest_amount)
+        gives_of_two(story, lambda order: int(order.dest_amount))
         before = await story.balances()
         sale = await story.submitted(await world.a_delta_order())
         counter = await story.submitted(await story.market.a_counter_order(), world.taker)
@@ -46,8 +52,7 @@ async def test_opposite_orders_are_settled_with_each_other(world: World, tmp_pat
 async def test_orders_are_not_crossed_where_one_has_a_better_bid(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
         story.agents["ann"].also = crossed
-        bob = story.agents["bob"]
-        bob.gives = lambda order: int(order.dest_amount) * 11 // 10
+        gives_of_two(story, lambda order: int(order.dest_amount) * 11 // 10)
         sale = await story.submitted(await world.a_delta_order())
         counter = await story.submitted(await story.market.a_counter_order(), world.taker)
         sale, counter = await story.becomes(sale, "COMPLETED"), await story.becomes(counter, "COMPLETED")
@@ -58,7 +63,7 @@ async def test_orders_are_not_crossed_where_one_has_a_better_bid(world: World, t
 async def test_a_crossing_that_fails_leaves_both_to_their_runners_up(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann", "bob", delta="gather_s = 0.3") as story:
         story.agents["ann"].also = crossed
-        story.agents["bob"].gives = lambda order: int(order.dest_amount)
+        gives_of_two(story, lambda order: int(order.dest_amount))
         await story.hold()
         sale = await story.submitted(await world.a_delta_order())
         counter = await story.submitted(await story.market.a_counter_order(), world.taker)
@@ -74,7 +79,7 @@ async def test_a_crossing_that_fails_leaves_both_to_their_runners_up(world: Worl
 
 
 async def test_a_crossing_does_not_settle_what_was_cancelled_meanwhile(world: World, tmp_path: Path) -> None:
-    async with a_delta_story(world, tmp_path, "ann", delta="gather_s = 0.3") as story:
+    async with a_delta_story(world, tmp_path, "ann", delta="gather_s = 2") as story:
         ann = story.agents["ann"]
         ann.also = crossed
         ann.waits()

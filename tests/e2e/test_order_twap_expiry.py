@@ -23,11 +23,11 @@ async def test_a_twap_expires_as_soon_as_its_slices_do_not_fit_any_more(world: W
         ]
         before = await story.balances()
         records = [await story.submitted(twap) for twap in twaps]
-        await story.pass_time(130)
+        await story.pass_time(100)
         for record in records:
             await is_auctioned_on(story, record)
             await story.becomes(record, "ACTIVE")
-        await story.pass_time(15)
+        await story.pass_time(45)
         for record in records:
             await story.becomes(record, "EXPIRED")
             assert [reason["code"] for reason in (await story.explain(record))["reasons"]] == ["expired"]

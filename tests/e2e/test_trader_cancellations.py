@@ -91,7 +91,7 @@ async def test_time_that_is_up_is_up_for_all_but_one_look_each(trader: OrderTrad
     ids = await two_orders(trader)
     trader.venue.at_look = None
     followers = [Follower(trader.client, one, trader.told.append) for one in ids]
-    await follow_all(followers, 0.1)
+    await follow_all(followers, 1)
     looks = [request for request in trader.venue.requests if request == f"GET /v2/delta/orders/{ids[1]}"]
     assert len(looks) == 1
     assert [follower.record.status for follower in followers if follower.record] == [OrderStatus.PENDING] * 2

@@ -119,7 +119,7 @@ async def test_a_refusal_is_for_good_and_a_busy_venue_is_asked_again(trader: Ord
     assert refused.value.status == 404
     async with VenueClient.open("http://127.0.0.1:1") as client:
         gone = OrderEvents(client, EventsWanted(), lambda _: None, tell=trader.told.append, random=Random(1))
-        await gone.run(0.2)
+        await gone.run(1)
     assert not gone.is_live
     assert trader.told[-1].startswith("events: GET /v2/delta/orders/events: no answer: ")
     assert trader.told[-1].endswith(": connecting again")

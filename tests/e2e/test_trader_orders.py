@@ -242,7 +242,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
     follower.see(placed.record)
     trader.venue.refusals = [(500, {}, {"errorType": "InternalError", "details": "Internal error"})]
     with trio.fail_after(20):
-        await follower.follow(0.5)
+        await follower.follow(2)
     assert follower.record is not None
     assert follower.record.status is OrderStatus.PENDING
     assert any(line.endswith("500 InternalError: Internal error: asking again") for line in trader.told)

@@ -68,6 +68,7 @@ PURCHASE: Moved = {
 
 
 @WAY
+@pytest.mark.usefixtures("no_excuse")
 async def test_the_next_maker_fills_at_its_own_price(
     world: World, tmp_path: Path, way: str, reason: str, firm: str
 ) -> None:
@@ -87,6 +88,7 @@ async def test_the_next_maker_fills_at_its_own_price(
 
 
 @WAY
+@pytest.mark.usefixtures("no_excuse")
 async def test_without_a_fallback_there_is_no_route_and_nothing_moves(
     world: World, tmp_path: Path, way: str, reason: str, firm: str
 ) -> None:

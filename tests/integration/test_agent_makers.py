@@ -6,7 +6,7 @@ from support.agent_role import running_agent
 from support.venue_role import GRIDS, STRANGER, USER
 
 ONE, USDC = 10**18, 10**6
-PATIENT = 'strategies = ["firm_quotes"]\nfirm = { soft_s = 20.0, hard_s = 20.0 }\n'
+PATIENT = 'strategies = ["firm_quotes"]\nreserve_s = 1.0\nfirm = { soft_s = 20.0, hard_s = 20.0 }\n'
 APART = {
     "alpha": {"WETH/DAI": {"bids": [["2500", "9"]], "asks": [["2510", "9"]]}},
     "beta": {"WETH/USDC": {"bids": [["2500", "9"]], "asks": [["2510", "9"]]}},
@@ -19,7 +19,7 @@ async def test_a_maker_that_hangs_costs_its_own_orders_alone(tmp_path: Path) -> 
         agent.fronts["alpha"].habit = "hangs"
         stuck = await agent.sells(ONE, "WETH", "DAI", least=2_400 * ONE)
         other = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
-        closes_at_ms = agent.clock.now_ms() + 1_500
+        closes_at_ms = agent.clock.now_ms() + 3_000
         (bid,) = await agent.solve(stuck, other, closes_at_ms=closes_at_ms)
         assert agent.clock.now_ms() < closes_at_ms
         assert bid.parts[0].order_hash == other.shown.order_hash

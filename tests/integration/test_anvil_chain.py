@@ -46,7 +46,7 @@ def signed(
 async def mined(chain: AnvilChain, sent: SignedTransaction) -> Receipt:
     """Send it; return once it is mined."""
     assert await chain.send_raw(sent.raw) == sent.tx_hash
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         while True:
             receipt = await chain.receipt(sent.tx_hash)
             if receipt is not None:
@@ -306,7 +306,7 @@ async def test_a_restart_keeps_the_chain(tmp_path: Path) -> None:
             process.kill()
             process.start()
             await until_up(chain)
-            await until(lambda: chain.statistics().heads.is_listening)
+            await until(lambda: chain.statistics().heads.is_listening, 60)
 
 
 async def test_an_anvil_of_the_engines_own() -> None:

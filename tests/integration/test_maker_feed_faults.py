@@ -212,12 +212,12 @@ async def test_half_open_socket_is_bridged_by_polls_of_prices(tmp_path: Path) ->
         await peer.send(TEXT, FIRST)
         await trio.sleep_forever()
 
-    async with a_market(tmp_path, with_socket(half_open), stale_s=0.5) as market:
+    async with a_market(tmp_path, with_socket(half_open), stale_s=2) as market:
         await until(lambda: market.live("bad") == BOOK)
         hidden: list[Any] = []
         market.index.watch(lambda *ends: hidden.append(ends) if market.live("bad") != BOOK else None)
         polls = market.bad.statistics().polls["prices"].answers
-        await until(lambda: market.bad.statistics().polls["prices"].answers > polls + 6)
+        await until(lambda: market.bad.statistics().polls["prices"].answers > polls + 6, 60)
         assert not hidden
         await market.follows_the_good_maker()
 

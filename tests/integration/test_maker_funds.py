@@ -92,7 +92,7 @@ async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Pat
 async def test_a_node_that_does_not_answer_stops_firm_quotes_until_it_does(tmp_path: Path) -> None:
     async with scripted_node() as node:
         node.away = True
-        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=0.2)
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=1.0)
         async with running_maker(tmp_path, settings) as (maker, venue):
             assert (await quote(venue))[0] == 503
             assert any("node" in reason for reason in maker.not_ready())
@@ -186,7 +186,7 @@ async def test_a_node_that_lags_or_stands_still_is_not_believed(tmp_path: Path) 
     """A round from an older block would show funds of before a fill, and the fill's promise is gone."""
     async with scripted_node() as node:
         funded(node)
-        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=0.3)
+        settings = settings_of(node_url=node.url, node_every_ms=10, node_stale_s=1.0)
         async with running_maker(tmp_path, settings) as (maker, venue):
             desk, held = maker.chains[CHAIN_ID].desk, holdings(maker)[USDC]
             await until(lambda: not desk.withheld)

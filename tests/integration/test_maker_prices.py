@@ -99,8 +99,9 @@ async def test_a_source_of_ones_own_that_fails_is_started_again_while_the_maker_
 ) -> None:
     (tmp_path / "moody_prices.py").write_text(MOODY)
     async with running_maker(tmp_path, priced_by("moody_prices:Prices")) as (maker, venue):
-        assert (await quoted(venue)).maker_amount == "2400000000"
         feed = maker.feeds[CHAIN_ID]
+        first = (await quoted(venue)).maker_amount
+        assert first == "2400000000" or feed.updates == 2
         await until(lambda: feed.restarts == 1)
         still = (await quoted(venue)).maker_amount
         assert still == "2400000000" or feed.updates == 2
@@ -109,7 +110,7 @@ async def test_a_source_of_ones_own_that_fails_is_started_again_while_the_maker_
 
 
 async def test_a_file_that_is_removed_takes_its_prices_down(tmp_path: Path) -> None:
-    async with running_maker(tmp_path, settings_of(price_life_ms=300)) as (maker, venue):
+    async with running_maker(tmp_path, settings_of(price_life_ms=2_000)) as (maker, venue):
         board = maker.chains[CHAIN_ID].board
         (tmp_path / "prices.json").unlink()
         await until(lambda: board.pairs[PAIR].fragment == b"{}")

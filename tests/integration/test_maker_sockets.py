@@ -40,13 +40,13 @@ async def consumer(venue: Venue, **headers: str) -> AsyncIterator[WebSocket]:
 
 
 async def received(socket: WebSocket) -> Any:
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         return msgspec.json.decode(await socket.receive())
 
 
 async def closed_after(step: Callable[..., Awaitable[object]], *arguments: object) -> WebSocketClosed:
     """Repeat a step until the socket is closed."""
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         while True:
             try:
                 await step(*arguments)
@@ -151,7 +151,8 @@ async def test_off_takes_everything(tmp_path: Path) -> None:
 
 
 async def test_the_first_message_is_complete_and_later_ones_are_changes(tmp_path: Path) -> None:
-    async with running_maker(tmp_path) as (maker, venue), consumer(venue) as socket:
+    settings = settings_of(refresh_ms=60_000)
+    async with running_maker(tmp_path, settings) as (maker, venue), consumer(venue) as socket:
         first = await received(socket)
         assert first == {
             **await venue.get("/tokens"),
@@ -201,7 +202,7 @@ async def test_a_wrong_handshake_is_refused_in_json(tmp_path: Path) -> None:
 
 async def test_a_first_message_may_be_larger_than_what_may_wait(tmp_path: Path) -> None:
     many = tuple(f"0x{number:040x}" for number in range(1, 40_001))
-    settings = settings_of("[server]\nsocket_bytes_max = 100000\n", blacklist=many)
+    settings = settings_of("[server]\nsocket_bytes_max = 100000\n", blacklist=many, refresh_ms=60_000)
     async with running_maker(tmp_path, settings) as (_, venue), consumer(venue) as socket:
         assert len((await received(socket))["blacklist"]) == 40_000
         write_prices(tmp_path, **{"WETH/USDC": OTHER})
@@ -225,7 +226,7 @@ async def test_trading_that_stops_between_handshake_and_first_message_is_not_str
 
 async def test_a_blacklisting_for_a_time_ends_by_itself(tmp_path: Path) -> None:
     small = {"takerAmount": "1000000000000000"}
-    async with running_maker(tmp_path, settings_of(unused_quotes_max=1, blacklist_s=1)) as (maker, venue):
+    async with running_maker(tmp_path, settings_of(unused_quotes_max=1, blacklist_s=2)) as (maker, venue):
         for _ in range(2):
             await venue.ask("POST", "/firm", firm_request(**small))
         blacklist = maker.chains[CHAIN_ID].blacklist
@@ -265,16 +266,17 @@ async def stopped_within(venue: Venue, socket: WebSocket, started: float) -> flo
 
 @pytest.mark.parametrize("way", ["file", "call"])
 async def test_the_kill_switch_acts_within_a_tenth_of_a_second(tmp_path: Path, way: str) -> None:
-    async with running_maker(tmp_path) as (maker, venue), consumer(venue) as socket:
-        await received(socket)
+    async with running_maker(tmp_path) as (maker, venue):
         fastest = float("inf")
         for attempt in range(3):  # the machine may be busy with others: the best of three counts
-            started = time.perf_counter()
-            if way == "file":
-                (tmp_path / "halt").write_text(f"chain {CHAIN_ID}\n")
-            else:
-                maker.switch.stop(f"chain {CHAIN_ID}")
-            fastest = min(fastest, await stopped_within(venue, socket, started))
+            async with consumer(venue) as socket:
+                await received(socket)
+                started = time.perf_counter()
+                if way == "file":
+                    (tmp_path / "halt").write_text(f"chain {CHAIN_ID}\n")
+                else:
+                    maker.switch.stop(f"chain {CHAIN_ID}")
+                fastest = min(fastest, await stopped_within(venue, socket, started))
             (tmp_path / "halt").unlink()
             await until(lambda: not maker.switch.halts.stops_chain(CHAIN_ID))
             assert (await venue.ask("POST", "/firm", firm_request())).status == 200
@@ -333,7 +335,7 @@ async def test_a_stop_outlives_a_restart(tmp_path: Path) -> None:
 async def test_a_file_that_cannot_be_quoted_lets_its_prices_grow_old_until_it_is_mended(
     tmp_path: Path,
 ) -> None:
-    async with running_maker(tmp_path, settings_of(price_life_ms=300)) as (maker, venue):
+    async with running_maker(tmp_path, settings_of(price_life_ms=2_000)) as (maker, venue):
         board = maker.chains[CHAIN_ID].board
         write_prices(tmp_path, **{"WETH/USDC": {"bids": [["2501", "1"]], "asks": [["2500", "1"]]}})
         await until(lambda: board.pairs["WETH/USDC"].fragment == b"{}")

@@ -82,7 +82,7 @@ async def test_time_that_is_up_says_how_to_go_on(shell: Shell) -> None:
     assert f"the order goes on: `cambist order watch {order_id} --venue {shell.venue.url}`" in done.stderr
     assert f"`cambist order cancel {order_id}" in done.stderr
     assert "noBids: no agent bid for it" in done.stderr
-    assert (await shell.told("watch", order_id, "--timeout", "1.5", status=4))["status"] == "PENDING"
+    assert (await shell.told("watch", order_id, "--timeout", "4", status=4))["status"] == "PENDING"
 
 
 async def test_who_interrupts_it_is_told_how_to_go_on(shell: Shell) -> None:
@@ -258,7 +258,7 @@ async def test_orders_are_cancelled_and_what_won_is_told(shell: Shell) -> None:
     assert f"order {third} COMPLETED: settled" in done.stdout
     shell.venue.at_look = None
     fourth = (await shell.told("swap", "WETH", "USDC", "1", "--yes", "--no-wait"))["id"]
-    done = await shell.invoke("cancel", fourth, "--timeout", "1")
+    done = await shell.invoke("cancel", fourth, "--timeout", "4")
     assert done.exit_code == 4, done.stderr
     assert f"order {fourth} CANCELLING" in done.stdout
 

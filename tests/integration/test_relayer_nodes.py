@@ -175,7 +175,7 @@ async def _has_reorganised(relayer: Relayer) -> bool:
 async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
     async with relaying(chain, store) as relayer:
         key, call = effect(0)
-        deadline_s = now_ms() // 1_000 + 2
+        deadline_s = now_ms() // 1_000 + 5
         await relayer.submit(key, call, deadline_s)
         await handed_in(chain, store, 1)
         await until(lambda: _is_filled(chain, store))

@@ -18,13 +18,28 @@ from cambist.config.errors import (
     TransactionRefused,
 )
 from cambist.config.nodes import NodeSettings
+from cambist.config.timeouts import NODE_REST_S
 from cambist.crypto.keccak import keccak256
+from cambist.engine.chain import failover
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.rpc import RpcChain
 from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
 
 FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
 OWNER = b"\1" * 20
+LONG_REST_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that rests does so to the end of the test."""
+    monkeypatch.setattr(failover, "NODE_REST_S", LONG_REST_S)
+
+
+@pytest.fixture
+def short_rests(long_rests: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that wait for the end of one."""
+    monkeypatch.setattr(failover, "NODE_REST_S", NODE_REST_S)
 
 
 @asynccontextmanager
@@ -142,10 +157,11 @@ async def test_questions_that_fail_together_are_one_failure() -> None:
                 nursery.start_soon(chain.balance, OWNER)
         node = chain.statistics().nodes[0]
         assert node.failures == 12
-        assert 0 < node.rest_s <= 0.25
+        assert 0 < node.rest_s <= LONG_REST_S
         assert second.asked.count("eth_getBalance") == 12
 
 
+@pytest.mark.usefixtures("short_rests")
 async def test_a_node_that_is_well_again_is_asked_again() -> None:
     async with two_nodes() as (first, _, chain):
         away(first)
@@ -191,6 +207,7 @@ async def test_another_chains_node_is_refused_at_the_start() -> None:
         assert f"{SECOND}: is a node of chain 5, expected 1" in str(caught.value)
 
 
+@pytest.mark.usefixtures("short_rests")
 async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
     async with scripted_rpc() as first, scripted_rpc(chain_id=5) as second:
         second.status = 503
@@ -205,6 +222,7 @@ async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
             assert "eth_getBalance" not in second.asked
 
 
+@pytest.mark.usefixtures("short_rests")
 async def test_a_node_that_comes_back_as_another_chains_is_not_used() -> None:
     """What is behind a URL may change while it rests."""
     async with one_node() as (node, chain):

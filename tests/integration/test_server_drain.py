@@ -27,6 +27,9 @@ from support.server_harness import (
 
 CROWD = 400  # more than are answered in the time that a drain leaves idle connections
 
+JUMP_S = 0.05
+"""What was sent on a socket is there by then."""
+
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
 
@@ -163,6 +166,7 @@ class SlowPasses(trio.abc.Instrument):
 async def test_what_has_come_is_answered_however_late_its_turn_is(
     reactor: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
+    autojump_clock.autojump_threshold = JUMP_S
     surface = a_surface()
     surface.plain("POST", "/spin", spin)
     async with serving(a_router(surface), reactor=reactor, drain_s=3_600) as served:
@@ -189,6 +193,7 @@ async def test_what_comes_while_a_connection_begins_to_wait_is_answered(
     passes: int, autojump_clock: trio.testing.MockClock
 ) -> None:
     """The reactor hands its connections over when a drain begins; the request comes so many passes later."""
+    autojump_clock.autojump_threshold = JUMP_S
     begun = 0
 
     def send() -> None:

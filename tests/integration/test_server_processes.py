@@ -64,15 +64,6 @@ async def _note(port: int, found: dict[int, int]) -> None:
     found[index] = pid
 
 
-async def refused(port: int) -> None:
-    """Return when nobody listens any more."""
-    while True:
-        try:
-            await who(port)
-        except (OSError, ValueError):
-            return
-
-
 async def test_children_share_the_socket_are_replaced_and_drain() -> None:
     async with a_parent() as (parent, port):
         first = await everyone(port)
@@ -81,7 +72,7 @@ async def test_children_share_the_socket_are_replaced_and_drain() -> None:
         assert second[1] == first[1]
         parent.terminate()
         assert await parent.wait() == 0
-        await refused(port)
+        await _until_refused(port)
 
 
 async def test_children_end_when_their_parent_is_killed() -> None:
@@ -89,7 +80,7 @@ async def test_children_end_when_their_parent_is_killed() -> None:
         await everyone(port)
         parent.kill()
         await parent.wait()
-        await refused(port)
+        await _until_refused(port)
 
 
 async def test_children_that_keep_crashing_end_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +149,7 @@ async def test_the_parent_lets_go_of_the_socket_when_the_end_begins() -> None:
 
 
 async def _until_refused(port: int) -> None:
+    """Return when nobody listens any more."""
     while True:
         try:
             stream = await trio.open_tcp_stream("127.0.0.1", port)

@@ -112,7 +112,7 @@ async def test_an_h2c_offer_with_a_body_is_served_as_http_1(reactor: bool) -> No
     ],
 )
 async def test_who_stops_sending_is_told_or_closed(reactor: bool, start: bytes, expected: list[int]) -> None:
-    async with serving(reactor=reactor, header_s=0.05, body_s=0.05, idle_s=0.1) as served:
+    async with serving(reactor=reactor, header_s=0.25, body_s=0.25, idle_s=0.25) as served:
         assert statuses(await served.converse(start)) == expected
         assert served.server.statistics().faults == (408 in expected)
 
@@ -194,7 +194,7 @@ async def test_a_client_that_never_reads_is_cut_off_and_holds_little(reactor: bo
 
 @both
 async def test_thousands_of_idle_connections_cost_nothing_to_the_others(reactor: bool) -> None:
-    async with serving(reactor=reactor, connections_per_address_max=4_096) as served:
+    async with serving(reactor=reactor, header_s=600, connections_per_address_max=4_096) as served:
         with trio.fail_after(PATIENCE_S):
             with contextlib.ExitStack() as idle:
                 for _ in range(2_000):

@@ -378,9 +378,9 @@ def test_a_writer_that_hangs_in_a_transaction_loses_its_connection_and_its_locks
     store.backend.lease("us", 1, 0, 100)
     pipe = store.backend._writer.open()
     assert pipe.ask(b"SHOW idle_in_transaction_session_timeout") == [("5s",)]
-    pipe.ask(b"SET idle_in_transaction_session_timeout = '50ms'")
     pipe.ask(b"BEGIN")
     pipe.ask(b"SELECT number FROM shard FOR SHARE")
+    pipe.ask(b"SET idle_in_transaction_session_timeout = '50ms'")
     with closing(PostgresBackend(postgres_url, lambda: 0)) as rival:
         _until(lambda: Lease(0, 2) in rival.lease("them", 256, 1_000, 100))
     _, late = advanced(an_order(bytes(32)), OrderStatus.ACTIVE, fence=Fence(0, 1))

@@ -15,6 +15,7 @@ from bench.peers.ports import held_port, port_of
 from cambist.config.errors import ConfigError, StoreError, StoreFull, StoreUnavailable
 from cambist.config.settings import Settings
 from cambist.config.store import StoreSettings
+from cambist.config.timeouts import STORE_OUTCOME_S
 from cambist.engine.store import process_link
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.queries import Query
@@ -258,7 +259,7 @@ async def test_the_batch_that_was_lost_is_sent_again_and_applied_once(url: str) 
 
 
 async def test_one_that_hangs_is_replaced_and_the_outcome_is_said_to_be_unknown(
-    url: str, impatient: None
+    url: str, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with store_at(url) as store:
         with Frozen() as pid:
@@ -266,6 +267,7 @@ async def test_one_that_hangs_is_replaced_and_the_outcome_is_said_to_be_unknown(
                 StoreUnavailable, match="outcome of a write is not known; submitting it again"
             ):
                 await store.write(operation(1))
+            monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
             await eventually(lambda: not is_running(pid))
         await eventually(lambda: not store.statistics().away)
         assert await store.write(operation(2)) == Done()
@@ -289,10 +291,13 @@ async def test_who_asks_when_it_dies_is_told_so(url: str) -> None:
     assert [error.detail for error in errors] == ["the store is away: the store process ended"] * 6
 
 
-async def test_a_lease_is_not_waited_for_for_ever(url: str, impatient: None) -> None:
+async def test_a_lease_is_not_waited_for_for_ever(
+    url: str, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with store_at(url) as store:
         with Frozen(), pytest.raises(StoreUnavailable, match="did not answer within"):
             await store.lease("me", 1, now_ms(), 1_000)
+        monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
         await eventually(lambda: not store.statistics().away)
         assert len(await store.lease("me", 3, now_ms(), 1_000)) == 3
 

@@ -65,6 +65,7 @@ class StoryAgent:
         contract: that delivers, and is given to; 20 bytes.
         also: what it bids besides, of a round.
         requests, notices: what it was asked and told.
+        answered: questions.
     """
 
     def __init__(self, name: str, market: Market) -> None:
@@ -79,7 +80,7 @@ class StoryAgent:
         self.also: Callable[[SolveRequest], list[SolverBid]] = lambda request: []
         self.requests: list[SolveRequest] = []
         self.notices: list[NoticeEntry] = []
-        self.unsigned = 0
+        self.answered = self.unsigned = 0
         self.asked = trio.Event()
         self.may_answer = trio.Event()
         self.may_answer.set()
@@ -158,6 +159,7 @@ class StoryAgent:
                 return
             try:
                 await caller.stream.send_all(await self._answer(request))
+                self.answered += not request.path.endswith(b"/notify")
             except trio.BrokenResourceError:
                 return
 

@@ -215,8 +215,8 @@ class CrashStory:
 
     async def kill(self) -> None:
         """kill -9; its store process ends by itself."""
+        await eventually(lambda: store_processes(self.process.pid))
         stores = store_processes(self.process.pid)
-        assert stores
         os.kill(self.process.pid, signal.SIGKILL)
         with trio.CancelScope(shield=True):
             await self.process.wait()

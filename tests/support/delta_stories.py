@@ -44,7 +44,7 @@ Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
 Record = dict[str, Any]
 
-ROUND_S = 0.4
+ROUND_S = 5
 CONFIRMATIONS = 3
 ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
 _STOCK_WETH = 100 * ONE

@@ -93,7 +93,7 @@ async def running_maker(
             maker.drain()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     """Wait for what another task does, without guessing how long it takes."""
     with trio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110  nothing there can set an event

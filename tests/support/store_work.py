@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -119,8 +119,10 @@ async def written(store: Store) -> set[int]:
 
 def store_processes(engine: int | None = None) -> list[int]:
     """The store processes of an engine, this one unless told otherwise."""
-    tasks = Path(f"/proc/{engine or os.getpid()}/task").iterdir()
-    children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    children: list[int] = []
+    for task in Path(f"/proc/{engine or os.getpid()}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            children += map(int, (task / "children").read_text().split())
     return [child for child in children if b"cambist.engine.store.process" in _command(child)]
 
 

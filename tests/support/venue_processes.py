@@ -55,6 +55,18 @@ key = "relayer"
 [venue.agents.{agent}]
 url = "http://127.0.0.1:{port}"
 credentials = {{ domain = "venue", access_key = "key-1", secret = "env:VENUE_SECRET" }}
+[venue.delta]
+round_s = 10
+"""
+_FIRM = """
+[venue.firm]
+soft_s = 20
+hard_s = 30
+"""
+_AGENT_FIRM = """
+[agent.firm]
+soft_s = 3
+hard_s = 5
 """
 
 
@@ -92,7 +104,7 @@ def venue_processes(
             write_grids(home, name, quoted)
             (home / "maker.toml").write_text(maker_text(devnet, name, quoted))
             ports[name] = owned.enter_context(_serving(home, "maker", "serve", "--config", "maker.toml"))
-        text = venue_text(devnet, ports)
+        text = venue_text(devnet, ports) + _FIRM
         if has_agent:
             port = owned.enter_context(_agent(folder / AGENT, devnet, ports))
             text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=port)
@@ -108,7 +120,7 @@ def venue_processes(
 def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[int]:
     home.mkdir()
     write_entries(home, {CHAIN_ID: devnet.entry})
-    (home / "agent.toml").write_text(agent_text(devnet, ports))
+    (home / "agent.toml").write_text(agent_text(devnet, ports, _AGENT_FIRM))
     with _serving(home, "agent", "serve", "--config", "agent.toml") as port:
         _until_answered(f"http://127.0.0.1:{port}/readyz")
         yield port

@@ -175,7 +175,7 @@ class RunningVenue:
     ) -> Response:
         """One request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=20)
+        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=60)
 
     async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
         """Status and JSON of a GET; a parameter that is None is left out."""

@@ -1,10 +1,12 @@
 """The load's reader of answers; the environments of the load benches hold the product's own versions."""
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -72,12 +74,19 @@ def test_a_sample_of_no_time_has_no_foreign_use() -> None:
 # --- The open loop ------------------------------------------------------------------------------------
 
 
-class _Stalling(asyncio.Protocol):
-    """Answers each request, but none between `from_s` and `until_s`."""
+@dataclass
+class _Stall:
+    """From when till when, by `perf_counter`; none yet."""
 
-    def __init__(self, from_s: float, until_s: float) -> None:
-        self._from_s = from_s
-        self._until_s = until_s
+    from_s: float = math.inf
+    until_s: float = math.inf
+
+
+class _Stalling(asyncio.Protocol):
+    """Answers each request, but none during a stall."""
+
+    def __init__(self, stall: _Stall) -> None:
+        self._stall = stall
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -85,14 +94,14 @@ class _Stalling(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         now = time.perf_counter()
-        wait_s = self._until_s - now if self._from_s <= now else 0.0
+        wait_s = self._stall.until_s - now if self._stall.from_s <= now else 0.0
         asyncio.get_running_loop().call_later(max(wait_s, 0.0), self._transport.write, ANSWER)
 
 
 @asynccontextmanager
-async def stalling_server(from_s: float, until_s: float) -> AsyncIterator[int]:
+async def stalling_server(stall: _Stall) -> AsyncIterator[int]:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Stalling(from_s, until_s), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: _Stalling(stall), "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -103,11 +112,12 @@ def test_a_stall_at_the_end_of_an_open_loop_is_charged_for_all_that_was_due_mean
     rate, seconds, stall_s, clients = 200.0, 0.6, 0.3, 4
 
     async def measure() -> list[float]:
-        load = Load(Corpus(0, 200, 1))
-        begin = time.perf_counter()
-        until = begin + seconds
-        async with stalling_server(until - stall_s, until + 0.1) as port:
+        load, stall = Load(Corpus(0, 200, 1)), _Stall()
+        async with stalling_server(stall) as port:
             opened = await open_clients(load, "127.0.0.1", port, clients, rest)
+            begin = time.perf_counter()
+            until = begin + seconds
+            stall.from_s, stall.until_s = until - stall_s, until + 0.1
             load.window = (begin, until)
             await open_loop(load, opened, rate, until)
             load.stopping = True

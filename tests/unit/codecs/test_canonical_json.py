@@ -75,7 +75,7 @@ def test_what_has_no_canonical_form_is_refused(raw: bytes, said: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"[" * 200_000, b'{"a":' * 50_000, b"9" * 250_000, b'"' + b'\\"' * 130_000])
 def test_hostile_documents_do_not_hold_it_up(raw: bytes) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with contextlib.suppress(InvalidInput):
         canonical(raw)
-    assert time.perf_counter() - started < 2.0
+    assert time.thread_time() - started < 2.0

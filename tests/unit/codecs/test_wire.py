@@ -207,9 +207,9 @@ def test_nesting_is_refused_before_it_exhausts_the_stack(key: str, opening: byte
     ],
 )
 def test_hostile_bodies_are_refused_quickly(raw: bytes) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     refusal(raw)
-    assert time.perf_counter() - started < 2.0  # most take milliseconds, the worst 0.2 s
+    assert time.thread_time() - started < 2.0  # most take milliseconds, the worst 0.2 s
 
 
 def test_error_texts_stay_short() -> None:
