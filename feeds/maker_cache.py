@@ -18,7 +18,8 @@ Choice: a token counts if the operator lists its address with the same decimals;
 Choice: between two tokens a maker has one book, whichever is its base. Of several pair ids between the same
     two the first by name of those with a usable book is shown: a pair is renamed while the old id retires.
 Choice: a pair or a grid that is refused takes the pair's former book out of use.
-Choice: an update that came over the socket after a poll was sent is newer than the poll's answer.
+Choice: what came over the socket after a poll was sent is newer than the poll's answer: an update where it
+    tells the same entry, a complete first message as a whole.
 Choice: a grid that was not confirmed for `stale_ms` and has no pair is forgotten.
 Choice: of the blacklist a bad address, and one that is said twice, costs only itself.
 Choice: a liquidityUSD below zero counts as none.
@@ -200,6 +201,7 @@ class MakerCache:
         self._rests_until_ms = 0
         self._refused: Counter[str] = Counter()
         self._updated_ms = 0
+        self._first_ms = 0  # when the last complete message of the socket came
 
     # --- What is told -------------------------------------------------------------------------------
 
@@ -207,19 +209,22 @@ class MakerCache:
         """A poll of /tokens, asked at `asked_ms`: all tokens there are."""
         self._updated_ms = now_ms
         tokens = _with_faults("tokens", told.body.tokens, told.refused)
-        yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+        if asked_ms >= self._first_ms:
+            yield from self._take_tokens(tokens, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_pairs(self, told: Decoded[PairsBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """A poll of /pairs, asked at `asked_ms`: all pairs there are."""
         self._updated_ms = now_ms
         pairs = _with_faults("pairs", told.body.pairs, told.refused)
-        yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+        if asked_ms >= self._first_ms:
+            yield from self._take_pairs(pairs, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_prices(self, told: Decoded[PricesBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """A poll of /prices: a pair that is absent is disabled."""
         self._updated_ms = now_ms
         prices = _with_faults("prices", told.body.prices, told.refused)
-        yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
+        if asked_ms >= self._first_ms:
+            yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
     def apply_blacklist(self, told: Decoded[BlacklistBody], now_ms: int) -> Iterator[None]:
         """A poll of /blacklist, in place of the one before."""
@@ -231,6 +236,8 @@ class MakerCache:
     ) -> Iterator[None]:
         """A message of the socket. Of the first one all four contents are complete."""
         self._updated_ms = now_ms
+        if is_first:
+            self._first_ms = now_ms
         body, refused = told.body, told.refused
         if body.tokens is not UNSET:
             tokens = _with_faults("tokens", body.tokens, refused)

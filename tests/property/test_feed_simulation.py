@@ -66,15 +66,17 @@ class Reading:
         self.is_off = False
         self.down_ms: float | None = -1e9 if has_socket else None  # None while it is up, or there is none
         self.was_up = not has_socket
+        self.first_ms = 0
 
     def polled(self, name: str, content: dict[str, Any], asked_ms: int, now_ms: int) -> None:
-        """All there is, but for what came over the socket since it was asked for."""
-        if name == "blacklist":
+        """All there is, but for what came over the socket since it was asked for; a first message is all."""
+        if name == "prices":
+            self.is_off = False
+        if name == "blacklist" or asked_ms < self.first_ms:
             return
         newer = {key: (value, heard) for key, (value, heard) in self.said[name].items() if heard > asked_ms}
         self.said[name] = {key: (value, 0) for key, value in content.items()} | newer
         if name == "prices":
-            self.is_off = False
             self.confirmed |= dict.fromkeys(content.keys() - newer.keys(), now_ms)
 
     def failed(self, name: str) -> None:
@@ -90,7 +92,7 @@ class Reading:
                 self.said[name] = told if is_first else self.said[name] | told
         self.confirmed |= dict.fromkeys(contents.get("prices", ()), now_ms)
         if is_first:
-            self.down_ms, self.was_up = None, True
+            self.down_ms, self.was_up, self.first_ms = None, True, now_ms
 
     def live(self, now_ms: int, late_ms: int) -> Seen:
         """What is routed, where what ends by itself may do so `late_ms` later."""

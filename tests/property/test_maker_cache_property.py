@@ -79,8 +79,11 @@ class Model:
         self.withheld: set[str] = set()
         self.rests: dict[frozenset[bytes], int] = {}
         self.rests_until_ms = 0
+        self.first_ms = 0
 
     def poll(self, name: str, content: dict[str, Any], asked_ms: int) -> None:
+        if asked_ms < self.first_ms:
+            return  # all there is has been told since
         if name == "prices":
             newer_prices = {key: value for key, value in self.prices.items() if value[2] > asked_ms}
             self.prices = {key: (grid, self.now_ms, -1) for key, grid in content.items()} | newer_prices
@@ -89,6 +92,8 @@ class Model:
         self.said[name] = {key: (value, -1) for key, value in content.items()} | newer
 
     def hear(self, contents: dict[str, dict[str, Any]], *, is_first: bool) -> None:
+        if is_first:
+            self.first_ms = self.now_ms
         for name, content in contents.items():
             if name == "prices":
                 told = {pair_id: (grid, self.now_ms, self.now_ms) for pair_id, grid in content.items()}

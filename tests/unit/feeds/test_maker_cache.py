@@ -245,6 +245,18 @@ def test_pair_that_the_socket_brought_after_a_poll_was_sent_outlives_its_answer(
     assert made.live() == {(WETH, USDC)}
 
 
+def test_poll_that_was_sent_before_a_first_message_brings_nothing_back() -> None:
+    made = told(PAIR, OTHER)
+    made.first(100, tokens=tokens(), pairs=pairs(PAIR), prices={PAIR: {}})
+    made.pairs(pairs(PAIR, OTHER), 110, asked_ms=99)
+    made.prices({PAIR: grid(), OTHER: grid()}, asked_ms=99, now_ms=110)
+    made.tokens({"WETH": token("DAI")}, 110, asked_ms=99)
+    assert made.live() == set()
+    assert made.cache.standing(PAIR)[0] is Standing.DISABLED
+    made.prices({PAIR: grid()}, asked_ms=100, now_ms=120)
+    assert made.live() == {(WETH, USDC)}
+
+
 # --- Two pair ids between the same tokens ---------------------------------------------------------
 
 
