@@ -74,6 +74,7 @@ async def test_a_crossing_that_fails_leaves_both_to_their_runners_up(world: Worl
         assert sale["output"]["executedAmount"] == str(2_400 * USDC)
         now = await story.record(counter["id"])
         assert now["transactions"] == []
+        story.agents["bob"].gives = lambda order: int(order.dest_amount)
         await story.world.approve(world.taker, world.usdc, world.at.delta)
         await story.becomes(counter, "COMPLETED")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.config.server import TlsSettings
 from cambist.engine.server import Call, Reply, Router
@@ -193,6 +193,7 @@ async def test_another_task_never_waits_long_while_waits_end_together(
                 for stream in await _crowd(served, crowd):
                     if start:
                         stream.send(start)
+                await wait_all_tasks_blocked()  # all that was sent is read
                 mock_clock.jump(HEADER_S)
                 mock_clock.rate = 1
                 longest.append(await _longest_gap(partial(_has_refused if start else _is_empty, served)))
