@@ -40,7 +40,7 @@ from ...codecs.http1 import (
 from ...config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
 from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
-from ...feeds.net.lean_stream import LeanStream
+from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
 from .exchange import Exchange
 from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
@@ -216,7 +216,7 @@ class Connection:
             self._deadline = trio.current_time() + waits.reading(waited_for)
         deadline = self._deadline
         idle = http.phase is IDLE
-        if idle and self._draining and not self._has_input():
+        if idle and self._draining and not has_input(self._stream):
             deadline = min(deadline, trio.current_time() + waits.drain_idle_s)
         data: bytes | bytearray = b""
         with trio.CancelScope(deadline=deadline) as scope:
@@ -224,7 +224,7 @@ class Connection:
             data = await self._stream.receive_some(READ_BYTES)
         self._idle_scope = None
         if scope.cancelled_caught:
-            if idle and self._draining and self._has_input():
+            if idle and self._draining and has_input(self._stream):
                 return True  # it came in time, and this task had no turn to read it
             if idle:
                 self._ended = True  # there is no answer that could be lost
@@ -236,12 +236,6 @@ class Connection:
         else:
             http.receive_eof()
         return True
-
-    def _has_input(self) -> bool:
-        """Whether something has come that nobody has read."""
-        stream = self._stream
-        below = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
-        return isinstance(below, LeanStream) and below.has_input()
 
     def _refuse(self, fault: Fault) -> None:
         """Answer what is no request, and read no more of it."""

@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager
 from enum import Enum
 from ssl import SSLContext
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Self
 
 import trio
 from msgspec import Struct
@@ -34,7 +34,7 @@ from ...codecs.http1 import ClientConnection, Http1Limits, Response
 from ...config.errors import MakerError
 from ...config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
 from .dial_fault import dial_fault
-from .lean_stream import LeanStream
+from .lean_stream import LeanStream, has_input
 from .streams import Dial, dial
 
 _READ_BYTES = 65_536
@@ -100,17 +100,7 @@ class _Connection:
 
     def has_input(self) -> bool:
         """Whether the other side closed it, or sent what nobody asked for."""
-        stream = self.stream
-        if isinstance(stream, LeanStream):
-            return stream.has_input()
-        if not isinstance(stream, trio.SSLStream):
-            return False
-        # What TLS has taken from the socket and nobody has read: decrypted, or not even that. For the
-        # latter trio has no name of its own.
-        if stream.pending() or cast("Any", stream)._incoming.pending:
-            return True
-        transport = stream.transport_stream
-        return isinstance(transport, trio.SocketStream) and transport.socket.is_readable()
+        return has_input(self.stream)
 
 
 class _Call(Struct):

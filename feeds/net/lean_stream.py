@@ -6,8 +6,21 @@ block is no checkpoint, and a receive waits first. One task at a time; nothing d
 """
 
 import socket
+from typing import Any, cast
 
 import trio
+
+
+def has_input(stream: trio.abc.Stream) -> bool:
+    """Whether bytes or the end have come that nobody has read yet: from a socket, under TLS or without."""
+    if isinstance(stream, LeanStream):
+        return stream.has_input()
+    if isinstance(stream, trio.SSLStream):
+        # What TLS has taken from the socket and nobody has read: decrypted, or not even that. For the
+        # latter trio has no name of its own.
+        taken = stream.pending() or cast("Any", stream)._incoming.pending
+        return bool(taken) or has_input(stream.transport_stream)
+    return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()
 
 
 class LeanStream(trio.abc.Stream):
