@@ -106,11 +106,11 @@ class Follower:
             await self._read()
         return self._next()
 
-    async def page(self) -> list[OrderEvent]:
-        """The next events, all that come without waiting; at least one. Cancelling it loses none."""
+    async def page(self) -> list[tuple[str, OrderEvent]]:
+        """The next ones, all that come without waiting; at least one. Cancelling it loses none."""
         while not self._page:
             await self._read()
-        return [self._next()[1] for _ in range(len(self._page))]
+        return [self._next() for _ in range(len(self._page))]
 
     def _next(self) -> tuple[str, OrderEvent]:
         transaction, number, *columns = self._page.popleft()
@@ -118,11 +118,6 @@ class Follower:
         self._events += 1
         event: OrderEvent = row_of(ORDER_EVENT, columns)
         return token_of(transaction, number), event
-
-    @property
-    def ready(self) -> int:
-        """How many events come without waiting."""
-        return len(self._page)
 
     def statistics(self) -> FollowerStatistics:
         """Counters and the present place."""

@@ -211,22 +211,21 @@ class Webhooks:
 
     async def _follow(self, hook: Hook, told: _Told, fence: Fence) -> None:
         row = await self._place(hook, fence)
-        follower = Follower(self._store, row.token)
-        token, found, moved_at = row.token, list[tuple[str, OrderEvent]](), trio.current_time()
+        follower = Follower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
+        token, moved_at = row.token, trio.current_time()
         while True:
+            page: list[tuple[str, OrderEvent]] = []
             with trio.move_on_after(WEBHOOK_PLACE_S):
-                token, event = await follower.__anext__()
-                if hook.wants(event):
-                    found.append((token, event))
-            is_full = len(found) >= WEBHOOK_ROWS_MAX or (found and not follower.ready)
+                page = await follower.page()
+                token, _ = page[-1]
+            found = [(at, event) for at, event in page if hook.wants(event)]
             is_late = token != row.token and trio.current_time() - moved_at >= WEBHOOK_PLACE_S
-            if is_full or is_late:
+            if found or is_late:
                 row = await self._moved(hook, row, token, found, fence)
                 moved_at = trio.current_time()
                 told.taken_in += len(found)
                 if found:
                     told.rouse()
-                found = []
 
     async def _place(self, hook: Hook, fence: Fence) -> Webhook:
         """How far the hook was told, as it is kept."""

@@ -173,6 +173,6 @@ class OrderEngines:
         """Hand the events after a place in the log to the engines of their kinds, until cancelled."""
         follower = Follower(self._store, after)
         while True:
-            events = await follower.page()
+            events = [event for _, event in await follower.page()]
             for surface, engine in self._engines.items():
                 await engine.hear([event for event in events if event.surface == surface])

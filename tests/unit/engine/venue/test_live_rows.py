@@ -17,7 +17,7 @@ from cambist.engine.events.follower import START, Follower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.orders import OTC, step
 from cambist.engine.store.queries import among
-from cambist.engine.store.rows import OtcOrder
+from cambist.engine.store.rows import OrderEvent, OtcOrder
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, row_of
@@ -77,6 +77,11 @@ async def orders_of(folder: Path, *rows: OtcOrder) -> AsyncIterator[tuple[Store,
         nursery.cancel_scope.cancel()
 
 
+async def all_events(store: Store) -> list[OrderEvent]:
+    """That there were."""
+    return [event for _, event in await Follower(store, START).page()]
+
+
 async def test_orders_are_counted_by_whoever_is_their_owner_and_by_status(tmp_path: Path) -> None:
     rows = [an_otc_order(1), an_otc_order(2), an_otc_order(3, maker=BOB, status=OtcState.DRAFT)]
     async with orders_of(tmp_path, *rows) as (_, orders):
@@ -110,7 +115,7 @@ async def test_what_others_have_written_is_heard(tmp_path: Path) -> None:
         orders.changed = lambda live: told.append((live.order_hash, live.row.version))
         after = await moved(store, row, status=OtcState.SUSPENDED)
         fresh = await kept(store, an_otc_order(2))
-        await orders.hear(await Follower(store, START).page())
+        await orders.hear(await all_events(store))
         assert {live.order_hash: live.row for live in orders} == {
             row.order_hash: after,
             fresh.order_hash: fresh,
@@ -124,7 +129,7 @@ async def test_many_that_others_have_written_are_read_at_once(
     rows = [an_otc_order(number) for number in range(40)]
     async with orders_of(tmp_path, *rows) as (store, orders):
         after = [await moved(store, row, status=OtcState.SUSPENDED) for row in rows]
-        events = await Follower(store, START).page()
+        events = await all_events(store)
         assert len(events) == 80
         read = AsyncMock(wraps=store.read)
         monkeypatch.setattr(store, "read", read)
@@ -141,7 +146,7 @@ async def test_one_that_cannot_be_made_keeps_no_others_back(tmp_path: Path) -> N
         orders.broken = rows[2].order_hash
         after = [await moved(store, row, status=OtcState.SUSPENDED) for row in rows]
         with structlog.testing.capture_logs() as logs:
-            await orders.hear(await Follower(store, START).page())
+            await orders.hear(await all_events(store))
         assert [live.row for live in orders] == [*after[:2], rows[2], *after[3:]]
         assert [(entry["event"], entry["order"]) for entry in logs] == [
             ("an order is not followed", to_hex(rows[2].order_hash))

@@ -57,7 +57,7 @@ async def following(store: Store, orders: LiveOrders) -> None:
     """Have the orders hear every event there was, and every one that comes."""
     follower = Follower(store, START)
     while True:
-        await orders.hear(await follower.page())
+        await orders.hear([event for _, event in await follower.page()])
 
 
 def live(orders: LiveOrders, row: DeltaOrder) -> LiveOrder:
