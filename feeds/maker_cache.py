@@ -226,10 +226,11 @@ class MakerCache:
         if asked_ms >= self._first_ms:
             yield from self._take_prices(prices, now_ms, is_complete=True, heard_ms=0, asked_ms=asked_ms)
 
-    def apply_blacklist(self, told: Decoded[BlacklistBody], now_ms: int) -> Iterator[None]:
+    def apply_blacklist(self, told: Decoded[BlacklistBody], asked_ms: int, now_ms: int) -> Iterator[None]:
         """A poll of /blacklist, in place of the one before."""
         self._updated_ms = now_ms
-        yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
+        if asked_ms >= self._first_ms:
+            yield from self._take_addresses(told.body.blacklist, told.refused, now_ms, is_complete=True)
 
     def apply_message(
         self, told: Decoded[StreamMessage], now_ms: int, *, is_first: bool = False

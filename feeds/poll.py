@@ -148,7 +148,7 @@ class Poll:
             case "blacklist":
                 blacklist = yield from decode_blacklist.in_steps(raw)
                 self._remarks.take(blacklist.body.message)
-                yield from cache.apply_blacklist(blacklist, now_ms)
+                yield from cache.apply_blacklist(blacklist, asked_ms, now_ms)
 
     def _fail(self, reason: str) -> None:
         if self.resource == "prices":

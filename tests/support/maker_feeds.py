@@ -87,9 +87,9 @@ class Told:
         body = decode_prices(msgspec.json.encode({"prices": content}))
         run(self.cache.apply_prices(body, now_ms if asked_ms is None else asked_ms, now_ms))
 
-    def blacklist(self, content: Any, now_ms: int = 0) -> None:
+    def blacklist(self, content: Any, now_ms: int = 0, asked_ms: int | None = None) -> None:
         body = decode_blacklist(msgspec.json.encode({"blacklist": content}))
-        run(self.cache.apply_blacklist(body, now_ms))
+        run(self.cache.apply_blacklist(body, now_ms if asked_ms is None else asked_ms, now_ms))
 
     def first(self, now_ms: int = 0, **contents: Any) -> None:
         self.message(now_ms, is_first=True, **({"blacklist": []} | contents))

@@ -251,7 +251,9 @@ def test_poll_that_was_sent_before_a_first_message_brings_nothing_back() -> None
     made.pairs(pairs(PAIR, OTHER), 110, asked_ms=99)
     made.prices({PAIR: grid(), OTHER: grid()}, asked_ms=99, now_ms=110)
     made.tokens({"WETH": token("DAI")}, 110, asked_ms=99)
+    made.blacklist([f"0x{'ab' * 20}"], 110, asked_ms=99)
     assert made.live() == set()
+    assert not made.cache.blacklist.holds(b"\xab" * 20, 110)
     assert made.cache.standing(PAIR)[0] is Standing.DISABLED
     made.prices({PAIR: grid()}, asked_ms=100, now_ms=120)
     assert made.live() == {(WETH, USDC)}
