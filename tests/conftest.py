@@ -44,6 +44,14 @@ if not IS_INSTALLED:
         "e2e/test_embedded_like_anvil.py",
     ]
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Tests wait for processes and nodes as much as they work: one more than there are cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
+
+
 # A shell has those in its background ignore interrupts; the processes of these tests are to hear them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
