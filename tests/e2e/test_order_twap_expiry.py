@@ -27,7 +27,10 @@ async def test_a_twap_expires_as_soon_as_its_slices_do_not_fit_any_more(world: W
         for record in records:
             await is_auctioned_on(story, record)
             await story.becomes(record, "ACTIVE")
-        await story.pass_time(45)
+        await story.pass_time(30)
+        for record in records:
+            assert (await story.record(record["id"]))["status"] == "ACTIVE"
+        await story.pass_time(15)
         for record in records:
             await story.becomes(record, "EXPIRED")
             assert [reason["code"] for reason in (await story.explain(record))["reasons"]] == ["expired"]

@@ -43,9 +43,9 @@ async def test_a_twap_settles_slice_by_slice_and_is_completed_by_the_last(
         assert (await story.moved_since(before))["user", "WETH"] == -(ONE // 2)
         await story.says(record, "sliceNotDue")
         asked = len(ann.requests)
-        await story.pass_time(50)
+        await story.pass_time(55)
         assert len(ann.requests) == asked
-        await story.pass_time(11)
+        await story.pass_time(6)
         record = await story.becomes(record, "COMPLETED")
         assert [fill["spentAmount"] for fill in record["transactions"]] == [str(ONE // 2), str(ONE // 2 + 1)]
         moved = await story.moved_since(before)

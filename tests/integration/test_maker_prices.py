@@ -101,7 +101,7 @@ async def test_a_source_of_ones_own_that_fails_is_started_again_while_the_maker_
     async with running_maker(tmp_path, priced_by("moody_prices:Prices")) as (maker, venue):
         feed = maker.feeds[CHAIN_ID]
         first = (await quoted(venue)).maker_amount
-        assert first == "2400000000" or feed.updates == 2
+        assert first == "2400000000" or (first == "2300000000" and feed.updates == 2)
         await until(lambda: feed.restarts == 1)
         still = (await quoted(venue)).maker_amount
         assert still == "2400000000" or feed.updates == 2

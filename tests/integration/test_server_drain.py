@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.http1 import Response
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
-from cambist.engine.server import Call, Reply
+from cambist.engine.server import Call, Reply, Router
 from cambist.engine.server.turns import PacedStream, Turns
 from support.server_harness import (
     LAST_GET,
@@ -125,25 +125,38 @@ def spin(call: Call) -> Reply:
     return Reply(200, call.request.body)
 
 
-@both
-async def test_a_crowd_whose_requests_wait_for_their_turn_is_answered(reactor: bool) -> None:
+def spinning() -> Router:
     surface = a_surface()
     surface.plain("POST", "/spin", spin)
-    async with serving(a_router(surface), reactor=reactor, connections_per_address_max=CROWD) as served:
+    return a_router(surface)
+
+
+async def a_drained_crowd(served: Served, count: int) -> list[trio.SocketStream]:
+    """Each was answered once, and has sent a request; then a drain began."""
+    streams = [await served.connect() for _ in range(count)]
+    for stream in streams:
+        await stream.send_all(post(b"/echo", b"x"))
+        await stream.receive_some(10_000)
+    async with trio.open_nursery() as nursery:
+        for number, stream in enumerate(streams):
+            nursery.start_soon(stream.send_all, post(b"/spin", b"%d" % number))
+    served.server.drain()
+    return streams
+
+
+async def all_answered(served: Served, streams: list[trio.SocketStream]) -> None:
+    for number, stream in enumerate(streams):
+        async with stream:
+            (answer,) = answers(await read_to_end(stream))
+            assert answer.body == b"%d" % number
+    await served.ended.wait()
+
+
+@both
+async def test_a_crowd_whose_requests_wait_for_their_turn_is_answered(reactor: bool) -> None:
+    async with serving(spinning(), reactor=reactor, connections_per_address_max=CROWD) as served:
         with trio.fail_after(PATIENCE_S):
-            streams = [await served.connect() for _ in range(CROWD)]
-            for stream in streams:
-                await stream.send_all(post(b"/echo", b"x"))
-                await stream.receive_some(10_000)
-            async with trio.open_nursery() as nursery:
-                for number, stream in enumerate(streams):
-                    nursery.start_soon(stream.send_all, post(b"/spin", b"%d" % number))
-            served.server.drain()
-            for number, stream in enumerate(streams):
-                async with stream:
-                    (answer,) = answers(await read_to_end(stream))
-                    assert answer.body == b"%d" % number
-            await served.ended.wait()
+            await all_answered(served, await a_drained_crowd(served, CROWD))
 
 
 class SlowPasses(trio.abc.Instrument):
@@ -167,24 +180,11 @@ async def test_what_has_come_is_answered_however_late_its_turn_is(
     reactor: bool, autojump_clock: trio.testing.MockClock
 ) -> None:
     autojump_clock.autojump_threshold = JUMP_S
-    surface = a_surface()
-    surface.plain("POST", "/spin", spin)
-    async with serving(a_router(surface), reactor=reactor, drain_s=3_600) as served:
-        streams = [await served.connect() for _ in range(32)]
-        for stream in streams:
-            await stream.send_all(post(b"/echo", b"x"))
-            await stream.receive_some(10_000)
-        async with trio.open_nursery() as nursery:
-            for number, stream in enumerate(streams):
-                nursery.start_soon(stream.send_all, post(b"/spin", b"%d" % number))
-        served.server.drain()
+    async with serving(spinning(), reactor=reactor, drain_s=3_600) as served:
+        streams = await a_drained_crowd(served, 32)
         slow = SlowPasses(autojump_clock)
         trio.lowlevel.add_instrument(slow)
-        for number, stream in enumerate(streams):
-            async with stream:
-                (answer,) = answers(await read_to_end(stream))
-                assert answer.body == b"%d" % number
-        await served.ended.wait()
+        await all_answered(served, streams)
         trio.lowlevel.remove_instrument(slow)
 
 
