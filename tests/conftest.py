@@ -1,5 +1,6 @@
 """Fixtures and profiles of all tests."""
 
+import gc
 import json
 import os
 import signal
@@ -13,10 +14,12 @@ import structlog
 
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.evm import IS_INSTALLED
+from cambist.engine.store import sqlite
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
 from support.stores import ENGINES, Engine, engine_for
+from support.warm_store import migrate_from_copy
 
 if TYPE_CHECKING:
     from support.postgres import PostgresServer
@@ -79,6 +82,19 @@ def loggers_of_one_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(structlog, "configure", without_cache)
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def warm_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of this process is opened quickly; a test of migrations overrides this."""
+    monkeypatch.setattr(sqlite, "migrate", migrate_from_copy)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """The collector need not walk what was collected, over and over."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,11 @@ from cambist.engine.store.tables import TABLES, Table
 from support.postgres import PostgresServer
 from support.stores import NOW_MS
 
+@pytest.fixture(autouse=True)
+def warm_store() -> None:
+    """Every file is migrated step by step."""
+
+
 DIALECTS: tuple[Dialect, ...] = ("sqlite", "postgres")
 FIRST = Migration(1, "first", "CREATE TABLE one (a text NOT NULL);\nCREATE TABLE two (b text);\n")
 SECOND = Migration(2, "second", "INSERT INTO one VALUES ('x');\nALTER TABLE one ADD COLUMN c text;\n")

@@ -8,6 +8,7 @@ Source: OpenAPI 3.1.0; JSON Schema 2020-12; document 1, endpoint tables.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from types import UnionType
 from typing import Any, get_args
 
@@ -275,9 +276,8 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     """
     kinds: list[Any] = [TradingError, OtcError, PriceRoute, Route]
     kinds += [kind for row in endpoints for kind in (row.query, row.body, *_answers(row)) if kind is not None]
-    found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    found, components = _plain(_schema_components(tuple(kinds)))
     schemas = {id(kind): schema for kind, schema in zip(kinds, found, strict=True)}
-    components = _plain(components)
     for name in _SHAPES.keys() & components.keys():
         components[name]["description"] = _SHAPES[name]
     for (owner, member), kind in _TYPED_RAW.items():
@@ -327,6 +327,13 @@ def openapi_document(endpoints: Sequence[Endpoint], examples: Mapping[str, Any])
     }
 
 
+@cache
+def _schema_components(kinds: tuple[Any, ...]) -> list[Any]:
+    """The schema of each kind, and those that they refer to; to be copied before it is changed."""
+    found, components = msgspec.json.schema_components(kinds, ref_template=_REFERENCE + "{name}")
+    return [list(found), components]
+
+
 def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": _operation_id(row),
@@ -349,7 +356,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
     operation["responses"] = {
         "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
         **_refusals(row),
-        "default": {"description": "Another refusal", "content": _error_content(row, {})},
+        "default": {"description": "Another refusal", "content": _error_content({}, is_otc=row.is_otc)},
     }
     return operation
 
@@ -417,15 +424,16 @@ def _not_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "anyOf"} | option
 
 
-def _refusals(row: Endpoint) -> dict[str, Any]:
+@cache
+def _refusals(name: str, *, is_otc: bool, needs_key: bool) -> dict[str, Any]:
     """The error rows that name this endpoint, or any, by status."""
-    body = otc_error_body if row.is_otc else trading_error_body
+    body = otc_error_body if is_otc else trading_error_body
     by_status: dict[int, list[RequestError]] = {}
     for kind in catalogue_rows():
         named = [name.strip() for name in kind.endpoint.split(",")]
         anywhere = named == ["any"] and kind.error_type != "MalformedRequest"
-        of_key = row.needs_key and kind is UnknownApiKey
-        if row.name in named or of_key or (anywhere and kind.status in _OWN_STATUSES):
+        of_key = needs_key and kind is UnknownApiKey
+        if name in named or of_key or (anywhere and kind.status in _OWN_STATUSES):
             if not issubclass(kind, RequestError):
                 continue
             for message in kind.messages:
@@ -434,7 +442,6 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
         str(status): {
             "description": ", ".join(error.message for error in errors),
             "content": _error_content(
-                row,
                 {
                     error.message: {
                         "summary": error.cause,
@@ -442,14 +449,15 @@ def _refusals(row: Endpoint) -> dict[str, Any]:
                     }
                     for error in errors
                 },
+                is_otc=is_otc,
             ),
         }
         for status, errors in sorted(by_status.items())
     }
 
 
-def _error_content(row: Endpoint, examples: dict[str, Any]) -> dict[str, Any]:
-    kind = OtcError if row.is_otc else TradingError
+def _error_content(examples: dict[str, Any], *, is_otc: bool) -> dict[str, Any]:
+    kind = OtcError if is_otc else TradingError
     content: dict[str, Any] = {"schema": {"$ref": f"{_REFERENCE}{kind.__name__}"}}
     if examples:
         content["examples"] = examples
