@@ -17,6 +17,7 @@ from cambist.engine.store.tables import TABLES, Table
 from support.postgres import PostgresServer
 from support.stores import NOW_MS
 
+
 @pytest.fixture(autouse=True)
 def warm_store() -> None:
     """Every file is migrated step by step."""
