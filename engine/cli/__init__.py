@@ -5,31 +5,36 @@ Errors of ours end a command with one line on standard error and exit status 1; 
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import click
 
 from ...config.errors import CambistError
 from ...config.version import __version__
-from .agent import agent
-from .config_check import config
-from .contracts import contracts
-from .db import db
-from .demo import demo
-from .devnet import devnet
-from .hmac_headers import hmac
-from .keys import keys
-from .maker import maker
-from .order import order
-from .otc import otc
-from .serve import serve
-from .swap import swap
-from .typed_data import typed_data
-from .webhooks import webhooks
+
+_COMMANDS = {
+    "demo": "demo",
+    "devnet": "devnet",
+    "serve": "serve",
+    "swap": "swap",
+    "order": "order",
+    "otc": "otc",
+    "webhooks": "webhooks",
+    "maker": "maker",
+    "agent": "agent",
+    "contracts": "contracts",
+    "db": "db",
+    "typed-data": "typed_data",
+    "hmac": "hmac_headers.hmac",
+    "keys": "keys",
+    "config": "config_check.config",
+}
+"""Command -> its file, and its name there where that is another; in the order of a first reading."""
 
 
 class _Commands(click.Group):
-    """Turns our errors into click's, and lists commands in the order of a first reading."""
+    """Imports a command when it is wanted, and turns our errors into click's."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -38,7 +43,14 @@ class _Commands(click.Group):
             raise click.ClickException(error.detail) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the same
+        if cmd_name not in _COMMANDS:
+            return None
+        file, _, name = _COMMANDS[cmd_name].partition(".")
+        command: click.Command = getattr(import_module(f".{file}", __name__), name or file)
+        return command
 
 
 @click.group(
@@ -69,26 +81,6 @@ def cli() -> None:
     On chain?    cambist devnet                    chains of our own for wallets and scripts
                  cambist contracts deploy ...      the contracts on a chain of yours
     """
-
-
-for command in (
-    demo,
-    devnet,
-    serve,
-    swap,
-    order,
-    otc,
-    webhooks,
-    maker,
-    agent,
-    contracts,
-    db,
-    typed_data,
-    hmac,
-    keys,
-    config,
-):
-    cli.add_command(command)
 
 
 def main() -> None:

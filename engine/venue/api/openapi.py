@@ -355,7 +355,7 @@ def _operation(row: Endpoint, schemas: dict[int, Any], components: dict[str, Any
     schema = {"anyOf": answers} if len(answers) > 1 else (answers or [{"type": "string"}])[0]
     operation["responses"] = {
         "200": {"description": "OK", "content": {content_type: {"schema": schema}}},
-        **_refusals(row),
+        **_refusals(row.name, is_otc=row.is_otc, needs_key=row.needs_key),
         "default": {"description": "Another refusal", "content": _error_content({}, is_otc=row.is_otc)},
     }
     return operation
