@@ -9,16 +9,19 @@ import itertools
 import random
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from functools import cache
 from typing import Any
 
 import msgspec
 
+from bench.conftest import LAPS
+from bench.fixtures import next_of
 from cambist.codecs.maker_messages import Level, PriceGrid
 from cambist.feeds.book import Book, Ladder, build_book
 from cambist.feeds.fill import base_received, quote_received
 
 BASE_DECIMALS, QUOTE_DECIMALS = 18, 6
-ROUNDS = 2_000
+ROUNDS = 6_000 // LAPS
 EXACT = Context(prec=120)
 UNIT = Decimal(10) ** -BASE_DECIMALS
 CORPUS = 2_048  # grids
@@ -114,7 +117,7 @@ def _ladders(book: Book) -> tuple[Ladder, Ladder]:
 
 
 def each_decoded(corpus: list[bytes]) -> Callable[[], tuple[tuple[PriceGrid], dict[str, Any]]]:
-    following = itertools.cycle(corpus).__next__
+    following = next_of(corpus)
     return lambda: ((decode_grid(following()),), {})
 
 
@@ -175,7 +178,7 @@ def _apply_changes(benchmark: Any, *, prices: bool, amounts: bool) -> None:
 def bench_apply_one_side_changed(benchmark: Any) -> None:
     grid = decode_grid(GRIDS[0])
     previous = grid, apply(grid)
-    following = itertools.cycle(GRIDS).__next__
+    following = next_of(GRIDS)
 
     def changed() -> tuple[tuple[PriceGrid, tuple[PriceGrid, Book]], dict[str, Any]]:
         asks = [[f"9{price}", amount] for price, amount in msgspec.json.decode(following())["asks"]]
@@ -196,32 +199,37 @@ def bench_apply_unchanged(benchmark: Any) -> None:
     )
 
 
-def amounts(book: Book) -> Callable[[], int]:
+def amounts(book: Book) -> list[int]:
     """Raw base amounts all over the depth."""
     numbers = random.Random(1)
     depth = book.bids.base_before[-1]
-    return itertools.cycle([numbers.randint(1, depth) for _ in range(10_000)]).__next__
+    return [numbers.randint(1, depth) for _ in range(10_000)]
 
 
-def price_with_ours(benchmark: Any, levels: int) -> None:
+@cache
+def priced(levels: int) -> tuple[Book, list[tuple[Decimal, Decimal]], list[int]]:
+    """A book, its bids in Decimal, and amounts that both price alike."""
     raw = grid_json(1, levels)
     book, decimal_levels = apply(decode_grid(raw)), levels_decimal(raw)
-    following = amounts(book)
+    sold = amounts(book)
     with localcontext(EXACT):
-        for _ in range(1_000):
-            amount = following()
+        for amount in sold[:1_000]:
             walked = walk_decimal(decimal_levels, Decimal(amount).scaleb(-BASE_DECIMALS))
             assert walked is not None
             units = walked.scaleb(QUOTE_DECIMALS).to_integral_value(ROUND_FLOOR)
             assert quote_received(book.bids, amount) == int(units)
-    bids = book.bids
+    return book, decimal_levels, sold
+
+
+def price_with_ours(benchmark: Any, levels: int) -> None:
+    book, _, sold = priced(levels)
+    bids, following = book.bids, next_of(sold)
     assert benchmark(lambda: quote_received(bids, following()))
 
 
 def price_with_decimals(benchmark: Any, levels: int) -> None:
-    raw = grid_json(1, levels)
-    decimal_levels = levels_decimal(raw)
-    following = amounts(apply(decode_grid(raw)))
+    _, decimal_levels, sold = priced(levels)
+    following = next_of(sold)
 
     def quote() -> int:
         walked = walk_decimal(decimal_levels, Decimal(following()).scaleb(-BASE_DECIMALS))

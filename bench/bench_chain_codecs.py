@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from bench.fixtures import CONTRACT, KEY, rfq_order
+from bench.fixtures import CONTRACT, KEY, next_of, rfq_order
 from bench.peers.process import Peer
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.calldata import fill_order
@@ -33,7 +33,7 @@ LOGS = [
 
 
 def bench_sign_transaction(benchmark: Any) -> None:
-    following = itertools.cycle(TRANSACTIONS).__next__
+    following = next_of(TRANSACTIONS)
     signed = benchmark(lambda: sign_transaction(following(), KEY))
     assert decode_transaction(signed.raw).sender == KEY.address
 
@@ -49,7 +49,7 @@ def bench_decode_transaction(benchmark: Any) -> None:
 
 
 def bench_fill_order_calldata(benchmark: Any) -> None:
-    following = itertools.cycle(ORDERS).__next__
+    following = next_of(ORDERS)
     assert len(benchmark(lambda: fill_order(following(), SIGNATURE))) == 4 + 13 * 32
 
 
@@ -59,7 +59,7 @@ def bench_fill_order_calldata_eth_abi(eth_account: Peer, in_peer: Callable[[Peer
 
 
 def bench_decode_order_filled(benchmark: Any) -> None:
-    following = itertools.cycle(LOGS).__next__
+    following = next_of(LOGS)
 
     def once() -> ContractEvent | None:
         return decode_event(*following())

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from coincurve._libsecp256k1 import ffi, lib
@@ -15,6 +16,7 @@ from bench.fixtures import (
     SECRET,
     delta_order,
     firm_body,
+    next_of,
     rfq_order,
 )
 from bench.native_signature import native_signer
@@ -55,7 +57,7 @@ def bench_sign_digest(benchmark: Any, next_digest: Callable[[], bytes]) -> None:
 
 
 def bench_order_digest(benchmark: Any) -> None:
-    following = itertools.cycle(ORDERS).__next__
+    following = next_of(ORDERS)
     assert len(benchmark(lambda: DIGEST_OF(following()))) == 32
 
 
@@ -66,7 +68,7 @@ def bench_delta_order_digest(benchmark: Any) -> None:
 
 
 def bench_order_hash_and_sign(benchmark: Any) -> None:
-    following = itertools.cycle(ORDERS).__next__
+    following = next_of(ORDERS)
     rs64, recovery_id = benchmark(lambda: KEY.sign(DIGEST_OF(following())))
     assert recovery_id in (0, 1)
     assert len(rs64) == 64
@@ -83,7 +85,7 @@ def bench_order_hash_and_sign_eth_account(
 def bench_native_recovery(benchmark: Any) -> None:
     """The two C calls alone: recover a point, serialise it."""
     context = GLOBAL_CONTEXT.ctx
-    following = itertools.cycle(SIGNED).__next__
+    following = next_of(SIGNED)
     signature, point = ffi.new("secp256k1_ecdsa_recoverable_signature *"), ffi.new("secp256k1_pubkey *")
     point65, length = ffi.new("unsigned char[65]"), ffi.new("size_t *", 65)
 
@@ -99,7 +101,7 @@ def bench_native_recovery(benchmark: Any) -> None:
 
 
 def bench_recover_address(benchmark: Any) -> None:
-    following = itertools.cycle(SIGNED).__next__
+    following = next_of(SIGNED)
     assert benchmark(lambda: recover_address(*following())) == KEY.address
 
 
@@ -109,16 +111,20 @@ def bench_recover_address_eth_account(eth_account: Peer, in_peer: Callable[[Peer
 
 
 def bench_hmac_sign(benchmark: Any) -> None:
-    following = itertools.cycle(BODIES).__next__
+    following = next_of(BODIES)
     assert len(benchmark(lambda: SIGNING.headers(NOW_MS, "POST", "/1/firm", following()))) == 4
 
 
-def bench_hmac_verify(benchmark: Any) -> None:
-    signed = [
+@cache
+def _signed_bodies() -> list[tuple[bytes, ...]]:
+    return [
         (*(value.encode() for value in SIGNING.headers(NOW_MS, "POST", "/1/firm", body).values()), body)
         for body in BODIES
     ]
-    following = itertools.cycle(signed).__next__
+
+
+def bench_hmac_verify(benchmark: Any) -> None:
+    following = next_of(_signed_bodies())
     verify = VERIFIER.verify
 
     def once() -> bytes:

@@ -15,18 +15,18 @@ from cambist.engine.server import Call, Reply
 REQUESTS = 12_000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def maker() -> Maker:
     return build_maker(now_ms=NOW_MS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def calls() -> list[Call]:
     """Distinct ones, over all pairs, both directions and both kinds of amount."""
     return list(prepared_calls(range(REQUESTS), NOW_MS))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def numbers() -> Iterator[int]:
     """Which request is next: every bench goes on where the last one ended."""
     return itertools.cycle(range(REQUESTS))

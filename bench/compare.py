@@ -1,4 +1,8 @@
-"""Judge a run: the ratio of each budgeted bench to its baseline, lap by lap, against budgets.toml."""
+"""Judge a run: the ratio of each budgeted bench to its baseline, against budgets.toml.
+
+Both sides run in turn, lap by lap, and the least time of each is what it takes: another process that runs
+beside them adds to some laps only. The median of the laps' own ratios shows how busy the machine was.
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -42,11 +46,16 @@ class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A budget and what was measured."""
+    """A budget and what was measured.
+
+    Attributes:
+        ratio: of the least times of all laps.
+        median_lap: of the least times of one lap.
+    """
 
     budget: Budget
     ratio: float
-    laps: tuple[float, ...]
+    median_lap: float
 
     @property
     def kept(self) -> bool:
@@ -98,17 +107,17 @@ def read_load_budgets(path: Path = BUDGETS) -> list[LoadBudget]:
 
 
 def seconds_by_lap(results: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """bench name -> lap -> median seconds of one operation, from pytest-benchmark's JSON."""
+    """bench name -> lap -> least seconds of one operation, from pytest-benchmark's JSON."""
     seconds: dict[str, dict[int, float]] = {}
     for bench in results["benchmarks"]:
         operations = bench["extra_info"].get("operations_per_call", 1)
         name = bench["name"].partition("[")[0]
-        seconds.setdefault(name, {})[bench["params"]["lap"]] = bench["stats"]["median"] / operations
+        seconds.setdefault(name, {})[bench["params"]["lap"]] = bench["stats"]["min"] / operations
     return seconds
 
 
 def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]]) -> list[Verdict]:
-    """One verdict per budget: the median over laps of the ratio within each lap.
+    """One verdict per budget.
 
     Raises:
         KeyError: a budgeted bench or its baseline did not run.
@@ -116,18 +125,9 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
     verdicts = []
     for budget in budgets:
         ours, theirs = seconds[budget.bench], seconds[budget.baseline]
-        laps = tuple(ours[lap] / theirs[lap] for lap in sorted(ours))
-        verdicts.append(Verdict(budget, median(laps), laps))
+        ratio = min(ours.values()) / min(theirs.values())
+        verdicts.append(Verdict(budget, ratio, median(ours[lap] / theirs[lap] for lap in ours)))
     return verdicts
-
-
-def better(verdicts: Sequence[Verdict], again: Sequence[Verdict]) -> list[Verdict]:
-    """The better of two measurements of each budget, where there are two."""
-    by_what = {verdict.budget.what: verdict for verdict in again}
-    return [
-        min(verdict, by_what.get(verdict.budget.what, verdict), key=lambda one: one.ratio)
-        for verdict in verdicts
-    ]
 
 
 def judge_loads(budgets: Sequence[LoadBudget], measured: Mapping[str, Rounds]) -> list[LoadVerdict]:

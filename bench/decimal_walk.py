@@ -19,18 +19,16 @@ from bench.bench_book import (
     walk_decimal,
 )
 
-_WALKS = 10_000
-
 
 def walk_us() -> float:
     """Processor time of one, in microseconds."""
     raw = grid_json(1, 20)
-    following, levels = amounts(apply(decode_grid(raw))), levels_decimal(raw)
+    sold, levels = amounts(apply(decode_grid(raw))), levels_decimal(raw)
     with localcontext(EXACT):
-        some = [Decimal(following()).scaleb(-BASE_DECIMALS) for _ in range(_WALKS)]
+        some = [Decimal(amount).scaleb(-BASE_DECIMALS) for amount in sold]
         began = process_time()
         walked = [*map(walk_decimal, itertools.repeat(levels), some)]
         taken_s = process_time() - began
     if None in walked:
         raise ValueError("an amount was beyond the depth")
-    return 1e6 * taken_s / _WALKS
+    return 1e6 * taken_s / len(sold)

@@ -1,5 +1,9 @@
 """The work that both sides of every ratio do: the same orders, bodies and books."""
 
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.eip712_orders.rfq import RfqOrder, rfq_domain_separator
 from cambist.crypto.secp256k1 import SigningKey
@@ -11,6 +15,15 @@ WETH = bytes.fromhex("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
 DOMAIN_SEPARATOR = rfq_domain_separator("Cambist RFQ", 31_337, CONTRACT)
 NOW_MS = 1_795_000_000_000
 SECRET = b"a secret key of a plausible length"
+
+T = TypeVar("T")
+_cycles: dict[int, tuple[Sequence[Any], Callable[[], Any]]] = {}
+
+
+def next_of(corpus: Sequence[T]) -> Callable[[], T]:
+    """Gives the corpus over and over; a later lap goes on where the last one of the same corpus ended."""
+    _, following = _cycles.setdefault(id(corpus), (corpus, itertools.cycle(corpus).__next__))
+    return following
 
 
 def rfq_order(number: int) -> RfqOrder:

@@ -9,9 +9,8 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -30,7 +29,6 @@ from bench.compare import (
     Budget,
     LoadVerdict,
     Verdict,
-    better,
     judge,
     judge_loads,
     read_budgets,
@@ -45,9 +43,17 @@ from bench.peers.postgres import postgres_programs
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
 PARTS = ("operations", "loads")
-AGAIN_MAX = 5  # times that what is over its budget is measured again: something else may have run beside it
-AGAIN_PAUSE_S = 20.0  # before that: a machine that was throttled for what ran before is itself again
-AGAIN_LAPS = 15  # then: what is compared follows one another closely, for a machine whose own speed moves
+QUICK_LAPS = 60  # of the gate: many and short, so that some are undisturbed however busy the machine is
+
+LONG = (
+    "--benchmark-max-time=0.5",
+    "--benchmark-min-rounds=20",
+    "--benchmark-warmup=on",
+    "--benchmark-warmup-iterations=200",
+)
+"""Of each bench in a lap: half a second."""
+SHORT = ("--benchmark-max-time=0.004", "--benchmark-min-rounds=4", "--benchmark-min-time=0.001")
+"""Of each bench in a lap: four slices of a millisecond, shorter than another process's turn."""
 
 
 def main() -> int:
@@ -85,16 +91,8 @@ def main() -> int:
 def run_operations(console: Console, *, quick: bool, laps: int) -> list[Verdict]:
     """Measure operations and judge them."""
     budgets = [budget for budget in read_budgets() if budget.quick or not quick]
-    seconds_each = 0.15 if quick else 0.5
-    seconds = measure(budgets if quick else [], laps, seconds_each=seconds_each)
+    seconds = measure(budgets, QUICK_LAPS, SHORT) if quick else measure([], laps, LONG)
     verdicts = judge(budgets, seconds)
-    for _ in range(AGAIN_MAX):
-        over = [verdict.budget for verdict in verdicts if not verdict.kept]
-        if not over:
-            break
-        console.print(f"measured again: {', '.join(budget.bench for budget in over)}", highlight=False)
-        time.sleep(AGAIN_PAUSE_S)
-        verdicts = better(verdicts, judge(over, measure(over, AGAIN_LAPS, seconds_each=seconds_each)))
     console.print(operations_table(seconds))
     console.print(verdicts_table(verdicts))
     return verdicts
@@ -129,13 +127,12 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
     return rows, verdicts
 
 
-def measure(budgets: list[Budget], laps: int, *, seconds_each: float) -> dict[str, dict[int, float]]:
+def measure(budgets: list[Budget], laps: int, slices: Sequence[str]) -> dict[str, dict[int, float]]:
     """Run the suite, or the benches of `budgets` alone, `laps` times over; see `seconds_by_lap`."""
     RESULTS.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "bench", "-o", "python_files=bench_*.py"]
     command += ["-o", "python_functions=bench_*", "--benchmark-enable", "--benchmark-disable-gc"]
-    command += ["--benchmark-quiet", f"--benchmark-max-time={seconds_each}", "--benchmark-min-rounds=20"]
-    command += ["--benchmark-warmup=on", "--benchmark-warmup-iterations=200", f"--benchmark-json={RESULTS}"]
+    command += ["--benchmark-quiet", f"--benchmark-json={RESULTS}", *slices]
     names = {name for budget in budgets for name in (budget.bench, budget.baseline)}
     if names:
         command += ["-k", " or ".join(f"{name}[" for name in sorted(names))]
@@ -147,21 +144,23 @@ def measure(budgets: list[Budget], laps: int, *, seconds_each: float) -> dict[st
 
 
 def operations_table(seconds: dict[str, dict[int, float]]) -> Table:
-    table = Table("operation", "microseconds (median of laps)", box=None)
+    table = Table("operation", "microseconds (least)", box=None)
     for name, laps in sorted(seconds.items()):
-        table.add_row(name.removeprefix("bench_").replace("_", " "), f"{median(laps.values()) * 1e6:.2f}")
+        table.add_row(name.removeprefix("bench_").replace("_", " "), f"{min(laps.values()) * 1e6:.2f}")
     return table
 
 
 def verdicts_table(verdicts: list[Verdict]) -> Table:
-    table = Table("ratio to the baseline of the same run", "measured", "laps", "must", "stretch", box=None)
+    table = Table(
+        "ratio to the baseline of the same run", "measured", "median lap", "must", "stretch", box=None
+    )
     for verdict in verdicts:
         budget = verdict.budget
         colour = "green" if verdict.ratio <= budget.stretch else "yellow" if verdict.kept else "red"
         table.add_row(
             budget.what,
             f"[{colour}]{verdict.ratio:.3f}[/{colour}]",
-            " ".join(f"{lap:.3f}" for lap in verdict.laps),
+            f"{verdict.median_lap:.3f}",
             f"<= {budget.must}",
             f"{budget.stretch}",
         )
