@@ -30,6 +30,7 @@ from cambist.engine.venue.delta.simulation import Proven
 from cambist.feeds.net.http_client import HttpClient
 from support.admitting import an_admission
 from support.bidding import ONE, USDC_ONE, a_proven, a_round_order
+from support.patience import PATIENCE_S
 from support.server_harness import NOW_MS, serving
 from support.stores import Engine, kept
 from support.stores import a_delta_order as a_row
@@ -63,7 +64,7 @@ class Front:
         self._client = client
 
     async def answer(self, target: str) -> tuple[int, Any]:
-        response = await self._client.request(b"GET", target.encode(), deadline_s=20)
+        response = await self._client.request(b"GET", target.encode(), deadline_s=PATIENCE_S)
         return response.status, msgspec.json.decode(response.body)
 
     async def get(self, target: str) -> Any:

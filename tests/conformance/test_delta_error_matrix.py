@@ -25,6 +25,7 @@ from support.delta_refusals import (
     now_s,
 )
 from support.error_rows import SPEC_ROWS
+from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, NATIVE, NOBODY
 from support.venue_role import STRANGER
 
@@ -133,7 +134,7 @@ def too_often(ask: Provoke) -> Provoke:
     """Once more than the key may."""
 
     async def provoke(ground: Ground) -> Response:
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while (answer := await ask(ground)).status != 429:
                 assert answer.status < 500, answer.body
         assert int(dict(answer.headers)[b"retry-after"]) >= 1

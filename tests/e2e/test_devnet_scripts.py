@@ -18,8 +18,9 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import FOLDER, known_errors
 from cambist.engine.chain.port import Call
-from support.devnet import KEYS, PATIENCE_S, Devnet, devnet_process
+from support.devnet import KEYS, Devnet, devnet_process
 from support.oracles import ORACLES, require_oracle
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.oracle
 

@@ -14,7 +14,7 @@ from cambist.engine.routing import firm_proof
 from cambist.engine.routing.firm_route import FirmRoute
 from support.evm_programs import assembled, deploys
 from support.firm_makers import HASTY, PATIENT, STRANGER, Stage, a_stage, execute, makers_of
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.rfq_stories import a_wallet
 from support.world import MOST, ONE, USDC, World
 
@@ -362,7 +362,7 @@ async def test_a_slow_maker_slows_nobody_else(world: World) -> None:
         for _ in range(20):
             nursery.start_soon(waited_for, stage, world)
         await until(lambda: len(alpha.asked) == 8)  # its connections: the others wait for a turn
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             for _ in range(20):
                 route = await stage.sell(world.weth, world.usdc, ONE, only=frozenset({"beta"}))
                 assert makers_of(route) == [{"beta"}]

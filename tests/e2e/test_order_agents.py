@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from support.delta_stories import a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.world import ONE, USDC, World
 
 SOON = "round_s = 0.4\nrest_s = 0.2\nrest_s_max = 0.3"
@@ -41,7 +41,7 @@ async def test_a_promise_that_the_simulation_belies_wins_nothing_and_is_told(
         await story.heard("ann", record, "simulationMismatch")
         (mismatch,) = ann.told("simulationMismatch")
         assert f"promised {2_600 * USDC}, simulated {2_500 * USDC}" in mismatch.detail
-        await until(lambda: bool(ann.told("banned")), 20)
+        await until(lambda: bool(ann.told("banned")))
         asked = len(ann.requests)
         ann.lies_by = 0
         second, _ = await story.completed(await world.a_delta_order())
@@ -85,7 +85,7 @@ async def test_equal_bids_are_won_by_who_promises_more_then_by_who_was_first(
         bob.waits()
         second = await story.submitted(await world.a_delta_order())
         await bob.asked.wait()
-        await until(lambda: ann.answered == 2, 20)
+        await until(lambda: ann.answered == 2)
         await trio.testing.wait_all_tasks_blocked(0.01)
         bob.may_answer.set()
         await story.becomes(second, "COMPLETED")
@@ -100,7 +100,7 @@ async def test_nobody_learns_of_a_bid_before_the_round_is_closed(world: World, t
         bob.waits()
         record = await story.submitted(await world.a_delta_order())
         await bob.asked.wait()
-        await until(lambda: bool(ann.requests), 20)
+        await until(lambda: bool(ann.requests))
         auction_id = bob.requests[0].auction_id
         status, _ = await story.web.answer(f"/v2/delta/auctions/{auction_id}")
         assert status == 404
@@ -121,7 +121,7 @@ async def test_with_every_agent_down_an_order_waits_and_is_filled_once_one_is_ba
         for agent in story.agents.values():
             agent.habit = "hangs"
         record = await story.submitted(await world.a_delta_order())
-        await until(lambda: len(story.agents["ann"].requests) >= 2, 20)
+        await until(lambda: len(story.agents["ann"].requests) >= 2)
         now = await story.record(record["id"])
         assert (now["status"], now["transactions"]) == ("PENDING", [])
         ann = story.agents["ann"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.trading_token import NATIVE_TOKEN
-from support.maker_server import until
+from support.patience import until
 from support.resting_stories import a_resting_story, prices
 from support.world import ONE, USDC, World
 
@@ -128,7 +128,7 @@ async def test_two_orders_that_meet_are_asked_about_though_no_book_crosses_eithe
             ),
             key=world.taker,
         )
-        await until(lambda: story.asked() > 0, 20)
+        await until(lambda: story.asked() > 0)
         asked = {order.order_hash for order in story.story.agents["ann"].requests[0].orders}
         assert asked == {sale["orderHash"], purchase["orderHash"]}
 
@@ -151,7 +151,7 @@ async def test_one_that_no_agent_fills_rests_again_and_is_asked_about_when_its_p
     async with a_resting_story(world, tmp_path, PRICES, again_s=30) as story:
         order = await world.a_delta_order(dest_amount=2_490 * USDC)
         record = await story.submitted(order, excludeAgents=["filler"])
-        await until(lambda: story.asked() == 1, 20)
+        await until(lambda: story.asked() == 1)
         told = await story.rests(record)
         assert "makers' books give 249" in told
         await story.quotes({"WETH/USDC": prices("2400", "2530")})
@@ -159,7 +159,7 @@ async def test_one_that_no_agent_fills_rests_again_and_is_asked_about_when_its_p
         assert "makers' books give 239" in await story.rests(record)
         assert story.asked() == 1
         await story.quotes({"WETH/USDC": prices("2520", "2530")})
-        await until(lambda: story.asked() == 2, 20)
+        await until(lambda: story.asked() == 2)
 
 
 async def test_a_cancelled_order_rests_no_more(world: World, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_cancelled_order_rests_no_more(world: World, tmp_path: Path) -> 
         await story.quotes({"WETH/USDC": prices("2620", "2630")})
         await story.quoted("WETH", "USDC", "2620")
         looks = story.looks()
-        await until(lambda: story.looks() > looks, 20)
+        await until(lambda: story.looks() > looks)
         assert story.asked() == 0
         metrics = (await story.web.ask("GET", "/metrics")).body.decode()
         assert 'cambist_delta_orders_resting{chain="31337"} 0.0' in metrics

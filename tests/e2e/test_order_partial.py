@@ -16,7 +16,7 @@ from cambist.engine.store.rows import DeltaFill
 from cambist.engine.venue.delta.projection import DeltaProjection
 from support.delta_agents import Offer
 from support.delta_stories import DeltaStory, Record, a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.resting_stories import a_resting_story, prices
 from support.settling import DELIVER
 from support.world import ONE, USDC, World
@@ -97,7 +97,7 @@ async def test_nobody_is_asked_for_the_rest_before_it_is_known(
         async def read_late(self: DeltaProjection, advance: Advance) -> Any:
             if any(isinstance(row, DeltaFill) for _, row in advance.rows):
                 with trio.move_on_after(1):
-                    await until(lambda: len(ann.requests) > 1, 20)
+                    await until(lambda: len(ann.requests) > 1)
             return await read(self, advance)
 
         monkeypatch.setattr(DeltaProjection, "changes", read_late)
@@ -276,7 +276,7 @@ async def test_a_part_that_the_chain_takes_back_is_settled_once_in_the_end(
         await world.chain.reorganise(1)
         live = story.web.app.delta.orders.get(story.hash_of(record))
         assert live is not None
-        await until(lambda: live.filled == 0, 20)
+        await until(lambda: live.filled == 0)
         bob.gives = lambda order: int(order.dest_amount) + USDC
         await story.mine()
         record = await story.becomes(record, "COMPLETED")

@@ -5,7 +5,7 @@ from pathlib import Path
 from cambist.codecs.contract_events import ORDER_SETTLED
 from cambist.engine.chain.port import LogFilter
 from support.delta_stories import DeltaStory, a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.world import ONE, USDC, World
 
 GWEI = 10**9
@@ -31,7 +31,7 @@ async def test_a_transaction_that_a_node_forgets_is_handed_in_again(world: World
         await world.chain.drop(tx_hash)
         handed = chain.relayer.statistics().counts["handed"]
         await story.pass_time(30)
-        await until(lambda: chain.relayer.statistics().counts["handed"] > handed, 20)
+        await until(lambda: chain.relayer.statistics().counts["handed"] > handed)
         await story.mine()
         await story.becomes(record, "COMPLETED")
         assert await settlements(story) == [story.hash_of(record)]
@@ -46,7 +46,7 @@ async def test_a_transaction_that_pays_too_little_is_replaced(world: World, tmp_
         await world.chain.set_base_fee(20 * GWEI)
         await world.chain.mine()
         (chain,) = story.web.app.delta.chains.values()
-        await until(lambda: chain.relayer.statistics().counts["bumped"] > 0, 20)
+        await until(lambda: chain.relayer.statistics().counts["bumped"] > 0)
         await story.mine()
         await story.becomes(record, "COMPLETED")
         assert await settlements(story) == [story.hash_of(record)]

@@ -12,6 +12,7 @@ import pytest
 
 from cambist.crypto.addresses import to_checksum
 from support.oracles import script_told
+from support.patience import PATIENCE_S
 from support.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, USER
 
@@ -27,7 +28,6 @@ SWAPS = [
     ("SELL", "USDC", "DAI", 100 * USDC, 64),
 ]
 LIMITS = [("WETH", "USDC", ONE, 64), ("USDC", "WETH", 300 * USDC, 65)]
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")

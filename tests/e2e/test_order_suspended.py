@@ -7,7 +7,7 @@ import msgspec
 
 from cambist.codecs import calldata, delta_calldata
 from support.delta_stories import DeltaStory, a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.permit_kinds import KINDS, seller
 from support.world import MOST, NATIVE, ONE, USDC, World
 
@@ -120,7 +120,7 @@ async def test_of_two_settlements_on_one_balance_the_later_one_counts_as_no_fail
         ]
         records = [await story.submitted(sale) for sale in sales]
         (chain,) = story.web.app.delta.chains.values()
-        await until(lambda: chain.relayer.statistics().counts["handed"] == 2, 20)
+        await until(lambda: chain.relayer.statistics().counts["handed"] == 2)
         await story.mine()
         by_status = {
             (await story.becomes(record, "COMPLETED", "SUSPENDED"))["status"]: record for record in records
@@ -156,7 +156,7 @@ async def test_an_order_with_a_permit_is_not_suspended_for_its_allowance(
         order = await seller(world)
         order = msgspec.structs.replace(order, permit=await dict(KINDS)[224](world, order))
         record = await story.submitted(order)
-        await until(lambda: funds(story).read > 0 and funds(story).waiting == 0, 20)
+        await until(lambda: funds(story).read > 0 and funds(story).waiting == 0)
         assert (await story.record(record["id"]))["status"] == "PENDING"
         balance = await world.balance(order.src_token, world.user)
         await world.send(world.user, order.src_token, calldata.transfer(world.stranger.address, balance))
@@ -197,7 +197,7 @@ async def test_a_settlement_that_takes_all_there_is_suspends_nothing(world: Worl
         await story.first_in_block(world.user, world.weth, away)
         await story.mine()
         await story.becomes(record, "COMPLETED")
-        await until(lambda: funds(story).orders == 0, 20)
+        await until(lambda: funds(story).orders == 0)
         assert await world.balance(world.weth, world.user) == 0
         assert funds(story).suspended == 0
 
@@ -259,7 +259,7 @@ async def test_a_suspended_order_is_cancelled(world: World, tmp_path: Path) -> N
         await story.becomes(record, "SUSPENDED")
         assert (await story.cancel(record))[0] == 200
         await story.becomes(record, "CANCELLED")
-        await until(lambda: funds(story).accounts == 0, 20)
+        await until(lambda: funds(story).accounts == 0)
         await allow(story, MOST)
         await story.confirm()
         assert (await story.record(record["id"]))["status"] == "CANCELLED"

@@ -6,7 +6,7 @@ from typing import Any
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.agent_messages import AuctionOrder
 from support.delta_stories import DeltaStory, Record, a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.world import NATIVE, ONE, USDC, World
 
 PRICE = 2_500 * USDC
@@ -35,7 +35,7 @@ async def asked_again(story: DeltaStory, rounds: int = 2) -> None:
     """Wait until so many further rounds were held."""
     ann = story.agents["ann"]
     asked = len(ann.requests)
-    await until(lambda: len(ann.requests) >= asked + rounds, 20)
+    await until(lambda: len(ann.requests) >= asked + rounds)
 
 
 async def test_a_sale_gives_its_remainder_with_the_last_slice(world: World, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from support.delta_stories import DeltaStory, Record, a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.world import ONE, USDC, World
 
 
@@ -11,7 +11,7 @@ async def is_auctioned_on(story: DeltaStory, record: Record) -> None:
     """Wait until an agent is asked about an order once more, as it is now."""
     ann = story.agents["ann"]
     asked = len(ann.requests)
-    await until(lambda: len(ann.requests) > asked + 1, 20)
+    await until(lambda: len(ann.requests) > asked + 1)
 
 
 async def test_a_twap_expires_as_soon_as_its_slices_do_not_fit_any_more(world: World, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from support.delta_stories import a_delta_story
-from support.maker_server import until
+from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
 
@@ -17,7 +17,7 @@ async def test_a_limit_order_rests_active_while_no_maker_has_its_price(world: Wo
         record = await story.becomes(record, "ACTIVE")
         resting = story.web.app.delta.chains[CHAIN_ID].prices.statistics
         looks = resting().looks
-        await until(lambda: resting().looks > looks, 20)
+        await until(lambda: resting().looks > looks)
         swap, _ = await story.completed(await world.a_delta_order())
         assert {order.order_hash for request in ann.requests for order in request.orders} == {
             swap["orderHash"]

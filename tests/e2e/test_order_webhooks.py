@@ -14,7 +14,7 @@ from cambist.config import timeouts
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.events import deliveries
 from support.delta_stories import DeltaStory, a_delta_story
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.webhook_socket import SECRET, WebhookSocket, a_webhook_socket
 from support.world import USDC, World, person
 
@@ -67,7 +67,7 @@ async def settled(story: DeltaStory, nonce: int, partner: str = "acme") -> Any:
 
 async def is_told(receiver: WebhookSocket, record: Any) -> None:
     """Wait until the whole life of an order is."""
-    await until(lambda: "COMPLETED" in receiver.statuses(record["orderHash"]), 20)
+    await until(lambda: "COMPLETED" in receiver.statuses(record["orderHash"]))
     assert receiver.statuses(record["orderHash"])[0] == "PENDING"
 
 
@@ -82,7 +82,7 @@ class Done(Struct, frozen=True):
 async def webhooks(story: DeltaStory, folder: Path, *arguments: str) -> Done:
     """`cambist webhooks`, as a process of its own: what this one logs is not what it says."""
     places = ["--venue", story.web.url, "--api-key", f"file:{folder / 'api-key'}"]
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         done = await trio.run_process(
             [sys.executable, "-m", "cambist", "webhooks", *arguments, *places],
             capture_stdout=True,
@@ -120,7 +120,7 @@ async def test_what_was_not_taken_before_a_restart_is_delivered_after_it(
     async with a_delta_story(world, tmp_path, "ann", more=more) as story:
         receiver.status = 503
         first = await settled(story, 1)
-        await until(lambda: receiver.asked > 0, 20)
+        await until(lambda: receiver.asked > 0)
         assert receiver.taken == []
         market = story.market
     receiver.status = 200
@@ -142,7 +142,7 @@ async def test_what_was_given_up_is_listed_and_replayed_by_the_command(
         return entry["waiting"], entry["dead"]
 
     async def all_dead() -> None:
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while (standing := await counts())[0] or not standing[1]:  # noqa: ASYNC110  as operators look
                 await trio.sleep(0.05)
 
@@ -169,15 +169,15 @@ async def test_what_was_given_up_is_listed_and_replayed_by_the_command(
         done = await webhooks(story, tmp_path, "replay", "acme", one, "0" * 32)
         assert (done.exit_code, done.stdout) == (3, "1 delivery anew\n")
         assert done.stderr == f"not dead: {'0' * 32}\n"
-        await until(lambda: [each.id for each in receiver.taken] == [one], 20)
+        await until(lambda: [each.id for each in receiver.taken] == [one])
         done = await webhooks(story, tmp_path, "replay", "acme", "--all", "--json")
         assert (done.exit_code, json.loads(done.stdout)) == (
             0, {"replayed": [each["token"] for each in dead[1:]], "notDead": []},
         )  # fmt: skip
         await is_told(receiver, record)
-        await until(lambda: len(receiver.taken) == len(dead), 20)
+        await until(lambda: len(receiver.taken) == len(dead))
         assert [each.event for each in receiver.taken] == [each["body"] for each in dead]
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while await counts() != (0, 0):  # noqa: ASYNC110  as operators look
                 await trio.sleep(0.05)
 

@@ -15,6 +15,7 @@ from cambist.engine.chain.relaying import relayer_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
 from support.anvil import KEYS
+from support.patience import PATIENCE_S
 from support.settling import SETTLEMENT_GAS, Market
 from support.store_work import now_ms, store_at
 from support.world import ONE, USDC, World
@@ -49,7 +50,7 @@ async def relayer(world: World, tmp_path: Path) -> AsyncIterator[Relayer]:
 
 async def told(relayer: Relayer, key: str, *, final: bool) -> Outcome:
     """What became of it, within a while."""
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         return await relayer.wait(key, final=final)
 
 
@@ -69,7 +70,7 @@ async def test_an_order_is_settled_once_though_the_chain_takes_it_back(
     assert await market.filled(order) == ONE
     await world.chain.reorganise(1)
     assert await market.filled(order) == 0
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while await market.filled(order) == 0:  # noqa: ASYNC110 - there is nothing to wait for
             await trio.sleep(0.02)
     again = await told(relayer, "settle", final=False)

@@ -25,8 +25,8 @@ from cambist.engine.trader.schedule import Schedule
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook
 from support.delta_stories import DeltaStory, a_delta_story
-from support.maker_server import until
 from support.order_trader import ETH, TraderAtVenue
+from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
 
@@ -99,9 +99,9 @@ async def test_our_venue_pushes_what_happens_to_an_order(trading: Trading) -> No
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(events.run)
-        await until(lambda: events.is_live, 10)
+        await until(lambda: events.is_live)
         record, _ = await trader.settled()
-        await until(lambda: len(heard) >= 4, 10)
+        await until(lambda: len(heard) >= 4)
         nursery.cancel_scope.cancel()
     changes = [each for each in heard if isinstance(each, OrderEventMessage)]
     assert {each.id for each in changes} == {record.id}

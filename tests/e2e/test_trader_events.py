@@ -14,11 +14,9 @@ from cambist.config.errors import VenueError
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_events import EventsWanted, OrderEvents
 from cambist.engine.trader.order_following import Follower
-from support.maker_server import until
 from support.order_trader import OrderTrader, an_order_trader
+from support.patience import PATIENCE_S, until
 from support.world import World
-
-PATIENCE_S = 30
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from cambist.engine.trader.order_following import Follower, Settled
 from cambist.engine.trader.order_placing import take_back
 from cambist.engine.trader.sending import StepFailedError
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
+from support.patience import PATIENCE_S
 from support.scripted_orders import OrderLies
 from support.world import MOST, NATIVE, ONE, USDC, World, person
 
@@ -241,7 +242,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
     follower = Follower(trader.client, placed.record.id, trader.told.append)
     follower.see(placed.record)
     trader.venue.refusals = [(500, {}, {"errorType": "InternalError", "details": "Internal error"})]
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await follower.follow(2)
     assert follower.record is not None
     assert follower.record.status is OrderStatus.PENDING

@@ -39,7 +39,7 @@ from cambist.engine.trader.otc_terms import (
 )
 from cambist.engine.trader.terms import TradedToken
 from support.delta_stories import DeltaStory, a_delta_story
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.rfq_stories import a_wallet
 from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
@@ -132,7 +132,7 @@ class Bilateral(Struct):
 
     async def becomes(self, signed: SignedOtc, state: OtcState, left: int | None = None) -> StoredOrder:
         """Once it is so, as the venue says; the chain bears it out."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 stored = await self.stored(signed)
                 if stored.state is state and left in (None, int(stored.fillable_balance)):
@@ -261,7 +261,7 @@ async def test_both_sides_find_their_orders_and_hear_of_them(bilateral: Bilatera
     events = OrderEvents(bilateral.client, wanted, heard.append, tell=bilateral.told.append, random=Random(7))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(events.run)
-        await until(lambda: bool(heard), 20)
+        await until(lambda: bool(heard))
         mine = [(await bilateral.post())[0] for _ in range(3)]
         await bilateral.post(bilateral.wish(taker=world.stranger.address))
         await bilateral.fill(mine[0])
@@ -269,7 +269,7 @@ async def test_both_sides_find_their_orders_and_hear_of_them(bilateral: Bilatera
         def told() -> list[tuple[str, str]]:
             return [(each.order_hash, each.status) for each in heard if isinstance(each, OrderEventMessage)]
 
-        await until(lambda: (to_hex(mine[0].order_hash), "FULFILLED") in told(), 20)
+        await until(lambda: (to_hex(mine[0].order_hash), "FULFILLED") in told())
         nursery.cancel_scope.cancel()
     names = [to_hex(signed.order_hash) for signed in mine]
     assert {name for name, _ in told()} == set(names)

@@ -7,8 +7,9 @@ import pytest
 
 from cambist.codecs.calldata import transfer
 from cambist.crypto.addresses import to_checksum
+from support.patience import FIRM
 from support.venue_fronts import KEYS
-from support.venue_stories import PATIENT, Moved, Story, a_venue_story, makers_of
+from support.venue_stories import Moved, Story, a_venue_story, makers_of
 from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
@@ -40,15 +41,15 @@ async def fails(story: Story, way: str) -> None:
 
 
 WAYS = [
-    ("refuses", "refused", PATIENT),
-    ("babbles", "invalid", PATIENT),
-    ("cuts", "unavailable", PATIENT),
+    ("refuses", "refused", FIRM),
+    ("babbles", "invalid", FIRM),
+    ("cuts", "unavailable", FIRM),
     ("hangs", "late", HASTY),
-    ("drifts", "drifted", PATIENT),
-    ("signs wrongly", "invalid", PATIENT),
-    ("has no balance", "unfunded", PATIENT),
-    ("has no allowance", "unfunded", PATIENT),
-    (USER_BARRED, "", PATIENT),
+    ("drifts", "drifted", FIRM),
+    ("signs wrongly", "invalid", FIRM),
+    ("has no balance", "unfunded", FIRM),
+    ("has no allowance", "unfunded", FIRM),
+    (USER_BARRED, "", FIRM),
 ]
 WAY = pytest.mark.parametrize(("way", "reason", "firm"), WAYS, ids=[way for way, _, _ in WAYS])
 SALE: Moved = {

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.maker_server import until
-from support.venue_stories import PATIENT, Story, a_venue_story
+from support.patience import FIRM, until
+from support.venue_stories import Story, a_venue_story
 from support.world import ONE, World
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
@@ -21,7 +21,7 @@ BOOKS: dict[str, dict[str, Any]] = {
         "WETH/DAI": {"bids": [["2500", "50"]], "asks": [["2511", "50"]]},
     },
 }
-RESTS = f"{PATIENT}\nrest_s = 20\nrest_s_max = 25"
+RESTS = f"{FIRM}\nrest_s = 20\nrest_s_max = 25"
 
 
 async def a_failure(story: Story) -> None:
@@ -40,7 +40,7 @@ async def back(story: Story, seconds: float) -> None:
     """Time passes, and alpha's WETH/USDC is routed again."""
     world = story.world
     await story.pass_time(seconds)
-    await until(lambda: shows(story, "alpha", world.weth, world.usdc), 20)
+    await until(lambda: shows(story, "alpha", world.weth, world.usdc))
 
 
 async def test_a_pair_that_failed_rests_and_comes_back(world: World, tmp_path: Path) -> None:

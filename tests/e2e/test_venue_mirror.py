@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cambist.feeds.fill import quote_received
-from support.maker_server import until
+from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.venue_stories import Story, a_venue_story
 from support.world import ONE, USDC, World
@@ -73,6 +73,6 @@ async def test_when_the_other_maker_moves_the_mirror_follows(story: Story) -> No
         books = between(story.world.weth, story.world.usdc).values()
         return next((quote_received(live.book.bids, ONE) for live in books if live.maker == "beta"), None)
 
-    await until(lambda: promised() == gross, 20)
+    await until(lambda: promised() == gross)
     moved = await story.swap(await story.prices("SELL", "WETH", "USDC", ONE, includeDEXS="beta"), slippage=0)
     assert moved["beta", "USDC"] == -gross

@@ -20,11 +20,11 @@ from cambist.config.store import StoreSettings
 from cambist.config.venue import VenueMakerChain, VenueSettings
 from cambist.engine.chain.address_book import AddressBook
 from cambist.engine.routing.served import served_chains
+from support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _CHOICE = re.compile(r'^( *)Choice: (.+(?:\n(?!\1Choice:|\1[A-Z][a-z]+:|\s*\n|\s*""").+)*)', re.MULTILINE)
-PATIENCE_S = 120
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 

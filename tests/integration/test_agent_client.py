@@ -17,14 +17,13 @@ from cambist.config.limits import AGENT_ANSWER_BYTES_MAX, AGENT_NOTICES_WAITING_
 from cambist.crypto.hmac_auth import HmacKey, RequestSigner, request_payload
 from cambist.engine.venue.delta.agent_client import AgentClient, AgentFailure
 from cambist.engine.venue.delta.agent_rest import AgentFault
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.scripted_server import Caller, Script, scripted_server
 
 NOW_MS = 1_700_000_000_000
 SECRET = b"the agent's secret"
 SIGNER = RequestSigner("venue", "key-1", SECRET)
 ASKED = b'{"auctionId":7}'
-PATIENCE_S = 10
 
 
 @asynccontextmanager

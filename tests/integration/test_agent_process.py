@@ -18,6 +18,7 @@ from cambist.engine.agent.app import opened_agent
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
+from support.patience import PATIENCE_S
 from support.venue_role import CHAIN_ID, GRIDS, USER, running_makers, served_devnet
 
 COMMAND = [sys.executable, "-m", "cambist", "agent", "serve"]
@@ -35,7 +36,7 @@ async def test_it_serves_bids_and_drains(tmp_path: Path) -> None:
         assert process.stderr
         try:
             async with process.stderr as stream:
-                with trio.fail_after(60):
+                with trio.fail_after(PATIENCE_S):
                     line = b""
                     while not line.endswith(b"\n"):
                         line += await stream.receive_some()
@@ -44,8 +45,8 @@ async def test_it_serves_bids_and_drains(tmp_path: Path) -> None:
                 port = urlsplit(serving["url"]).port
                 assert port
                 async with HttpClient("127.0.0.1", port, connections_max=2, limits=Http1Limits()) as client:
-                    with trio.fail_after(30):
-                        while (await client.request(b"GET", b"/readyz", deadline_s=10)).status != 200:  # noqa: ASYNC110
+                    with trio.fail_after(PATIENCE_S):
+                        while (await client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)).status != 200:  # noqa: ASYNC110
                             await trio.sleep(0.05)
                     settings = parse_settings(config.read_text(), AGENT_ENVIRON, tmp_path)
                     opened = opened_agent(settings, environ=AGENT_ENVIRON, folder=tmp_path, clock=WallClock())
@@ -56,7 +57,7 @@ async def test_it_serves_bids_and_drains(tmp_path: Path) -> None:
                         (settled,) = await agent.settle(bids[0])
                         assert settled.received >= int(bids[0].parts[0].promised_amount)
                 process.send_signal(signal.SIGTERM)
-                with trio.fail_after(30):
+                with trio.fail_after(PATIENCE_S):
                     assert await process.wait() == 0
         finally:
             if process.returncode is None:
@@ -167,7 +168,11 @@ def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
     for text, says in (("", "has no [agent] table"), ("[agent]\nport = 1\n", "agent.port: is not a setting")):
         config.write_text(text)
         done = run(
-            [*COMMAND, "--config", str(config)], capture_output=True, text=True, check=False, timeout=60
+            [*COMMAND, "--config", str(config)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
         )
         assert done.returncode == 1
         assert says in done.stderr

@@ -19,7 +19,7 @@ from cambist.codecs.wire import encode
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
 from support.agent_role import SECRET, RunningAgent, own_module, running_agent
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.venue_role import CHAIN_ID
 
 ONE, USDC = 10**18, 10**6
@@ -71,7 +71,9 @@ async def test_only_who_signs_rightly_is_let_in(tmp_path: Path) -> None:
         sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
         body = msgspec.json.encode(agent.request(sale))
         for method, path in (("POST", "/solve"), ("POST", "/notify"), ("GET", "/status")):
-            unsigned = await agent.client.request(method.encode(), path.encode(), [], body, deadline_s=10)
+            unsigned = await agent.client.request(
+                method.encode(), path.encode(), [], body, deadline_s=PATIENCE_S
+            )
             assert unsigned.status == 401, path
             for domain, access_key, secret in (
                 ("venue", "key-1", "another secret"),
@@ -85,7 +87,7 @@ async def test_only_who_signs_rightly_is_let_in(tmp_path: Path) -> None:
         signed = agent.signer.headers(agent.clock.now_ms(), "POST", "/solve", body)
         headers = [(name.encode(), value.encode()) for name, value in signed.items()]
         changed = body.replace(b'"SELL"', b'"BUY" ')
-        other_body = await agent.client.request(b"POST", b"/solve", headers, changed, deadline_s=10)
+        other_body = await agent.client.request(b"POST", b"/solve", headers, changed, deadline_s=PATIENCE_S)
         assert other_body.status == 401
         assert agent.app.solver.statistics().rounds == 0
         assert len(await agent.solve(sale)) == 1
@@ -156,13 +158,13 @@ async def test_notices_are_taken_and_logged(tmp_path: Path) -> None:
 async def test_its_operator_sees_whether_it_can_trade(tmp_path: Path) -> None:
     async with running_agent(tmp_path) as agent:
         for path, status in (("/healthz", 200), ("/readyz", 200)):
-            response = await agent.client.request(b"GET", path.encode(), deadline_s=10)
+            response = await agent.client.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
             assert response.status == status
         for name in ("alpha", "beta"):
             (tmp_path / f"maker-{name}" / f"{name}.json").unlink()
         index = agent.app.places[CHAIN_ID].makers.index
-        await until(lambda: not any(index.books()), 30)
-        response = await agent.client.request(b"GET", b"/readyz", deadline_s=10)
+        await until(lambda: not any(index.books()))
+        response = await agent.client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)
         assert response.status == 503
         assert b"no maker has a live book" in response.body
 
@@ -244,6 +246,6 @@ async def test_a_drain_waits_for_the_answer_of_a_round(tmp_path: Path) -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(solve)
-            await until(lambda: agent.app.places[CHAIN_ID].makers.desk.statistics().filled == 1, 10)
+            await until(lambda: agent.app.places[CHAIN_ID].makers.desk.statistics().filled == 1)
             agent.app.drain()
         assert len(bids) == 1

@@ -22,7 +22,7 @@ from cambist.engine.chain.logs_bloom import bloom_of
 from cambist.engine.chain.port import Call, DevChain, Header, LogFilter, Receipt
 from cambist.engine.chain.rpc_values import read_block
 from support.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.anvil
 
@@ -46,7 +46,7 @@ def signed(
 async def mined(chain: AnvilChain, sent: SignedTransaction) -> Receipt:
     """Send it; return once it is mined."""
     assert await chain.send_raw(sent.raw) == sent.tx_hash
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while True:
             receipt = await chain.receipt(sent.tx_hash)
             if receipt is not None:
@@ -306,7 +306,7 @@ async def test_a_restart_keeps_the_chain(tmp_path: Path) -> None:
             process.kill()
             process.start()
             await until_up(chain)
-            await until(lambda: chain.statistics().heads.is_listening, 60)
+            await until(lambda: chain.statistics().heads.is_listening)
 
 
 async def test_an_anvil_of_the_engines_own() -> None:

@@ -22,6 +22,7 @@ from cambist.engine.conformance.check_table import CHECKS
 from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
 from support.faulty_runs import now_ms
 from support.faulty_serving import Server
+from support.patience import PATIENCE_S
 
 SIGNED = ("--domain", DOMAIN, "--access-key", ACCESS_KEY, "--secret", "env:MAKER_SECRET")
 QUICK = ("--watch", "0.2", "--quotes", "16")
@@ -38,7 +39,7 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(PATIENCE_S)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,9 +149,9 @@ def test_an_interrupt_ends_with_130_and_one_line(served: Served) -> None:
         text=True,
     )
     with process:
-        assert listening.wait(30)
+        assert listening.wait(PATIENCE_S)
         process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=30)
+        out, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert (out, said) == ("", "Error: stopped before the end: there is no report\n")
 

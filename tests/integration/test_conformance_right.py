@@ -18,6 +18,7 @@ from support.faulty_maker import Maker
 from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
 from support.faulty_serving import Server
 from support.faulty_table import RETIRED_WELL
+from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
 
 _NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
@@ -189,7 +190,7 @@ async def test_a_pause_comes_behind_the_answer_so_that_a_signature_never_waits()
         base = options(await nursery.start(Server(maker).run)).base
         async with Probe(base, timeout_s=5.0, now_ms=now_ms, pause_s=3_600) as probe:
             nursery.start_soon(probe.get, "tokens")
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 await heard.wait()
             nursery.cancel_scope.cancel()
 

@@ -11,7 +11,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.indexer import Indexer
 from support.delta_stories import a_delta_story
-from support.store_work import eventually
+from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.world import USDC, a_world
 
@@ -32,7 +32,7 @@ async def test_nothing_is_handed_in_before_the_chain_is_followed(
         nonce = await world.chain.nonce(world.relayer.address)
         with capture_logs() as logs:
             record = await story.submitted(await world.a_delta_order())
-            await eventually(
+            await until(
                 lambda: (
                     story.agents["ann"].told("settling")
                     or any(line["event"] == "a settlement waits" for line in logs)

@@ -16,7 +16,8 @@ from cambist.codecs.agent_messages import AuctionOrder
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support.delta_process import CrashStory, Record, a_crash_story
-from support.store_work import eventually, store_processes
+from support.patience import until
+from support.store_work import store_processes
 from support.world import ONE, USDC, person
 
 OWNERS, ORDERS_EACH, KILLS = 5, 4, 5
@@ -182,5 +183,5 @@ async def test_the_venue_goes_on_while_its_store_is_killed(tmp_path: Path) -> No
 
 async def the_store_of(process: int) -> list[int]:
     """The store process of a venue, once it has one."""
-    await eventually(lambda: store_processes(process))
+    await until(lambda: store_processes(process))
     return store_processes(process)

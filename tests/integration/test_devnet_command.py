@@ -14,7 +14,8 @@ from cambist.config.nodes import NodeSettings
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from support.anvil import Anvil, anvil_program
-from support.devnet import KEYS, PATIENCE_S, cambist, devnet_process
+from support.devnet import KEYS, cambist, devnet_process
+from support.patience import PATIENCE_S
 
 OWNER_KEY = {"OWNER_KEY": KEYS[4].secret32().hex()}
 OTHER_WORDS = "zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo zoo wrong"

@@ -11,7 +11,8 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.transact import mined, transact
-from support.devnet import KEYS, NOW_S, PATIENCE_S, Served, served_chain
+from support.devnet import KEYS, NOW_S, Served, served_chain
+from support.patience import PATIENCE_S
 
 ETH = 10**18
 ALICE, BOB = KEYS[2], KEYS[3]

@@ -19,7 +19,8 @@ from cambist.engine.devnet.moves import Moves
 from cambist.engine.devnet.node import all_methods
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
-from support.devnet import KEYS, NOW_S, PATIENCE_S, served_chain
+from support.devnet import KEYS, NOW_S, served_chain
+from support.patience import PATIENCE_S
 
 ALICE = KEYS[0]
 HASH = "0x" + "11" * 32

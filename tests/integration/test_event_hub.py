@@ -20,9 +20,9 @@ from cambist.engine.events.hub import EventHub
 from cambist.engine.events.subscription import Subscription
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
+from support.patience import PATIENCE_S
 from support.stores import BOB, Engine, a_delta_order, all_at_once, events_of, kept, moved, submission
 
-PATIENCE_S = 60
 EVERYTHING = EventFilter()
 _D = OrderStatus
 

@@ -32,8 +32,8 @@ from cambist.engine.events.follower import place_of
 from cambist.feeds.net.websocket import HandshakeRefused, connect_websocket
 from support.delta_process import CrashStory, Record, a_crash_story
 from support.event_streams import PATH
+from support.patience import PATIENCE_S, until
 from support.scripted_server import Caller, scripted_server
-from support.store_work import eventually
 from support.world import ONE, USDC, person
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
@@ -278,7 +278,7 @@ class Market:
         """Every order has ended for good: the log is complete."""
         for record in self.records:
             await self.story.becomes(record, "COMPLETED", "CANCELLED")
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while asked(self.story.folder, "SELECT 1 FROM delta_order WHERE NOT is_final"):
                 await self.story.chain.mine()
                 await trio.sleep(0.05)  # as a chain makes its blocks
@@ -293,7 +293,7 @@ async def a_hooked_story(folder: Path, random: Random) -> AsyncGenerator[tuple[C
         environ = {"HOOK_SECRET": secret}
         async with a_crash_story(folder, "ann", more=HOOK.format(port=port), environ=environ) as story:
             story.agents["ann"].gives = lambda order: 2_500 * USDC
-            await eventually(lambda: asked(folder, "SELECT 1 FROM webhook"))
+            await until(lambda: asked(folder, "SELECT 1 FROM webhook"))
             yield story, hook
 
 
@@ -302,29 +302,27 @@ async def flows(story: CrashStory, market: Market, listeners: list[Listener], la
     async with trio.open_nursery() as clients:
         for listener in listeners:
             clients.start_soon(listener.run)
-        await eventually(lambda: all(listener.began for listener in listeners))
+        await until(lambda: all(listener.began for listener in listeners))
         async with trio.open_nursery() as blocks:
             blocks.start_soon(market.mine)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(market.kill)
                 for owner in market.owners:
                     nursery.start_soon(market.trade, owner)
-                await eventually(
-                    lambda: story.starts > 1 and any(one.heard for one in listeners), CAUGHT_UP_S
-                )
+                await until(lambda: story.starts > 1 and any(one.heard for one in listeners), CAUGHT_UP_S)
                 clients.start_soon(late.run)
             await market.come_to_rest()
             blocks.cancel_scope.cancel()
         last = written(story.folder)[-1][0]
         for listener in (*listeners, late):
             if listener.owner is None:
-                await eventually(lambda one=listener: place_of(one.token or "")[1] >= last, CAUGHT_UP_S)  # type: ignore[misc]
+                await until(lambda one=listener: place_of(one.token or "")[1] >= last, CAUGHT_UP_S)  # type: ignore[misc]
         for listener in listeners:
             if listener.owner is not None:
                 wanted = len(
                     [event for event in written(story.folder) if event[1] in hashes_of(market, listener)]
                 )
-                await eventually(lambda one=listener, count=wanted: len(one.heard) >= count)  # type: ignore[misc]
+                await until(lambda one=listener, count=wanted: len(one.heard) >= count)  # type: ignore[misc]
         clients.cancel_scope.cancel()
 
 
@@ -366,6 +364,6 @@ async def one_round(folder: Path, random: Random) -> None:
         began = place_of(late.began)[1]
         assert told(late.heard) == [event for event in log if event[0] > began]
         assert began > 0
-        await eventually(lambda: len(hook.taken) >= len(log), CAUGHT_UP_S)
+        await until(lambda: len(hook.taken) >= len(log), CAUGHT_UP_S)
         assert sorted(told(list(hook.taken.values()))) == log
-        await eventually(lambda: not asked(folder, "SELECT 1 FROM delivery"), CAUGHT_UP_S)
+        await until(lambda: not asked(folder, "SELECT 1 FROM delivery"), CAUGHT_UP_S)

@@ -21,6 +21,7 @@ from cambist.feeds.firm_client import FirmClient
 from cambist.feeds.net.streams import client_tls
 from support.maker_role import CHAIN_ID, CONTRACT, MAKER, SECRET, TAKER, USDC, USER, WETH, settings_of
 from support.maker_server import PREFIX, running_maker
+from support.patience import PATIENCE_S
 from support.scripted_server import Caller, Script, scripted_server
 from support.server_certificates import make_certificate
 
@@ -60,7 +61,7 @@ async def a_client(
 
 
 async def failure(
-    client: FirmClient, question: FirmAsked | None = None, deadline_s: float = 10
+    client: FirmClient, question: FirmAsked | None = None, deadline_s: float = PATIENCE_S
 ) -> FirmFailure:
     with pytest.raises(FirmFailure) as caught:
         await client.ask(question or asked(), deadline_s=deadline_s)
@@ -83,7 +84,7 @@ async def test_our_maker_signs_what_is_asked_for(
 ) -> None:
     async with running_maker(tmp_path) as (_, venue), a_client(venue.port) as client:
         for _ in range(3):
-            answer = await client.ask(question, deadline_s=10)
+            answer = await client.ask(question, deadline_s=PATIENCE_S)
             quote = check_firm(answer, question, DIGEST_OF, CLOCK.now_ms() // 1_000)
             assert quote.is_proven
             assert quote.order.maker == parse_address(MAKER)
@@ -109,7 +110,7 @@ async def test_a_user_whom_our_maker_does_not_serve_is_blacklisted(tmp_path: Pat
         a_client(venue.port) as client,
     ):
         assert (await failure(client)).fault is FirmFault.BLACKLISTED
-        other = await client.ask(asked(user=MAKER.replace("f", "e")), deadline_s=10)
+        other = await client.ask(asked(user=MAKER.replace("f", "e")), deadline_s=PATIENCE_S)
         assert int(other.maker_amount) == 2_500 * 10**6
 
 

@@ -20,6 +20,7 @@ from cambist.engine.store.queries import Query, events_after, last_event
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
+from support.patience import PATIENCE_S
 from support.stores import (
     ALICE,
     BOB,
@@ -33,7 +34,6 @@ from support.stores import (
 )
 
 _D = OrderStatus
-PATIENCE_S = 60
 
 
 async def take(follower: Follower, count: int) -> list[tuple[str, OrderEvent]]:

@@ -39,6 +39,7 @@ from support.indexing import (
     scanned,
     sqlite_engine,
 )
+from support.patience import PATIENCE_S
 from support.scripted_chain import ScriptedChain
 from support.stores import (
     ALICE,
@@ -310,7 +311,7 @@ async def test_much_is_taken_back_step_by_step(quick: Store, monkeypatch: pytest
     await run_dry(indexer)
     await rescan(chain, quick, 2, NOW_MS)
     tops = []
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         while await indexer.step():
             tops.append((await cursor_of(quick)).block_number)
             rows = [row for rows in (await kept_by(quick, chain.chain_id)).values() for row in rows]
@@ -331,7 +332,7 @@ async def test_a_block_with_more_than_a_step_takes_is_taken_back_whole(
     await run_dry(indexer)
     chain.cut(1)
     chain.grow([logs_of(1_000, 3)])
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         await run_dry(indexer)
         assert await kept_by(quick, chain.chain_id) == await scanned(chain)
         await rescan(chain, quick, 1, NOW_MS)

@@ -25,6 +25,7 @@ from support.anvil import CHAIN_ID, KEYS, Anvil, until_up
 from support.indexing import Told, an_indexer, any_event, follows, kept_by, run_dry, scanned, sqlite_engine
 from support.log_emitter import Emitter, Record, record
 from support.node_proxy import NodeProxy, node_proxy
+from support.patience import PATIENCE_S, STORY_S
 from support.stores import BOB, NOW_MS, Engine
 
 DEPTHS = range(1, 21)
@@ -125,7 +126,7 @@ async def same(store: Store, scene: Scene) -> bool:
 @pytest.mark.anvil
 @pytest.mark.parametrize("engine", ["sqlite-inline", "postgres-process"], indirect=True)
 async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvil: Anvil) -> None:
-    with trio.fail_after(180):
+    with trio.fail_after(STORY_S):
         async with a_scene(anvil) as scene, engine.open() as store:
             await follow_every_depth(scene, store)
 
@@ -134,7 +135,7 @@ async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvi
 async def test_re_organisations_of_the_embedded_chain_are_followed(tmp_path: Path) -> None:
     funded = {key.address: 10**21 for key in SENDERS}
     chain = EmbeddedChain(CHAIN_ID, lambda: NOW_MS // 1_000, funded)
-    with trio.fail_after(180):
+    with trio.fail_after(STORY_S):
         async with sqlite_engine(tmp_path).open() as store:
             await follow_every_depth(await staged(chain), store)
 
@@ -161,7 +162,7 @@ async def follow_every_depth(scene: Scene, store: Store) -> None:
 async def test_re_organisations_are_followed_while_transactions_keep_coming(
     tmp_path: Path, anvil: Anvil
 ) -> None:
-    with trio.fail_after(180):
+    with trio.fail_after(STORY_S):
         async with a_scene(anvil) as scene, sqlite_engine(tmp_path).open() as store:
             chain = scene.chain
             indexer = an_indexer(chain, store, contracts=scene.contracts)
@@ -183,7 +184,7 @@ async def test_re_organisations_are_followed_while_transactions_keep_coming(
 
 @pytest.mark.anvil
 async def test_a_node_that_is_started_again_is_followed_on(tmp_path: Path, anvil: Anvil) -> None:
-    with trio.fail_after(120):
+    with trio.fail_after(STORY_S):
         async with a_scene(anvil) as scene, sqlite_engine(tmp_path).open() as store:
             chain = scene.chain
             indexer = an_indexer(chain, store, contracts=scene.contracts)
@@ -239,7 +240,7 @@ async def test_connections_that_end_without_an_answer_cost_time_alone(proxied: P
     scene, proxy, chain, store = proxied
     indexer = an_indexer(chain, store, contracts=scene.contracts)
     proxy.cut_every = 23
-    with trio.fail_after(120):
+    with trio.fail_after(STORY_S):
         async with running(indexer):
             await scene.emit(12)
             await scene.chain.reorganise(6)
@@ -254,7 +255,7 @@ async def test_subscriptions_that_end_are_made_again(proxied: Proxied) -> None:
     scene, proxy, chain, store = proxied
     indexer = an_indexer(chain, store, contracts=scene.contracts)
     cut = 0
-    with trio.fail_after(120):
+    with trio.fail_after(STORY_S):
         async with running(indexer):
             for _ in range(5):
                 await scene.emit(4)
@@ -302,7 +303,7 @@ async def test_logs_that_are_left_out_are_found_out(proxied: Proxied, *, history
         assert not any((await kept_by(store, CHAIN_ID)).values())
         await trio.sleep(0.3)
     assert proxy.left_out == 3
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         async with running(indexer):
             await follows(indexer, scene.chain)
     assert await same(store, scene)

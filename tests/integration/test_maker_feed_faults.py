@@ -19,8 +19,9 @@ from cambist.feeds.slices import SLICE_S
 from cambist.feeds.supervisor import MakerFeed
 from support.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token
 from support.maker_role import USDC, WETH, settings_of
-from support.maker_server import PREFIX, running_maker, until, write_prices
+from support.maker_server import PREFIX, running_maker, write_prices
 from support.memory_maker import MemoryMaker
+from support.patience import until
 from support.raw_websocket import BINARY, CONTINUATION, TEXT, RawPeer, answer_handshake, frame
 from support.scripted_server import Caller, Script, keep_answering, scripted_server
 
@@ -191,7 +192,7 @@ async def test_bad_socket_costs_its_own_connection_alone(
                 hidden.append((base, quote))
 
         market.index.watch(watch)
-        await until(lambda: failures(market.bad) >= 2, 20)
+        await until(lambda: failures(market.bad) >= 2)
         for _ in range(3):
             await market.follows_the_good_maker()
         assert not hidden
@@ -204,7 +205,7 @@ async def test_bad_socket_that_comes_to_reason_is_used_again(tmp_path: Path) -> 
         await peer.at_end()
 
     async with a_market(tmp_path, *map(with_socket, (garbage, good)), tokens_every_s=3_600) as market:
-        await until(lambda: market.live("bad") == BOOK, 10)
+        await until(lambda: market.live("bad") == BOOK)
 
 
 async def test_half_open_socket_is_bridged_by_polls_of_prices(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ async def test_half_open_socket_is_bridged_by_polls_of_prices(tmp_path: Path) ->
         hidden: list[Any] = []
         market.index.watch(lambda *ends: hidden.append(ends) if market.live("bad") != BOOK else None)
         polls = market.bad.statistics().polls["prices"].answers
-        await until(lambda: market.bad.statistics().polls["prices"].answers > polls + 6, 60)
+        await until(lambda: market.bad.statistics().polls["prices"].answers > polls + 6)
         assert not hidden
         await market.follows_the_good_maker()
 
@@ -303,7 +304,7 @@ async def test_snapshots_of_five_hundred_pairs_are_applied_in_slices(over: str) 
         ws_url = f"ws://{address}/ws" if over == "socket" else ""
         feed = a_feed(http, f"http://{address}/1", index=index, decimals=listed, ws_url=ws_url)
         async with running(feed):
-            await until(lambda: len(live_of(index)) == 500, 20)
+            await until(lambda: len(live_of(index)) == 500)
             gc.collect()
             gc.freeze()  # as a venue that has warmed up
             trio.lowlevel.add_instrument(longest)
@@ -311,7 +312,7 @@ async def test_snapshots_of_five_hundred_pairs_are_applied_in_slices(over: str) 
                 maker.contents["prices"] = snapshot(33, 500, bid)["prices"]
                 if over == "socket":
                     maker.say(prices=maker.contents["prices"])
-                await until(partial(all_bid, index, bid), 20)
+                await until(partial(all_bid, index, bid))
             trio.lowlevel.remove_instrument(longest)
             gc.unfreeze()
         nursery.cancel_scope.cancel()

@@ -9,7 +9,8 @@ from cambist.feeds.fill import quote_received
 from cambist.feeds.pair_index import PairIndex
 from support.maker_feeds import a_feed, http_client, live_of, running
 from support.maker_role import SECRET, USDC, WETH
-from support.maker_server import PREFIX, running_maker, until, write_prices
+from support.maker_server import PREFIX, running_maker, write_prices
+from support.patience import until
 
 BASE, QUOTE = bytes.fromhex(WETH[2:]), bytes.fromhex(USDC[2:])
 LISTED = {BASE: 18, QUOTE: 6}

@@ -12,7 +12,8 @@ from cambist.engine.chain.json_rpc import Node
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.maker.funds import Funds, FundsSettings
 from support.maker_role import CHAIN_ID, NOW_MS, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
-from support.maker_server import Venue, running_maker, until
+from support.maker_server import Venue, running_maker
+from support.patience import until
 from support.scripted_node import ScriptedNode, scripted_node
 
 ONE = 10**18

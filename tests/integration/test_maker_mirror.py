@@ -19,7 +19,8 @@ from cambist.engine.conformance.run import run_checks
 from cambist.engine.maker.app import MakerApp
 from support.faulty_runs import now_ms, told
 from support.maker_role import CHAIN_ID, SECRET, firm_request, settings_of
-from support.maker_server import PREFIX, Venue, running_maker, until, write_prices
+from support.maker_server import PREFIX, Venue, running_maker, write_prices
+from support.patience import PATIENCE_S, until
 
 PAIR = "WETH/USDC"
 TRANSPORTS = pytest.mark.parametrize("over", ["http", "websocket"])
@@ -120,7 +121,7 @@ async def test_what_it_takes_down_goes_here_too_and_comes_back(tmp_path: Path, o
 async def test_when_it_stops_our_prices_go_at_once(tmp_path: Path, over: str) -> None:
     async with mirrored(tmp_path, over) as (upstream, maker, venue):
         upstream.stop.set()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await upstream.stopped.wait()
         await until(lambda: not grid_of(maker).bids)
         assert await shown(venue) == {}

@@ -10,7 +10,8 @@ from cambist.codecs.maker_messages import FirmOrder, decode_firm_response
 from cambist.config.settings import Settings
 from cambist.engine.maker.prices.replay import encode_record
 from support.maker_role import CHAIN_ID, GRID, TAKER, USDC, WETH, firm_request, settings_of
-from support.maker_server import Venue, running_maker, until, write_prices
+from support.maker_server import Venue, running_maker, write_prices
+from support.patience import PATIENCE_S, until
 
 ONE = 10**18
 PAIR = "WETH/USDC"
@@ -145,7 +146,7 @@ async def test_two_chains_of_one_process_have_their_own_prices_takers_and_switch
         async def ask(chain_id: int, asking: str) -> tuple[int, Any]:
             target, body = f"/{chain_id}/firm", firm_request(takerAddress=asking)
             response = await venue.client.request(
-                b"POST", target.encode(), venue.headers("POST", target, body), body, deadline_s=5
+                b"POST", target.encode(), venue.headers("POST", target, body), body, deadline_s=PATIENCE_S
             )
             return response.status, msgspec.json.decode(response.body).get("order", {}).get("makerAmount")
 

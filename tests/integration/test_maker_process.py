@@ -20,7 +20,8 @@ from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.maker_role import ENVIRON, TEXT, firm_request
-from support.maker_server import Venue, until, write_prices
+from support.maker_server import Venue, write_prices
+from support.patience import PATIENCE_S, until
 
 CLIENTS = 64
 
@@ -37,7 +38,7 @@ async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[tri
         assert process.stderr
         try:
             lines = Lines(process.stderr)
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 port = await lines.port()
             nursery.start_soon(lines.drop)
             async with HttpClient("127.0.0.1", port, connections_max=CLIENTS, limits=Http1Limits()) as client:
@@ -56,7 +57,7 @@ async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[tri
 async def quotes(venue: Venue) -> None:
     """Return once firm quotes are signed: the price source is a task of its own."""
     request = firm_request(takerAmount="1000000000000")
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while (await venue.ask("POST", "/firm", request)).status != 200:  # noqa: ASYNC110
             await trio.sleep(0.01)
 
@@ -115,11 +116,11 @@ async def test_sigterm_loses_no_answer_in_flight(tmp_path: Path, processes: int)
                         closed += 1
                         return
 
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
                 for _ in range(CLIENTS):
                     nursery.start_soon(quote_until_it_closes)
-                await until(lambda: answered >= 10 * CLIENTS, 30)
+                await until(lambda: answered >= 10 * CLIENTS)
                 process.send_signal(signal.SIGTERM)
             assert await process.wait() == 0
     assert lost == []
@@ -132,7 +133,7 @@ async def test_signals_and_the_halt_file_stop_and_resume_all_processes(tmp_path:
         async def until_all_answer(status: int) -> float:
             """Several connections meet both processes; seconds until each says `status`, ten times over."""
             started, in_a_row = time.perf_counter(), 0
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 while in_a_row < 10:
                     async with HttpClient(
                         "127.0.0.1", venue.port, connections_max=1, limits=Http1Limits()
@@ -171,7 +172,7 @@ async def test_what_stops_a_start_is_one_line(tmp_path: Path) -> None:
 
 async def _failed_start(config: Path) -> str:
     command = [sys.executable, "-m", "cambist", "maker", "serve", "--config", str(config)]
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         ended = await trio.run_process(command, env=os.environ | ENVIRON, capture_stderr=True, check=False)
     text = ended.stderr.decode()
     assert ended.returncode == 1, text

@@ -17,7 +17,8 @@ from cambist.crypto.hmac_auth import SIGNATURE_HEADER, TIMESTAMP_HEADER
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from support.maker_role import CHAIN_ID, GRID, USER, firm_request, settings_of
-from support.maker_server import PREFIX, Venue, running_maker, until, write_prices
+from support.maker_server import PREFIX, Venue, running_maker, write_prices
+from support.patience import PATIENCE_S, until
 
 OTHER = PriceGrid(bids=(("2400", "1"),), asks=(("2401", "1"),))
 ADMIN = '\n[maker.admin]\nport = 0\ndomains = ["operator"]\n'
@@ -40,13 +41,13 @@ async def consumer(venue: Venue, **headers: str) -> AsyncIterator[WebSocket]:
 
 
 async def received(socket: WebSocket) -> Any:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         return msgspec.json.decode(await socket.receive())
 
 
 async def closed_after(step: Callable[..., Awaitable[object]], *arguments: object) -> WebSocketClosed:
     """Repeat a step until the socket is closed."""
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while True:
             try:
                 await step(*arguments)
@@ -97,13 +98,13 @@ async def test_each_chain_has_its_own_prefix_or_host(tmp_path: Path) -> None:
         assert (await venue.ask("GET", "/prices")).status == 404
         target = "/eth/maker/prices/"
         response = await venue.client.request(
-            b"GET", target.encode(), venue.headers("GET", target), deadline_s=5
+            b"GET", target.encode(), venue.headers("GET", target), deadline_s=PATIENCE_S
         )
         assert response.status == 200
     for host, status in (("maker.example", 404), ("127.0.0.1", 200)):
         async with running_maker(tmp_path, settings_of(prefix="", host=host)) as (_, venue):
             response = await venue.client.request(
-                b"GET", b"/prices", venue.headers("GET", "/prices"), deadline_s=5
+                b"GET", b"/prices", venue.headers("GET", "/prices"), deadline_s=PATIENCE_S
             )
             assert response.status == status
 
@@ -126,7 +127,7 @@ async def test_unsigned_stale_and_altered_requests_are_refused_by_header(tmp_pat
             cases, (SIGNATURE_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER), strict=True
         ):
             response = await venue.client.request(
-                b"POST", target.encode(), list(headers.items()), sent, deadline_s=5
+                b"POST", target.encode(), list(headers.items()), sent, deadline_s=PATIENCE_S
             )
             assert response.status == 401
             assert named in msgspec.json.decode(response.body)["error"]
@@ -138,7 +139,7 @@ async def test_optional_takes_the_unsigned_but_not_the_wrongly_signed(tmp_path: 
         assert (await venue.ask("GET", "/prices")).status == 200
         target = f"{PREFIX}/prices"
         wrong = [(name, value[::-1]) for name, value in venue.headers("GET", target)]
-        response = await venue.client.request(b"GET", target.encode(), wrong, deadline_s=5)
+        response = await venue.client.request(b"GET", target.encode(), wrong, deadline_s=PATIENCE_S)
         assert response.status == 401
 
 

@@ -13,7 +13,8 @@ import trio
 from cambist.codecs.delta_calldata import deposit
 from cambist.crypto.addresses import to_checksum
 from support import interrupts
-from support.order_shell import PATIENCE_S, Shell, an_order_shell
+from support.order_shell import Shell, an_order_shell
+from support.patience import PATIENCE_S
 from support.scripted_orders import OrderLies, Placed
 from support.world import NATIVE, ONE, USDC
 

@@ -14,7 +14,8 @@ from cambist.engine.events.follower import START
 from cambist.engine.store.orders import order_id
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.event_streams import PATH, a_venue_at, an_event_venue, told, written
-from support.server_harness import PATIENCE_S, answers, field
+from support.patience import PATIENCE_S
+from support.server_harness import answers, field
 from support.stores import ALICE, BOB, Engine, a_delta_order, an_otc_order, kept, moved
 
 _D = OrderStatus

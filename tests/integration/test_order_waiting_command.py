@@ -13,7 +13,8 @@ import trio
 
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
-from support.order_shell import PATIENCE_S, Shell, an_order_shell
+from support.order_shell import Shell, an_order_shell
+from support.patience import PATIENCE_S
 from support.world import ONE, USDC
 
 LIMIT = ("limit", "WETH", "USDC", "1", "--limit", "2600", "--yes")

@@ -32,8 +32,9 @@ from support.event_streams import (
     told,
     written,
 )
+from support.patience import PATIENCE_S
 from support.raw_websocket import CLOSE, HANDSHAKE, RawPeer
-from support.server_harness import PATIENCE_S, answers, field
+from support.server_harness import answers, field
 from support.sse import EventStream
 from support.stores import (
     ALICE,

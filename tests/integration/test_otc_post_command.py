@@ -19,8 +19,8 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.keystore import encrypt_key
 from cambist.crypto.signatures import signer
-from support.order_shell import PATIENCE_S
 from support.otc_shell import OtcShell, an_otc_shell
+from support.patience import PATIENCE_S
 from support.scripted_orders import OrderLies
 from support.scripted_otc import Kept, OtcLies
 from support.world import MOST, NOBODY, ONE, USDC

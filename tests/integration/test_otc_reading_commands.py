@@ -15,8 +15,8 @@ from cambist.codecs import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.trader import sending
-from support.order_shell import PATIENCE_S
 from support.otc_shell import OtcShell, an_otc_shell
+from support.patience import PATIENCE_S
 from support.rfq_stories import FILLED_OR_CANCELLED, remaining
 from support.scripted_otc import Kept, OtcLies
 from support.world import HOUR_S, ONE, USDC

@@ -10,15 +10,8 @@ from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.config.venue import RateTier
 from support.admitting import an_admission
-from support.server_harness import (
-    PATIENCE_S,
-    MemoryListener,
-    Served,
-    answers,
-    field,
-    serving,
-    serving_memory,
-)
+from support.patience import PATIENCE_S
+from support.server_harness import MemoryListener, Served, answers, field, serving, serving_memory
 from support.sse import EventStream
 from support.streaming import TARGET, USDC, WETH, StreamingVenue, amount_of
 

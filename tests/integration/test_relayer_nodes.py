@@ -18,6 +18,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
 from support.anvil import CHAIN_ID, Anvil, opened
+from support.patience import PATIENCE_S
 from support.relayer_nodes import CAP_WEI, GAS_MAX, GWEI, KEY, effect, relaying, target
 from support.store_work import now_ms, store_at
 
@@ -48,7 +49,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
         yield store
 
 
-async def until(is_so: Callable[[], Awaitable[bool]], within_s: float = 30) -> None:
+async def until(is_so: Callable[[], Awaitable[bool]], within_s: float = PATIENCE_S) -> None:
     """Return once it is so."""
     with trio.fail_after(within_s):
         while not await is_so():  # noqa: ASYNC110 - there is nothing to wait for
@@ -108,7 +109,7 @@ async def test_mined_and_final(chain: DevChain, store: Store) -> None:
         keys = await submitted(relayer)
         await handed_in(chain, store)
         await chain.mine()
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             outcome = await relayer.wait(keys[0], final=False)
         assert outcome.state == IntentState.MINED
         assert outcome.receipt is not None
@@ -157,7 +158,7 @@ async def test_a_reorganisation_is_mined_again(chain: DevChain, store: Store, de
         keys = await submitted(relayer)
         await handed_in(chain, store)
         await chain.mine(depth)
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             for key in keys:
                 await relayer.wait(key, final=False)
         await chain.reorganise(depth)
@@ -230,7 +231,7 @@ async def test_a_node_that_is_restarted(store: Store, tmp_path: Path) -> None:
                 keys = await submitted(relayer)
                 await handed_in(chain, store)
                 await chain.mine()
-                with trio.fail_after(20):
+                with trio.fail_after(PATIENCE_S):
                     await relayer.wait(keys[0], final=False)
                 await trio.to_thread.run_sync(anvil.stop)
                 for number in range(COUNT, 2 * COUNT):

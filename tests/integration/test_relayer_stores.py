@@ -11,6 +11,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import Duplicate, Unit, new, row_of
 from support.anvil import CHAIN_ID
+from support.patience import PATIENCE_S
 from support.relayer_nodes import KEY, effect, relaying, target
 from support.store_work import now_ms
 from support.stores import Engine
@@ -39,7 +40,7 @@ async def relay(chain: DevChain, store: Store, holder: str, numbers: range) -> N
     async with relaying(chain, store, holder=holder) as relayer:
         for number in numbers:
             await relayer.submit(*effect(number))
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             for number in numbers:
                 outcome = await relayer.wait(effect(number)[0], final=False)
                 assert outcome.state in (IntentState.MINED, IntentState.FINAL)

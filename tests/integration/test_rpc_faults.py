@@ -23,6 +23,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain import failover
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.rpc import RpcChain
+from support.patience import PATIENCE_S
 from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
 
 FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
@@ -168,7 +169,7 @@ async def test_a_node_that_is_well_again_is_asked_again() -> None:
         await chain.balance(OWNER)
         first.status = 200
         first.asked.clear()
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             while "eth_getBalance" not in first.asked:
                 await chain.balance(OWNER)
                 await trio.sleep(0.01)
@@ -214,7 +215,7 @@ async def test_another_chains_node_is_not_used_once_it_comes_up() -> None:
         async with RpcChain.open(1, NodeSettings(urls=(first.url, second.url))) as chain:
             second.status = 200
             first.status = 503
-            with trio.fail_after(5):
+            with trio.fail_after(PATIENCE_S):
                 while "is a node of chain 5" not in chain.statistics().nodes[1].said:
                     with pytest.raises(ChainError):
                         await chain.balance(OWNER)
@@ -232,7 +233,7 @@ async def test_a_node_that_comes_back_as_another_chains_is_not_used() -> None:
             await chain.balance(OWNER)
         node.status, node.chain_id = 200, 5
         node.asked.clear()
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             while "is a node of chain 5" not in chain.statistics().nodes[0].said:
                 with pytest.raises(ChainError):
                     await chain.balance(OWNER)
@@ -327,7 +328,7 @@ async def test_a_head_that_stays_back_is_believed_in_the_end(monkeypatch: pytest
         node.height = 4
         with pytest.raises(ChainError, match="6 behind"):
             await chain.block()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 try:
                     assert await chain.block() == node.header(4)

@@ -11,7 +11,7 @@ from cambist.engine.chain import heads
 from cambist.engine.chain.failover import rest_s
 from cambist.engine.chain.heads import Heads
 from cambist.engine.chain.rpc import RpcChain
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.scripted_rpc import ScriptedRpc, block_hash, scripted_rpc
 
 WS = "chains.1.node.ws_urls[0]"
@@ -153,7 +153,7 @@ async def test_a_head_that_the_node_does_not_have_yet_is_looked_for_now_and_then
             await chain.wait_head(block_hash(10))
             pytest.fail("it has no other head")
         assert 2 <= len(node.asked) <= 6
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             node.height += 1
             await chain.wait_head(block_hash(10))
 

@@ -21,6 +21,7 @@ from cambist.engine.store.opening import open_store
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.delta.issued import IssuedRoutes
 from cambist.feeds.net.http_client import HttpClient
+from support.patience import PATIENCE_S
 from support.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text
 
 COMMAND = [sys.executable, "-m", "cambist", "serve"]
@@ -35,7 +36,7 @@ class Log:
 
     async def event(self, name: str) -> dict[str, Any]:
         """The next line of that event."""
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 line, found, rest = self._text.partition(b"\n")
                 if not found:
@@ -77,8 +78,8 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
         config.write_text(venue_text(devnet, {name: port for name, (_, port) in makers.items()}))
         async with venue_process(config) as (process, _, port):
             async with HttpClient("127.0.0.1", port, connections_max=2, limits=Http1Limits()) as client:
-                with trio.fail_after(30):
-                    while (await client.request(b"GET", b"/readyz", deadline_s=10)).status != 200:  # noqa: ASYNC110
+                with trio.fail_after(PATIENCE_S):
+                    while (await client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)).status != 200:  # noqa: ASYNC110
                         await trio.sleep(0.05)
                 sale = {
                     "chainId": CHAIN_ID,
@@ -89,11 +90,11 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
                     "destDecimals": 6,
                 }
                 target = f"/v2/quote?{urlencode(sale)}".encode()
-                quote = await client.request(b"GET", target, deadline_s=10)
+                quote = await client.request(b"GET", target, deadline_s=PATIENCE_S)
                 assert quote.status == 200
                 assert b'"delta"' in quote.body
             process.send_signal(signal.SIGTERM)
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 assert await process.wait() == 0
     settings = parse_settings('state_dir = "."', {}, tmp_path)
     async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
@@ -116,7 +117,7 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             await log.event("draining")
             assert process.returncode is None
             process.send_signal(signal.SIGTERM)
-            with trio.fail_after(15):
+            with trio.fail_after(PATIENCE_S):
                 assert await process.wait() == 1
 
 
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, text: str, says: str) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1
     assert says in done.stderr

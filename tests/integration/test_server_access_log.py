@@ -13,6 +13,7 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.engine.server import AccessLog, access_log, open_access_log
+from support.patience import PATIENCE_S
 from support.server_harness import GET, LAST_GET, NOW_MS, answers, field, post, serving
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
@@ -141,7 +142,7 @@ async def test_a_pipe_that_nobody_reads_holds_up_neither_answers_nor_the_end(
     with os.fdopen(read, "rb") as unread, os.fdopen(write, "wb", buffering=0) as sink:
         log = AccessLog(sink)
         async with serving(reactor=True, access_log=log, requests_per_connection_max=10_000) as served:
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 for _ in range(2):
                     data = await served.converse(GET * 2_000 + LAST_GET)
                     assert data.count(b"HTTP/1.1 200") == 2_001
@@ -162,7 +163,7 @@ async def test_lines_are_written_while_the_server_runs(tmp_path: Path) -> None:
     with open_access_log(str(path)) as sink:
         async with serving(reactor=True, access_log=AccessLog(sink)) as served:
             await served.converse(LAST_GET)
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 while not lines(path):
                     await trio.lowlevel.checkpoint()
 

@@ -16,10 +16,10 @@ from cambist.engine.server.listener import address_share
 from cambist.engine.server.reactor import Reactor
 from cambist.feeds.net.streams import listen
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from support.patience import PATIENCE_S
 from support.server_harness import (
     GET,
     LAST_GET,
-    PATIENCE_S,
     MemoryListener,
     a_router,
     a_surface,

@@ -22,8 +22,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.config.server import TlsSettings
 from cambist.engine.server import Call, Reply, Router
+from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
-from support.server_harness import GET, PATIENCE_S, Served, a_router, a_surface, serving
+from support.server_harness import GET, Served, a_router, a_surface, serving
 
 FLOOD = Path(__file__).parents[1] / "support" / "server_flood.py"
 GAP_S_MAX = 0.010

@@ -17,7 +17,8 @@ from cambist.config.server import ServerSettings
 from cambist.engine.server import processes
 from cambist.engine.server.processes import Place, inherited_listener, process_place, run_processes
 from cambist.feeds.net.streams import listen
-from support.server_harness import LAST_GET, PATIENCE_S, answers, read_to_end
+from support.patience import PATIENCE_S
+from support.server_harness import LAST_GET, answers, read_to_end
 
 PROGRAM = Path(__file__).parents[1] / "support" / "server_program.py"
 

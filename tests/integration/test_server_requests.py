@@ -7,10 +7,10 @@ import structlog
 import trio
 
 from cambist.engine.server import Call, Reply, StreamReply, Surface
+from support.patience import PATIENCE_S
 from support.server_harness import (
     GET,
     LAST_GET,
-    PATIENCE_S,
     a_router,
     a_surface,
     answers,

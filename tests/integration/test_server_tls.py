@@ -11,17 +11,9 @@ from cambist.config.errors import ConfigError
 from cambist.config.server import ServerSettings, TlsSettings
 from cambist.engine.server import Router, Server, Surface
 from cambist.feeds.net.streams import client_tls, dial, server_tls
+from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
-from support.server_harness import (
-    GET,
-    LAST_GET,
-    PATIENCE_S,
-    answers,
-    post,
-    read_to_end,
-    serving,
-    statuses,
-)
+from support.server_harness import GET, LAST_GET, answers, post, read_to_end, serving, statuses
 
 
 @pytest.fixture(scope="session")

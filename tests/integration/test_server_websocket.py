@@ -10,16 +10,8 @@ import trio
 from cambist.config.errors import AuthError, WebSocketClosed
 from cambist.engine.server import Call, Reply, Router
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
-from support.server_harness import (
-    GET,
-    LAST_GET,
-    PATIENCE_S,
-    a_router,
-    a_surface,
-    answers,
-    serving,
-    statuses,
-)
+from support.patience import PATIENCE_S
+from support.server_harness import GET, LAST_GET, a_router, a_surface, answers, serving, statuses
 
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 

@@ -34,6 +34,7 @@ from cambist.engine.store.sqlite import SqliteBackend
 from cambist.engine.store.tables import TABLES, Table
 from cambist.engine.store.units import DONE, Put, Unit
 from cambist.engine.store.upkeep import upkeep_of
+from support.patience import PATIENCE_S
 from support.postgres import PostgresServer
 from support.stores import NOW_MS, a_delta_order
 
@@ -106,7 +107,7 @@ class Writing:
 
     def wait_for(self, count: int) -> None:
         with self._more:
-            assert self._more.wait_for(lambda: self.acknowledged >= count, timeout=30)
+            assert self._more.wait_for(lambda: self.acknowledged >= count, timeout=PATIENCE_S)
 
     def _run(self) -> None:
         with locked(self._path, 0), closing(opened(self._path)) as backend:

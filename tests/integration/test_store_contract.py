@@ -47,6 +47,7 @@ from cambist.engine.store.tables import (
     OTC_ORDER,
 )
 from cambist.engine.store.units import Cas, Conflict, Done, Drop, Duplicate, Refused, Unit, drop, new, put
+from support.patience import PATIENCE_S
 from support.stores import (
     ALICE,
     BOB,
@@ -520,5 +521,5 @@ async def test_a_write_is_announced(store: Store) -> None:
     changed = store.changed()
     assert not changed.is_set()
     await kept(store, a_delta_order())
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         await changed.wait()

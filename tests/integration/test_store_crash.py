@@ -21,10 +21,10 @@ import trio
 from cambist.config.timeouts import STORE_PAUSE_S
 from cambist.engine.store import process_link
 from cambist.engine.store.units import Done
+from support.patience import PATIENCE_S, until
 from support.store_work import (
     TASKS,
     Load,
-    eventually,
     is_running,
     now_ms,
     numbers_of,
@@ -82,7 +82,7 @@ async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine
     async with process.stdout, trio.open_nursery() as nursery:
         nursery.start_soon(engine.listen)
         try:
-            await eventually(lambda: "ready" in engine.lines)
+            await until(lambda: "ready" in engine.lines)
             yield engine
         finally:
             if process.returncode is None:
@@ -94,13 +94,13 @@ async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine
 async def acknowledged(load: Load, count: int) -> None:
     """Return once so many more operations are acknowledged."""
     enough = len(load.acknowledged) + count
-    await eventually(lambda: len(load.acknowledged) >= enough)
+    await until(lambda: len(load.acknowledged) >= enough)
 
 
 async def refused(load: Load) -> None:
     """Return once one more operation was refused."""
     before = len(load.refused)
-    await eventually(lambda: len(load.refused) > before)
+    await until(lambda: len(load.refused) > before)
 
 
 def is_replaced(process: int) -> bool:
@@ -123,7 +123,7 @@ async def test_a_killed_store_process_loses_nothing_and_repeats_nothing(
                 await acknowledged(load, 10 * TASKS)
                 (process,) = store_processes()
                 os.kill(process, signal.SIGKILL)
-                await eventually(partial(is_replaced, process))
+                await until(partial(is_replaced, process))
             await acknowledged(load, TASKS)
             load.stopped = True
         there = await written(store)
@@ -135,11 +135,11 @@ async def test_a_killed_engine_loses_nothing_and_repeats_nothing(url: str) -> No
     heard: set[int] = set()
     for number in range(ROUNDS):
         async with an_engine("load", url, number * 1_000_000) as engine:
-            await eventually(partial(engine.has_heard, 10 * TASKS))
+            await until(partial(engine.has_heard, 10 * TASKS))
             (process,) = store_processes(engine.pid)
             os.kill(engine.pid, signal.SIGKILL)
         heard |= numbers_of(engine.lines, "ack")
-        await eventually(partial(has_ended, process))
+        await until(partial(has_ended, process))
     async with store_at(url) as store:
         assert heard <= await written(store)
 
@@ -169,10 +169,10 @@ async def test_a_signal_to_all_processes_drains_the_engine_before_the_store_ends
     url: str, number: signal.Signals
 ) -> None:
     async with an_engine("load", url) as engine:
-        await eventually(partial(engine.has_heard, 10 * TASKS))
+        await until(partial(engine.has_heard, 10 * TASKS))
         (process,) = store_processes(engine.pid)
         os.killpg(engine.pid, number)
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             assert await engine.process.wait() == 0
     assert not is_running(process)
     assert {line for line in engine.lines if line.startswith("reason")} <= {"reason the store is closed"}
@@ -183,12 +183,12 @@ async def test_a_signal_to_all_processes_drains_the_engine_before_the_store_ends
 async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url: str) -> None:
     url = postgres_url
     async with store_at(url) as store, an_engine("hold", url) as engine:
-        await eventually(partial(engine.has_heard, 10 * TASKS))
+        await until(partial(engine.has_heard, 10 * TASKS))
         frozen = [engine.pid, *store_processes(engine.pid)]
         for process in frozen:
             os.kill(process, signal.SIGSTOP)
         claimed = 0
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while claimed < 256:  # what it had begun to write keeps its shards until the server gives it up
                 later_ms = now_ms() + 60_000
                 claimed = len(await store.lease("another", 256, later_ms, 60_000))
@@ -196,7 +196,7 @@ async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url
         before = await written(store)
         for process in frozen:
             os.kill(process, signal.SIGCONT)
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             assert await engine.process.wait() == 0
         assert await written(store) == before
     assert len(numbers_of(engine.lines, "fenced")) >= 2 * TASKS
@@ -214,7 +214,7 @@ async def test_a_batch_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) 
         tracer = await trio.lowlevel.open_process(command, stderr=PIPE)
         assert tracer.stderr
         async with tracer.stderr:
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 said = bytes(await tracer.stderr.receive_some())
             if b"attached" not in said:
                 await tracer.wait()
@@ -222,7 +222,7 @@ async def test_a_batch_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) 
             for number in range(writes):
                 assert await store.write(operation(number)) == Done()
             tracer.send_signal(signal.SIGINT)
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 await tracer.wait()
     calls = re.findall(r"(fdatasync|sendto)\(", log.read_text())
     assert calls.count("sendto") == writes

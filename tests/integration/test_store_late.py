@@ -13,7 +13,8 @@ from cambist.engine.store import postgres, process_link
 from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.queries import Query
 from cambist.engine.store.units import Done
-from support.store_work import eventually, operation, store_at
+from support.patience import until
+from support.store_work import operation, store_at
 
 GIVEN_UP, NEXT = 1, 3
 
@@ -38,10 +39,10 @@ async def test_a_batch_that_was_given_up_comes_before_the_next_or_never(
             with pytest.raises(StoreUnavailable, match="the outcome of a write is not known"):
                 await store.write(operation(GIVEN_UP))
             monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
-            await eventually(lambda: not store.statistics().away)
+            await until(lambda: not store.statistics().away)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(write_next)
-                await eventually(waits)
+                await until(waits)
                 assert outcomes == [], "what was given up is still on the server"
                 other.commit()
             assert outcomes == [Done()]

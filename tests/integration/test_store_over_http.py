@@ -12,6 +12,7 @@ from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
 from cambist.feeds.net.http_client import HttpClient
+from support.patience import PATIENCE_S
 from support.server_harness import encode_error, serving
 from support.stores import Engine, a_delta_order, page_of, submission
 
@@ -48,7 +49,7 @@ async def post_all(port: int, count: int) -> list[Response]:
 
     async def post(client: HttpClient, number: int) -> None:
         body = b"%d" % number
-        answers.append(await client.request(b"POST", b"/orders", [], body, deadline_s=30))
+        answers.append(await client.request(b"POST", b"/orders", [], body, deadline_s=PATIENCE_S))
 
     async with (
         HttpClient("127.0.0.1", port, connections_max=CLIENTS, limits=Http1Limits()) as client,

@@ -18,6 +18,7 @@ from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.rows import Webhook
 from cambist.engine.store.tables import DELTA_ORDER, WEBHOOK
 from cambist.engine.store.units import DONE, Unit, new, row_of
+from support.patience import PATIENCE_S
 from support.postgres import PostgresServer
 from support.store_orders import an_order, submitted
 
@@ -61,7 +62,7 @@ def test_of_processes_that_start_together_one_makes_the_tables(empty_url: str) -
         assert process.stderr
         with process.stderr:
             assert process.stderr.read() == b""
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_S) == 0
     with psycopg.connect(empty_url) as connection:
         ((count,),) = connection.execute("SELECT count(*) FROM schema_migration").fetchall()
         assert count == len(migrations("postgres"))

@@ -23,16 +23,8 @@ from cambist.engine.store.rows import Document
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT
 from cambist.engine.store.units import Done, Put, Unit, put
-from support.store_work import (
-    Load,
-    eventually,
-    is_running,
-    now_ms,
-    operation,
-    store_at,
-    store_processes,
-    written,
-)
+from support.patience import PATIENCE_S, until
+from support.store_work import Load, is_running, now_ms, operation, store_at, store_processes, written
 from support.stores import a_delta_order, found, kept, submission
 
 
@@ -171,7 +163,7 @@ async def test_what_cannot_be_opened_says_why(url: str, path: Path, spoil: objec
     with pytest.raises(ConfigError, match=said):
         async with store_at(url):
             pytest.fail("it was opened")
-    await eventually(lambda: not store_processes())
+    await until(lambda: not store_processes())
 
 
 def _execute(path: Path, sql: str) -> None:
@@ -193,7 +185,7 @@ async def test_signals_at_its_very_start_do_not_end_it(url: str) -> None:
         told: list[int] = []
 
         async def tell() -> None:
-            await eventually(store_processes)
+            await until(store_processes)
             for pid in store_processes():
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     os.kill(pid, number)
@@ -228,16 +220,16 @@ async def test_while_it_is_away_writes_end_at_once_and_reads_go_on(url: str, pat
         with path.with_name("cambist.sqlite3.lock").open("ab") as lock:
             os.kill(pid, signal.SIGKILL)
             fcntl.flock(lock, fcntl.LOCK_EX)  # as soon as it is dead: no other can open the file
-            await eventually(lambda: store.statistics().away)
+            await until(lambda: store.statistics().away)
             with pytest.raises(StoreUnavailable, match="the store is away"):
                 await store.write(operation(2))
             with pytest.raises(StoreUnavailable, match="the store is away"):
                 await store.lease("me", 1, now_ms(), 1_000)
             assert await found(store, order) == order
             # It says why, and goes on trying.
-            await eventually(lambda: "is locked" in store.statistics().away)
-            await eventually(lambda: store_processes() not in ([], [pid]))
-        await eventually(lambda: not store.statistics().away)
+            await until(lambda: "is locked" in store.statistics().away)
+            await until(lambda: store_processes() not in ([], [pid]))
+        await until(lambda: not store.statistics().away)
         assert await store.write(operation(2)) == Done()
         assert store.statistics().batcher.unavailable == 1
 
@@ -251,9 +243,9 @@ async def test_the_batch_that_was_lost_is_sent_again_and_applied_once(url: str) 
     async with store_at(url) as store, trio.open_nursery() as nursery:
         with Frozen() as pid:
             nursery.start_soon(write, store, 1)
-            await eventually(lambda: store.statistics().batcher.in_flight == 1)
+            await until(lambda: store.statistics().batcher.in_flight == 1)
             os.kill(pid, signal.SIGKILL)
-        await eventually(lambda: outcomes)
+        await until(lambda: outcomes)
         assert outcomes == [Done()]
         assert await written(store) == {1}
 
@@ -268,8 +260,8 @@ async def test_one_that_hangs_is_replaced_and_the_outcome_is_said_to_be_unknown(
             ):
                 await store.write(operation(1))
             monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
-            await eventually(lambda: not is_running(pid))
-        await eventually(lambda: not store.statistics().away)
+            await until(lambda: not is_running(pid))
+        await until(lambda: not store.statistics().away)
         assert await store.write(operation(2)) == Done()
         assert {2} <= await written(store) <= {1, 2}
 
@@ -298,7 +290,7 @@ async def test_a_lease_is_not_waited_for_for_ever(
         with Frozen(), pytest.raises(StoreUnavailable, match="did not answer within"):
             await store.lease("me", 1, now_ms(), 1_000)
         monkeypatch.setattr(process_link, "STORE_OUTCOME_S", STORE_OUTCOME_S)
-        await eventually(lambda: not store.statistics().away)
+        await until(lambda: not store.statistics().away)
         assert len(await store.lease("me", 3, now_ms(), 1_000)) == 3
 
 
@@ -310,10 +302,10 @@ async def test_a_full_queue_takes_nothing_and_loses_nothing(url: str) -> None:
         async with trio.open_nursery() as nursery:
             with Frozen():
                 nursery.start_soon(store.write, operation(0))
-                await eventually(lambda: store.statistics().batcher.in_flight == 1)
+                await until(lambda: store.statistics().batcher.in_flight == 1)
                 for number in range(1, 5):
                     nursery.start_soon(store.write, operation(number))
-                await eventually(lambda: store.statistics().batcher.queued == 4)
+                await until(lambda: store.statistics().batcher.queued == 4)
                 with pytest.raises(StoreFull, match="4 writes wait"):
                     await store.write(operation(5))
         assert await written(store) == {0, 1, 2, 3, 4}
@@ -348,12 +340,12 @@ async def test_a_batch_larger_than_the_socket_takes_at_once(url: str) -> None:
         async with trio.open_nursery() as nursery:
             with Frozen():
                 nursery.start_soon(store.write, operation(1))
-                await eventually(lambda: store.statistics().batcher.in_flight == 1)
+                await until(lambda: store.statistics().batcher.in_flight == 1)
                 for order in orders:
                     unit = submission(order)
                     large = Unit((*unit.changes[:1], _document(order.order_hash, 1 << 20), unit.changes[2]))
                     nursery.start_soon(store.write, large)
-                await eventually(lambda: store.statistics().batcher.queued == len(orders))
+                await until(lambda: store.statistics().batcher.queued == len(orders))
         sizes = await store.read(Query("SELECT length(body) FROM delta_document", ()))
         assert sizes == [[(1 << 20,)] * len(orders)]
 
@@ -375,7 +367,7 @@ async def test_what_another_engine_writes_is_announced_and_read(postgres_url: st
         for number in range(5):  # the first may be the announcement that the listener listens
             changed = store.changed()
             await another.write(operation(number))
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 await changed.wait()
         assert await written(store) == set(range(5))
 
@@ -388,7 +380,7 @@ async def test_closing_writes_what_is_queued_and_takes_no_more(url: str) -> None
     async with trio.open_nursery() as nursery:
         async with store_at(url) as store:
             nursery.start_soon(load.run, store)
-            await eventually(lambda: len(load.acknowledged) >= 100)
+            await until(lambda: len(load.acknowledged) >= 100)
             (pid,) = store_processes()
         load.stopped = True
     assert not is_running(pid)
@@ -403,7 +395,7 @@ async def test_cancelling_the_engine_drains_it_too(url: str) -> None:
         with trio.CancelScope() as scope:
             async with store_at(url) as store:
                 nursery.start_soon(load.run, store)
-                await eventually(lambda: len(load.acknowledged) >= 100)
+                await until(lambda: len(load.acknowledged) >= 100)
                 scope.cancel()
                 await trio.sleep_forever()
         load.stopped = True

@@ -23,11 +23,11 @@ from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
 from support.interrupts import interrupted
+from support.patience import PATIENCE_S
 from support.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
 
 ONE, USDC = 10**18, 10**6
 TRANSPORT: dict[str, Any] = {"tls": client_tls(), "connections_max": 1, "limits": Http1Limits()}
-PATIENCE_S = 60
 
 
 class Shell:

@@ -32,8 +32,8 @@ from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen
 from support import bad_makers
 from support.bad_makers import MORTAL, NAMES, SOCKETS
-from support.maker_server import until
 from support.memory_maker import MemoryMaker
+from support.patience import PATIENCE_S, until
 from support.sse import EventStream
 from support.venue_role import (
     CHAIN_ID,
@@ -45,7 +45,6 @@ from support.venue_role import (
     serving,
 )
 
-PATIENCE_S = 60.0
 ATTEMPTS = 5
 QUOTES = 60  # in one attempt
 SWAPS = 8

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import trio
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.maker_server import until
+from support.patience import until
 from support.sse import EventStream
 from support.venue_role import CHAIN_ID, GRIDS, RunningVenue, running_venue
 

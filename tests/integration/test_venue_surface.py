@@ -31,7 +31,7 @@ from cambist.engine.store.opening import open_store
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.delta.issued import IssuedRoutes
 from cambist.engine.venue.market.price_route import opened
-from support.maker_server import until
+from support.patience import until
 from support.venue_role import (
     CHAIN_ID,
     ROUTE_SEAL,
@@ -268,7 +268,7 @@ async def test_operators_see_it(tmp_path: Path) -> None:
         assert status["chains"][str(CHAIN_ID)]["makers"].keys() == {"alpha", "beta"}
         for maker in venue.makers.values():
             maker.switch.stop("all")
-        await until(lambda: not list(venue.app.places[CHAIN_ID].index.books()), 20)
+        await until(lambda: not list(venue.app.places[CHAIN_ID].index.books()))
         status_code, told = await venue.answer("/readyz")
         assert status_code == 503
         assert told["reasons"] == [f"chain {CHAIN_ID}: no maker has a live book"]

@@ -20,11 +20,11 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import WEBHOOK
 from cambist.feeds.net.streams import client_tls
+from support.patience import PATIENCE_S
 from support.stores import NOW_MS, Engine, a_delta_order, kept
 from support.webhook_receiver import SECRET
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
-PATIENCE_S = 30
 
 
 def bare(handler: BaseHTTPRequestHandler) -> None:

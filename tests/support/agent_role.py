@@ -54,7 +54,7 @@ from cambist.engine.chain.transact import transact
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.maker_server import until
+from support.patience import PATIENCE_S, ROUND_S, until
 from support.scripted_server import scripted_server
 from support.venue_fronts import Front
 from support.venue_role import (
@@ -76,7 +76,7 @@ RELAYER = KEYS[1]
 SECRET = "the secret of the venue"
 AGENT_ENVIRON = ENVIRON | {"VENUE_SECRET": SECRET}
 SETTLEMENT_GAS = 3_000_000
-ROUND_MS = 5_000
+ROUND_MS = round(1_000 * ROUND_S)
 _AUTH = '[auth.domains.venue]\nkeys = [{ access_key = "key-1", secret = "env:VENUE_SECRET" }]\n'
 
 
@@ -121,7 +121,7 @@ class RunningAgent:
         """One request, signed."""
         signed = (signer or self.signer).headers(self.clock.now_ms(), method, path, body)
         headers = [(name.encode(), value.encode()) for name, value in signed.items()]
-        return await self.client.request(method.encode(), path.encode(), headers, body, deadline_s=20)
+        return await self.client.request(method.encode(), path.encode(), headers, body, deadline_s=PATIENCE_S)
 
     def request(
         self, *orders: SignedOrder | AuctionOrder, round_ms: int = ROUND_MS, **changed: Any
@@ -319,7 +319,7 @@ async def running_agent(
             async with trio.open_nursery() as nursery:
                 await nursery.start(app.run, listener)
                 index = app.places[CHAIN_ID].makers.index
-                await until(lambda: len(list(index.books())) == expected, 20)
+                await until(lambda: len(list(index.books())) == expected)
                 async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
                     yield RunningAgent(app, devnet, client, port, fronts)
                 app.drain()

@@ -34,6 +34,7 @@ from cambist.engine.venue.delta.claims import Claims
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
 from cambist.engine.venue.delta.simulating import AuctionAt
 from support.bidding import ONE, USDC_ONE
+from support.patience import PATIENCE_S, ROUND_S
 from support.store_work import now_ms
 from support.stores import a_delta_order
 
@@ -152,7 +153,7 @@ def an_auctioneer(
     chain_id: int = 1,
     ids: AuctionIds | None = None,
     wall_ms: Callable[[], int] = now_ms,
-    round_s: float = 20,
+    round_s: float = ROUND_S,
 ) -> Auctioneer:
     """That of one chain."""
     place = SimpleNamespace(
@@ -191,6 +192,6 @@ async def an_auction(folder: Path, **agents: PlayedAgent) -> AsyncIterator[Playe
             await nursery.start(leases.run)
             auctioneer = an_auctioneer(store, orders, agents)
             await nursery.start(auctioneer.run)
-            with trio.fail_after(20):
+            with trio.fail_after(PATIENCE_S):
                 yield PlayedAuction(store, orders, auctioneer)
             nursery.cancel_scope.cancel()

@@ -51,9 +51,10 @@ from cambist.engine.devnet.moves import Moves
 from cambist.engine.devnet.node import all_methods
 from cambist.feeds.net.http_client import HttpClient
 from support.delta_agents import StoryAgent, serving
+from support.patience import PATIENCE_S, ROUND_S, until
 from support.scripted_server import Caller, scripted_server
 from support.settling import DELIVER, Market, a_market
-from support.store_work import eventually, is_running, store_processes
+from support.store_work import is_running, store_processes
 from support.venue_role import CHAIN_ID, DECIMALS, ENVIRON
 from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, USDC, World, a_world
 
@@ -205,7 +206,7 @@ class CrashStory:
                 command, env=os.environ | self._environ, stdout=log, stderr=log
             )
         try:
-            await eventually(lambda: self.has_logged("serving") or not is_running(self.process.pid), 60)
+            await until(lambda: self.has_logged("serving") or not is_running(self.process.pid))
             assert self.has_logged("serving"), self._log.read_text()
         except BaseException:
             self.process.kill()
@@ -215,12 +216,12 @@ class CrashStory:
 
     async def kill(self) -> None:
         """kill -9; its store process ends by itself."""
-        await eventually(lambda: store_processes(self.process.pid))
+        await until(lambda: store_processes(self.process.pid))
         stores = store_processes(self.process.pid)
         os.kill(self.process.pid, signal.SIGKILL)
         with trio.CancelScope(shield=True):
             await self.process.wait()
-        await eventually(lambda: not any(is_running(store) for store in stores))
+        await until(lambda: not any(is_running(store) for store in stores))
 
     async def killed_and_started(self) -> None:
         """What the node was told to swallow comes through again after it."""
@@ -254,12 +255,14 @@ class CrashStory:
         raw = b"" if body is None else msgspec.json.encode(body)
         headers = [(b"content-type", b"application/json")]
         async with HttpClient("127.0.0.1", self.port, connections_max=1, limits=Http1Limits()) as client:
-            response = await client.request(method.encode(), path.encode(), headers, raw, deadline_s=20)
+            response = await client.request(
+                method.encode(), path.encode(), headers, raw, deadline_s=PATIENCE_S
+            )
         return response.status, msgspec.json.decode(response.body)
 
     async def answered(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """As `ask`, again and again until the venue is there and its store too."""
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 try:
                     status, told = await self.ask(method, path, body)
@@ -305,7 +308,7 @@ class CrashStory:
 
     async def becomes(self, record: Record, *statuses: str) -> Record:
         """The record once it has one of these statuses; it must not end in another."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 now = await self.record(record)
                 if now["status"] in statuses:
@@ -315,7 +318,7 @@ class CrashStory:
 
     async def undone(self, record: Record) -> None:
         """Wait until a settlement that was seen is seen to be taken back."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while (now := await self.record(record))["status"] == "COMPLETED":  # noqa: ASYNC110
                 await trio.sleep(0.02)  # as a client polls
         assert now["status"] == "ACTIVE", now
@@ -343,7 +346,7 @@ class CrashStory:
     async def handed_in(self) -> None:
         """Wait until a transaction of the relayer's waits for a block."""
         relayer = self.world.relayer.address
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while await self.chain.pending_nonce(relayer) == await self.chain.nonce(relayer):  # noqa: ASYNC110
                 await trio.sleep(0.005)  # as who watches a node does
 
@@ -400,7 +403,7 @@ class CrashStory:
 async def a_crash_story(
     folder: Path,
     *names: str,
-    round_s: float = 10,
+    round_s: float = ROUND_S,
     more: str = "",
     environ: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[CrashStory]:

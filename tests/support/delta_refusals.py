@@ -37,6 +37,7 @@ from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.transact import transact
 from cambist.engine.events.follower import latest
 from support.agent_role import RELAYER
+from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, PARTNERS
 from support.venue_role import CHAIN_ID, KEYS, STRANGER, USER, RunningVenue, running_venue
 
@@ -87,7 +88,7 @@ class Ground:
         self.open, self.ended = [await self._submitted() for _ in range(2)]
         answer = await self.post(CANCEL, await self.cancellation([self.ended]))
         assert answer.status == 200, answer.body
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             record = await self.venue.get(f"{ORDERS}/{self.ended}")
             while record["status"] != "CANCELLED":
                 await trio.sleep(0.01)  # as a client polls

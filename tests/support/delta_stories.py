@@ -33,7 +33,7 @@ from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
 from support.delta_agents import StoryAgent, serving
-from support.maker_server import until
+from support.patience import PATIENCE_S, ROUND_S, until
 from support.settling import Market, a_market
 from support.venue_fronts import StoryClock
 from support.venue_on_world import devnet_of, venue_on
@@ -44,7 +44,6 @@ Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
 Record = dict[str, Any]
 
-ROUND_S = 5
 CONFIRMATIONS = 3
 ENDED = frozenset({"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"})
 _STOCK_WETH = 100 * ONE
@@ -126,7 +125,7 @@ class DeltaStory:
         """As it is now."""
         return cast("Record", await self.web.get(f"/v2/delta/orders/{order_id}"))
 
-    async def becomes(self, record: Record, *statuses: str, seconds: float = 20) -> Record:
+    async def becomes(self, record: Record, *statuses: str, seconds: float = PATIENCE_S) -> Record:
         """The record once it has one of these statuses; it must not end in another."""
         with trio.fail_after(seconds):
             while True:
@@ -138,7 +137,7 @@ class DeltaStory:
 
     async def with_fills(self, record: Record, count: int) -> Record:
         """The record once it has so many fills."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             now = await self.record(record["id"])
             while len(now["transactions"]) < count:
                 await trio.sleep(0.01)  # as a client polls
@@ -155,7 +154,7 @@ class DeltaStory:
 
     async def says(self, record: Record, code: str, beginning: str = "") -> str:
         """The text of a reason, once `explain` gives it and it begins so."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             told = (await self.reasons(record)).get(code)
             while told is None or not told.startswith(beginning):
                 await trio.sleep(0.01)  # as a client polls
@@ -215,7 +214,7 @@ class DeltaStory:
                 waiting.relayer.statistics().pending > 0 and waiting.relayer.statistics().counts["handed"] > 0
             )
 
-        await until(is_handed_in, 20)
+        await until(is_handed_in)
         assert await self.world.chain.nonce(relayer) == nonce
         live = self.web.app.delta.orders.get(self.hash_of(record))
         assert live is not None
@@ -263,7 +262,7 @@ class DeltaStory:
 
     async def undone(self, record: Record) -> Record:
         """The record once the chain has taken its settlement back."""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             now = await self.record(record["id"])
             while now["status"] == "COMPLETED":
                 await trio.sleep(0.01)  # as a client polls
@@ -274,13 +273,13 @@ class DeltaStory:
     async def is_final(self, record: Record) -> None:
         """Wait until nothing of an order can be undone any more."""
         orders = self.web.app.delta.orders
-        await until(lambda: orders.get(self.hash_of(record)) is None, 20)
+        await until(lambda: orders.get(self.hash_of(record)) is None)
 
     async def becomes_final(self, record: Record) -> None:
         """As `is_final`, while blocks go on being made: one that ended without a fill is final so many blocks
         after the one with which the venue first saw that."""
         orders = self.web.app.delta.orders
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while orders.get(self.hash_of(record)) is not None:
                 await self.world.chain.mine()
                 await trio.sleep(0.01)  # as a chain makes its blocks
@@ -303,7 +302,7 @@ class DeltaStory:
             asked = (order.order_hash for request in story_agent.requests for order in request.orders)
             return record["orderHash"] in asked
 
-        await until(is_asked, 20)
+        await until(is_asked)
 
     async def receipt(self, record: Record, at: int = 0) -> Receipt:
         """Of a settlement of an order."""
@@ -322,7 +321,7 @@ class DeltaStory:
             told = iter([notice.value for notice in self.agents[agent].hears_of(self.hash_of(record))])
             return all(notice in told for notice in notices)
 
-        await until(is_told, 20)
+        await until(is_told)
 
 
 def id_of(world: World, order: Any) -> UUID:
@@ -388,5 +387,5 @@ async def running_delta(
             environ[f"{name.upper()}_SECRET"] = agent.secret
             text += _AGENT.format(name=name, NAME=name.upper(), port=port)
         web = await owned.enter_async_context(venue_on(devnet, folder, text, environ, clock))
-        await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh, 20)
+        await until(lambda: web.app.places[CHAIN_ID].gas.is_fresh)
         yield DeltaStory(market, web, clock, agents, folder)

@@ -22,8 +22,8 @@ from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.devnet.furnish import furnish
 from cambist.engine.devnet.node import Node
 from cambist.feeds.net.streams import listen
+from support.patience import PATIENCE_S
 
-PATIENCE_S = 30
 NOW_S = 1_800_000_000
 KEYS = account_keys(DEV_MNEMONIC, 10)
 

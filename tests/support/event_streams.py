@@ -33,7 +33,8 @@ from cambist.engine.venue.api.otc_events import otc_event_endpoints
 from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoints
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.admitting import an_admission
-from support.server_harness import PATIENCE_S, MemoryListener, Served, serving, serving_memory
+from support.patience import PATIENCE_S
+from support.server_harness import MemoryListener, Served, serving, serving_memory
 from support.sse import EventStream
 from support.stores import Engine
 

@@ -39,12 +39,13 @@ from cambist.feeds.maker_cache import MakerCache
 from cambist.feeds.maker_health import MakerHealth
 from cambist.feeds.pair_index import PairIndex
 from support.firm_books import ASKS, BIDS, Levels
+from support.patience import FIRM_HARD_S, FIRM_SOFT_S
 from support.scripted_server import Caller, scripted_server
 from support.world import HOUR_S, MOST, NOBODY, ONE, RFQ_NAME, World, person
 
-PATIENT = FirmSettings(soft_s=20.0, hard_s=30.0)
+PATIENT = FirmSettings(soft_s=FIRM_SOFT_S, hard_s=FIRM_HARD_S)
 """For makers that all answer: a busy machine makes nobody late."""
-HASTY = FirmSettings(soft_s=2.0, hard_s=20.0)
+HASTY = FirmSettings(soft_s=2.0, hard_s=FIRM_HARD_S)
 """For one that does not: others are asked after two thirds of a second."""
 STRANGER = SigningKey(b"\x77" * 32)
 _FLOOD = b"x" * (1 << 20)

@@ -17,6 +17,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from cambist.engine.store.units import row_of
 from support.log_emitter import record
+from support.patience import PATIENCE_S
 from support.scripted_chain import ScriptedChain, Sent, tx
 from support.stores import ALICE, BOB, NOW_MS, USDC, WETH, Engine, hash_of, structs_of
 
@@ -81,7 +82,7 @@ async def run_dry(indexer: Indexer) -> None:
     raise AssertionError("the indexer never comes to an end")
 
 
-async def follows(indexer: Indexer, chain: Chain, *, within_s: float = 60) -> None:
+async def follows(indexer: Indexer, chain: Chain, *, within_s: float = PATIENCE_S) -> None:
     """Wait until an indexer that runs is at the head of the chain."""
     with trio.fail_after(within_s):
         while True:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-PATIENCE_S = 60.0
+from support.patience import PATIENCE_S
 
 
 async def interrupted(

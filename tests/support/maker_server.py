@@ -16,6 +16,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.maker_role import CHAIN_ID, ENVIRON, GRID, SECRET, settings_of
+from support.patience import PATIENCE_S, until
 
 PREFIX = f"/{CHAIN_ID}"
 
@@ -46,7 +47,9 @@ class Venue:
     async def ask(self, method: str, path: str, body: bytes = b"", *, signed: bool = True) -> Response:
         target = PREFIX + path
         headers = self.headers(method, target, body) if signed else []
-        return await self.client.request(method.encode(), target.encode(), headers, body, deadline_s=10)
+        return await self.client.request(
+            method.encode(), target.encode(), headers, body, deadline_s=PATIENCE_S
+        )
 
     async def administer(
         self, method: str, path: str, body: bytes = b"", signing: RequestSigner | None = None
@@ -59,7 +62,7 @@ class Venue:
         async with HttpClient(
             "127.0.0.1", self.admin_port, connections_max=1, limits=Http1Limits()
         ) as client:
-            return await client.request(method.encode(), path.encode(), headers, body, deadline_s=5)
+            return await client.request(method.encode(), path.encode(), headers, body, deadline_s=PATIENCE_S)
 
     async def get(self, path: str) -> Any:
         response = await self.ask("GET", path)
@@ -91,10 +94,3 @@ async def running_maker(
                 await until(lambda: maker.feeds[CHAIN_ID].updates + maker.feeds[CHAIN_ID].refused > 0)
                 yield maker, venue
             maker.drain()
-
-
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait for what another task does, without guessing how long it takes."""
-    with trio.fail_after(seconds):
-        while not condition():  # noqa: ASYNC110  nothing there can set an event
-            await trio.sleep(0.002)

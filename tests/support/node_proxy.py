@@ -16,6 +16,7 @@ import trio
 
 from cambist.config.nodes import NodeSettings
 from support.anvil import Anvil
+from support.patience import PATIENCE_S
 from support.scripted_server import Caller, scripted_server
 
 _ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
@@ -146,7 +147,7 @@ async def _pump(source: trio.abc.Stream, target: trio.abc.Stream, scope: trio.Ca
 @asynccontextmanager
 async def node_proxy(anvil: Anvil) -> AsyncGenerator[NodeProxy]:
     """The proxy, for as long as the context is open."""
-    async with httpx.AsyncClient(timeout=30) as client:
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
         proxy = NodeProxy(anvil, client)
         async with (
             scripted_server(proxy.serve) as proxy.http_port,

@@ -56,6 +56,7 @@ from cambist.engine.venue.delta.live_orders import LiveOrders
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.market_place import a_shop
+from support.patience import PATIENCE_S
 from support.settling import AnyOrder
 from support.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World, a_world
 
@@ -107,7 +108,7 @@ class OrderFront:
     ) -> Response:
         """One request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=20)
+        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 
     async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
         """Status and JSON of a GET."""

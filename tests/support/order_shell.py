@@ -20,11 +20,10 @@ from click.testing import CliRunner, Result
 
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.cli import cli
+from support.patience import PATIENCE_S
 from support.scripted_orders import OrderVenue, scripted_orders
 from support.venue_role import CHAIN_ID, served_devnet
 from support.world import ONE, USDC, a_world
-
-PATIENCE_S = 60
 
 
 class Shell:

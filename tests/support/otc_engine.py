@@ -30,7 +30,7 @@ from cambist.engine.venue.otc.document import OtcDocument
 from cambist.engine.venue.otc.live_orders import LiveOtc
 from cambist.engine.venue.otc.opening import open_otc
 from support.otc_chain import RFQ, OtcChain
-from support.store_work import eventually
+from support.patience import PATIENCE_S, until
 from support.stores import NOW_MS, Engine, an_otc_order
 from support.world import person
 
@@ -106,7 +106,7 @@ class OtcVenue:
 
     async def when(self, row: OtcOrder, is_so: Callable[[OtcOrder], object]) -> OtcOrder:
         """It as the store has it, once that is so, and memory agrees."""
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while True:
                 found = await self.row(row)
                 live = self.orders.get(row.order_hash)
@@ -131,7 +131,7 @@ class OtcVenue:
             waiting = self.funds.statistics().waiting
             return top is not None and top.hash == head and not waiting and not self.followed.watch._fresh
 
-        await eventually(is_so)
+        await until(is_so)
         for _ in range(50):  # what was begun comes to its end
             await trio.lowlevel.checkpoint()
 

@@ -59,6 +59,7 @@ from cambist.feeds.net.streams import listen
 from cambist.feeds.pair_index import PairIndex
 from cambist.feeds.usd_prices import UsdPrices
 from support.market_place import a_shop
+from support.patience import PATIENCE_S
 from support.world import ONE, USDC, World, a_world
 
 CHAIN_ID, OTHER_RFQ, MARKET_ONLY = 31_337, 31_338, 100
@@ -66,7 +67,6 @@ P2P = f"/ft/p2p/{CHAIN_ID}"
 FILLABLE = f"/ft/fillablebalance/{CHAIN_ID}"
 OTHER_CONTRACT = b"\x5f" * 20
 GENEROUS = RateTier(per_s=100_000, burst=100_000)
-_PATIENCE_S = 10.0
 
 
 class _Made:
@@ -107,7 +107,7 @@ class OtcFront:
     ) -> Response:
         """One request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=20)
+        return await self._client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 
     async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
         """Status and JSON of a GET."""
@@ -181,7 +181,7 @@ class OtcFront:
     async def until(self, stored: dict[str, Any], **wanted: Any) -> dict[str, Any]:
         """The order, once its members are these."""
         found: dict[str, Any] = {}
-        with trio.move_on_after(_PATIENCE_S):
+        with trio.move_on_after(PATIENCE_S):
             while True:
                 found = await self.order(stored)
                 if all(found[name] == value for name, value in wanted.items()):

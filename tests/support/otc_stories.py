@@ -27,8 +27,8 @@ from cambist.engine.chain.transact import mined
 from cambist.engine.venue import accounts_watch
 from cambist.engine.venue.otc import drafts
 from support.event_streams import OTC_PATH, Following
-from support.maker_server import until
 from support.otc_front import CHAIN_ID, FILLABLE, P2P, OtcFront
+from support.patience import PATIENCE_S, until
 from support.rfq_stories import funded, refusal
 from support.sse import EventStream
 from support.venue_fronts import StoryClock
@@ -47,7 +47,6 @@ HAS = 10_000 * USDC
 
 _NEVER_S = 3_600.0
 _DRAFT_LOOK_S = 0.05
-_PATIENCE_S = 20.0
 
 
 class OtcStory(OtcFront):
@@ -83,7 +82,7 @@ class OtcStory(OtcFront):
         """The order, once it has this state and these members."""
         wanted = {"state": state} | members
         found: Stored = {}
-        with trio.move_on_after(_PATIENCE_S):
+        with trio.move_on_after(PATIENCE_S):
             while True:
                 found = await self.order(stored)
                 if all(found[name] == value for name, value in wanted.items()):
@@ -102,7 +101,7 @@ class OtcStory(OtcFront):
             top = followed.read_to()
             return top is not None and top.hash == block_hash
 
-        await until(is_so, _PATIENCE_S)
+        await until(is_so, PATIENCE_S)
 
     async def seen(self, stored: Stored) -> Stored:
         """The order as it is as soon as the chain is read to its head: asked for once."""
@@ -128,7 +127,7 @@ class OtcStory(OtcFront):
         for _ in range(CONFIRMATIONS):
             await self.world.chain.mine()
         order_hash = bytes.fromhex(stored["orderHash"][2:])
-        await until(lambda: self.engine.orders.get(order_hash) is None, _PATIENCE_S)
+        await until(lambda: self.engine.orders.get(order_hash) is None, PATIENCE_S)
 
     @asynccontextmanager
     async def following(self, **query: Any) -> AsyncIterator[Following]:

@@ -11,6 +11,7 @@ import trio
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.config.secret import read_secret
 from cambist.engine.maker.prices.source import Grid, PriceSource, SourceContext, SourcePair, normalise_grid
+from support.patience import PATIENCE_S
 
 WETH, WBTC, USDC = b"\x0e" * 20, b"\x0b" * 20, b"\x05" * 20
 SECRETS = dict.fromkeys(["SECRET", "OTHER_SECRET"], "a secret")
@@ -55,7 +56,7 @@ async def first_updates(source: PriceSource, count: int) -> list[tuple[float, di
 
 async def next_update(updates: AsyncGenerator[Mapping[str, Grid], None]) -> dict[str, PriceGrid]:
     """The next update, within a minute of the test's clock."""
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         return normalised(await anext(updates))
 
 

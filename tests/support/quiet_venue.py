@@ -30,7 +30,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook
-from support.maker_server import until
+from support.patience import until
 
 CHAIN_ID, MARKET_ONLY, DELTA_ONLY = 31_337, 100, 130
 NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"

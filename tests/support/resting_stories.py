@@ -32,7 +32,7 @@ from cambist.feeds.pair_index import PairIndex
 from support.agent_role import agent_text
 from support.delta_agents import StoryAgent
 from support.delta_stories import DeltaStory, Record, running_delta
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 from support.settling import Market, a_market
 from support.venue_role import (
     CHAIN_ID,
@@ -98,7 +98,7 @@ class RestingStory:
         ends = self.story.tokens[base], self.story.tokens[quote]
         place = self.web.app.places[CHAIN_ID]
         wanted = Fraction(bid) * 10 ** DECIMALS[quote] / 10 ** DECIMALS[base]
-        await until(lambda: _rate(place.pathfinder.best_rate(*ends)) == wanted, 20)
+        await until(lambda: _rate(place.pathfinder.best_rate(*ends)) == wanted)
         await self._looked()
 
     async def rests(self, record: Record) -> str:
@@ -106,7 +106,7 @@ class RestingStory:
         await self.story.becomes(record, "ACTIVE")
         await self._looked()
         found = ""
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while not found:
                 told = await self.story.explain(record)
                 found = next((one["text"] for one in told["reasons"] if one["code"] == "resting"), "")
@@ -119,7 +119,7 @@ class RestingStory:
     async def _looked(self) -> None:
         """One look from its beginning to its end, sweeps included."""
         before = self.looks()
-        await until(lambda: self.looks() > before + 1, 20)
+        await until(lambda: self.looks() > before + 1)
 
     def asked(self) -> int:
         """Rounds so far."""
@@ -180,7 +180,7 @@ async def a_resting_story(
                 story.web.app.places[CHAIN_ID].index,
                 filler.places[CHAIN_ID].makers.index,
             ):
-                await until(partial(_has_books, index, len(pairs)), 20)
+                await until(partial(_has_books, index, len(pairs)))
             yield resting
         nursery.cancel_scope.cancel()
 

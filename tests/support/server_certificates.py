@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from support.patience import PATIENCE_S
+
 
 def make_certificate(folder: Path) -> tuple[str, str]:
     """Certificate and key, PEM files in `folder`; the certificate is its own authority."""
@@ -13,6 +15,6 @@ def make_certificate(folder: Path) -> tuple[str, str]:
             "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
         ],
-        check=True, capture_output=True, timeout=60,
+        check=True, capture_output=True, timeout=PATIENCE_S,
     )  # fmt: skip
     return certificate, key

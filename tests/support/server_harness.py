@@ -14,8 +14,8 @@ from cambist.config.errors import CambistError, InvalidInput, RateLimited
 from cambist.config.server import ServerSettings
 from cambist.engine.server import AccessLog, Call, Reply, Router, Server, StreamReply, Surface
 from cambist.feeds.net.streams import listen
+from support.patience import PATIENCE_S
 
-PATIENCE_S = 30
 NOW_MS = 1_700_000_000_000
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST_GET = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"

@@ -3,7 +3,7 @@
 import msgspec
 import trio
 
-from support.server_harness import PATIENCE_S
+from support.patience import PATIENCE_S
 
 
 class EventStream:

@@ -27,6 +27,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
 from cambist.engine.store.units import Done, Fence, Fenced, Unit, put
 from cambist.engine.telemetry.clock import WallClock
+from support.patience import until
 from support.stores import a_delta_order, document_of, hash_of
 
 TASKS = 64
@@ -134,13 +135,6 @@ def is_running(process: int) -> bool:
         return False
 
 
-async def eventually(is_so: Callable[[], object], within_s: float = 30) -> None:
-    """Return once it is so."""
-    with trio.fail_after(within_s):
-        while not is_so():  # noqa: ASYNC110 - there is nothing to wait for
-            await trio.sleep(0.005)
-
-
 def numbers_of(lines: Iterable[str], what: str) -> set[int]:
     """The numbers of the lines of the program that begin with a word."""
     return {int(line.split()[1]) for line in lines if line.split()[:1] == [what]}
@@ -177,7 +171,7 @@ async def _hold(url: str, first: int) -> None:
         os.write(1, b"ready\n")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(load.run, store)
-            await eventually(lambda: len(load.fenced) >= 2 * TASKS, 60)
+            await until(lambda: len(load.fenced) >= 2 * TASKS)
             load.stopped = True
 
 

@@ -12,6 +12,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
+from support.patience import PATIENCE_S
 from support.scripted_server import Caller
 from support.venue_role import CHAIN_ID
 from support.world import RFQ_NAME, World, person
@@ -64,7 +65,7 @@ class Front:
                     request = await caller.request()
                     headers = [pair for pair in request.headers if pair[0].startswith(b"x-auth-")]
                     answer = await maker.request(
-                        request.method, request.target, headers, request.body, deadline_s=20
+                        request.method, request.target, headers, request.body, deadline_s=PATIENCE_S
                     )
                     status, body = answer.status, answer.body
                     if request.method == b"POST":

@@ -31,7 +31,8 @@ from cambist.engine.chain.address_book import ChainEntry, read_book, write_entri
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from support.agent_role import AGENT_ENVIRON, RELAYER, agent_text
-from support.devnet import PATIENCE_S, devnet_process
+from support.devnet import devnet_process
+from support.patience import FIRM, PATIENCE_S, ROUND_S
 from support.venue_role import (
     CHAIN_ID,
     DECIMALS,
@@ -56,18 +57,10 @@ key = "relayer"
 url = "http://127.0.0.1:{port}"
 credentials = {{ domain = "venue", access_key = "key-1", secret = "env:VENUE_SECRET" }}
 [venue.delta]
-round_s = 10
+round_s = {round_s}
 """
-_FIRM = """
-[venue.firm]
-soft_s = 20
-hard_s = 30
-"""
-_AGENT_FIRM = """
-[agent.firm]
-soft_s = 3
-hard_s = 5
-"""
+_FIRM = f"\n[venue.firm]\n{FIRM}\n"
+_AGENT_FIRM = f"\n[agent.firm]\n{FIRM}\n"
 
 
 class Running(Struct, frozen=True):
@@ -107,7 +100,7 @@ def venue_processes(
         text = venue_text(devnet, ports) + _FIRM
         if has_agent:
             port = owned.enter_context(_agent(folder / AGENT, devnet, ports))
-            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=port)
+            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=port, round_s=ROUND_S)
         (folder / "venue.toml").write_text(text)
         port = owned.enter_context(_serving(folder, "serve", "--config", "venue.toml"))
         url = f"http://127.0.0.1:{port}"

@@ -34,7 +34,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.maker_server import until
+from support.patience import PATIENCE_S, until
 
 CHAIN_ID = 31_337
 KEYS = tuple(account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS))
@@ -175,7 +175,7 @@ class RunningVenue:
     ) -> Response:
         """One request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=60)
+        return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 
     async def answer(self, path: str, **query: Any) -> tuple[int, Any]:
         """Status and JSON of a GET; a parameter that is None is left out."""

@@ -44,7 +44,7 @@ from cambist.engine.venue.app import opened_venue
 from cambist.feeds.book import Book
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.maker_server import until
+from support.patience import FIRM, until
 from support.scripted_server import scripted_server
 from support.venue_fronts import KEYS, Front, StoryClock
 from support.venue_role import (
@@ -67,7 +67,6 @@ Grids = Mapping[str, Mapping[str, Any]]
 PARTNER = person(50)
 RECEIVER = b"\x7e" * 20
 SLIPPAGE_BPS = 100
-PATIENT = "soft_s = 20\nhard_s = 30"
 """Firm settings for makers that all answer: a busy machine makes nobody late."""
 
 _NO_TOKEN = b"\x0d" * 20  # listed, and traded by nobody
@@ -302,14 +301,14 @@ class Story:
         self.clock.passes(seconds)
         await self.world.chain.mine()  # for the venue to look at the chain
         place = self.web.app.places[CHAIN_ID]
-        await until(lambda: not any(maker.not_ready() for maker in self.web.makers.values()), 20)
+        await until(lambda: not any(maker.not_ready() for maker in self.web.makers.values()))
         for feed in place.feeds.values():
             feed.cache.expire(self.clock.now_ms())
 
         def shown() -> set[str]:
             return {live.maker for live in place.index.books()}
 
-        await until(lambda: shown() == self.fronts.keys() and place.gas.is_fresh, 20)
+        await until(lambda: shown() == self.fronts.keys() and place.gas.is_fresh)
 
     async def quotes(self, maker: str, **pairs: Any) -> None:
         """A maker changes its books: all of them."""
@@ -320,7 +319,7 @@ class Story:
 
         before = books()
         write_grids(self.folder / maker, maker, pairs)
-        await until(lambda: not any(book is old for book in books() for old in before), 20)
+        await until(lambda: not any(book is old for book in books() for old in before))
 
     def symbol(self, text: str) -> str:
         """Of a token's address."""
@@ -404,7 +403,7 @@ async def a_venue_story(
     folder: Path,
     grids: Grids,
     *,
-    firm: str = PATIENT,
+    firm: str = FIRM,
     changed: Callable[[str, Mapping[str, int]], Mapping[str, Any]] = lambda name, ports: {},
     delta: bool = True,
     twin: bool = False,
@@ -472,7 +471,7 @@ async def a_venue_story(
                 expected = sum(map(len, grids.values()))
                 index = app.places[CHAIN_ID].index
                 gas = app.places[CHAIN_ID].gas
-                await until(lambda: len(list(index.books())) == expected and gas.is_fresh, 20)
+                await until(lambda: len(list(index.books())) == expected and gas.is_fresh)
                 web = RunningVenue(app, devnet, makers, client, port)
                 yield Story(world, web, clock, fronts, folder)
             nursery.cancel_scope.cancel()

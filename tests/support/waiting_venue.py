@@ -39,6 +39,7 @@ from cambist.engine.venue.delta.agent_client import AgentClient
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.delta_agents import StoryAgent
 from support.live_books import a_book
+from support.patience import PATIENCE_S, STORY_S
 from support.scripted_server import Caller
 from support.settling import Market
 from support.venue_role import CHAIN_ID, DECIMALS, ENVIRON
@@ -347,7 +348,7 @@ class WaitingVenue:
     async def ask(self, method: str, target: str, body: Any = None) -> tuple[int, Any]:
         """Status and JSON; asked again, as a client does, until a life of the venue has answered."""
         raw = b"" if body is None else msgspec.json.encode(body)
-        with trio.fail_after(600):
+        with trio.fail_after(STORY_S):
             while True:
                 await self._is_up.wait()
                 try:
@@ -356,7 +357,7 @@ class WaitingVenue:
                         target.encode(),
                         [(b"content-type", b"application/json")],
                         raw,
-                        deadline_s=30,
+                        deadline_s=PATIENCE_S,
                         may_repeat=True,
                     )
                 except HttpFailure:

@@ -9,8 +9,7 @@ import trio
 
 from cambist.engine.cli.sources import agree
 from cambist.engine.interrupts import asking, until_interrupted
-
-PATIENCE_S = 10.0
+from support.patience import PATIENCE_S
 
 
 def interrupt() -> None:

@@ -11,7 +11,7 @@ from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Pair, Watch
 from cambist.engine.venue.accounts_watch import AccountsWatch, Followed
-from support.store_work import eventually
+from support.patience import until
 from support.stores import ALICE, BOB, WETH, hash_of
 
 TOP = Mark(7, hash_of(7))
@@ -70,11 +70,11 @@ async def test_whoever_follows_what_another_follows_reads_it_too(
     first.follow(1, (WETH, ALICE))
     if later == "after it is told":
         tell(watch, first, second)
-        await eventually(lambda: first.looks)
+        await until(lambda: first.looks)
         assert second.looks == []
     second.follow(2, (WETH, ALICE))
     tell(watch, first, second)
-    await eventually(lambda: first.looks and second.looks)
+    await until(lambda: first.looks and second.looks)
     assert second.looks == [(((WETH, ALICE),), TOP)]
     tell(watch, first, second)
     assert watch.fresh() == frozenset()
@@ -92,14 +92,14 @@ async def test_an_account_is_followed_until_nobody_has_an_order_of_it(
     second.follow(3, (WETH, ALICE))
     second.follow(4, (WETH, BOB))
     tell(watch, second)
-    await eventually(lambda: second.statistics().waiting == 0)
+    await until(lambda: second.statistics().waiting == 0)
     second.looks.clear()
     for number in (1, 2):
         first.forget(number)
     assert (len(watch), first.statistics().accounts) == (2, 0)
     watch.refresh()
     tell(watch, second)
-    await eventually(lambda: second.looks)
+    await until(lambda: second.looks)
     assert {account for accounts, _ in second.looks for account in accounts} == {(WETH, ALICE), (WETH, BOB)}
     second.forget(3)
     assert len(watch) == 1
@@ -118,7 +118,7 @@ async def test_what_another_kind_follows_is_not_read(
     first.follow(1, (WETH, ALICE))
     second.follow(2, (WETH, BOB))
     tell(watch, first, second)
-    await eventually(lambda: first.looks and second.looks)
+    await until(lambda: first.looks and second.looks)
     assert first.looks == [(((WETH, ALICE),), TOP)]
     assert second.looks == [(((WETH, BOB),), TOP)]
     nursery.cancel_scope.cancel()
@@ -135,10 +135,10 @@ async def test_whoever_meets_another_accounts_bug_is_looked_at_soon(
         kind.follow(number, (WETH, owner))
     began = trio.current_time()
     tell(watch, kind)
-    await eventually(lambda: len(kind.looks) == 3)
+    await until(lambda: len(kind.looks) == 3)
     assert {owner for ((_, owner),), _ in kind.looks} == {ALICE, hash_of(3)[:20], hash_of(4)[:20]}
     assert trio.current_time() - began < 4 * FUNDS_PAUSE_S, "long before the slow round"
     kind.broken = None
-    await eventually(lambda: len(kind.looks) == 4)
+    await until(lambda: len(kind.looks) == 4)
     assert trio.current_time() - began < FUNDS_RECHECK_S
     nursery.cancel_scope.cancel()

@@ -22,8 +22,9 @@ from cambist.engine.venue.delta_metrics import FollowedCollector
 from cambist.engine.venue.followed_chain import FollowedChains
 from cambist.engine.venue.order_engines import Footing, OrderEngines
 from support.indexing import sqlite_engine
+from support.patience import until
 from support.scripted_chain import ScriptedChain
-from support.store_work import eventually, now_ms
+from support.store_work import now_ms
 from support.stores import a_delta_order, an_otc_order, hash_of, kept
 
 Told = list[tuple[str, ...]]
@@ -145,7 +146,7 @@ async def test_whoever_boots_begins_after_what_it_needs(store: Store, nursery: t
         engine.on_load = note
     running = OrderEngines(footing, engines)
     await nursery.start(running.run)
-    await eventually(lambda: followed.read_to() is not None)
+    await until(lambda: followed.read_to() is not None)
     assert told == [
         ("run", "delta"), ("run", "otc"), ("load", "delta"), ("load", "otc"), ("timer",), ("chain",)
     ]  # fmt: skip
@@ -181,7 +182,7 @@ async def test_each_event_is_heard_by_the_engine_of_its_kind(store: Store, nurse
     def heard() -> list[tuple[str, ...]]:
         return [one[1:] for one in told if one[0] == "hear"]
 
-    await eventually(lambda: len(heard()) == 3)
+    await until(lambda: len(heard()) == 3)
     assert heard() == [
         ("otc", "otc", hash_of(2).hex()),
         ("delta", "delta", hash_of(3).hex()),
@@ -196,7 +197,7 @@ async def test_events_of_a_kind_that_nobody_runs_are_passed_over(store: Store, n
     await nursery.start(OrderEngines(footing, [PlayedEngine("delta", told)]).run)
     await kept(store, an_otc_order(1))
     await kept(store, a_delta_order(2))
-    await eventually(lambda: ("hear", "delta", "delta", hash_of(2).hex()) in told)
+    await until(lambda: ("hear", "delta", "delta", hash_of(2).hex()) in told)
     assert [one[2] for one in told if one[0] == "hear"] == ["delta"]
     nursery.cancel_scope.cancel()
 
@@ -208,10 +209,10 @@ async def test_orders_come_and_go_with_their_shards(store: Store, nursery: trio.
     await nursery.start(OrderEngines(a_footing(store, leases), [engine]).run)
     assert (engine.loaded, engine.held) == ([one], {1: Fence(1, 1)})
     leases.hold(Fence(1, 1), Fence(2, 1), Fence(3, 1))
-    await eventually(lambda: len(engine.loaded) == 2)
+    await until(lambda: len(engine.loaded) == 2)
     assert engine.loaded[1] == two | three, "those that it has are not read again"
     leases.hold(Fence(2, 1), Fence(3, 2))
-    await eventually(lambda: len(engine.loaded) == 3)
+    await until(lambda: len(engine.loaded) == 3)
     assert engine.loaded[2] == three, "somebody else had it meanwhile"
     assert engine.held == {2: Fence(2, 1), 3: Fence(3, 2)}
     nursery.cancel_scope.cancel()

@@ -18,7 +18,7 @@ from cambist.engine.venue.delta.settling import Settling
 from cambist.engine.venue.delta.simulating import reached
 from support.auctioning import PlayedAgent, an_auction
 from support.bidding import a_delta_order, a_round_order, a_twap
-from support.maker_server import until
+from support.patience import until
 from support.store_work import now_ms
 from support.stores import NOW_MS
 
@@ -89,7 +89,7 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
         assert clock.counts() == (1, 0)
         clock.now_ms += 30_000
         clock.scheduler.at(0, "wake", lambda: None)
-        await until(lambda: clock.counts() == (0, 1), 20)
+        await until(lambda: clock.counts() == (0, 1))
         tasks.cancel_scope.cancel()
 
 
@@ -102,7 +102,7 @@ async def test_offering_what_waits_does_not_put_it_off() -> None:
     clock.now_ms += 100
     async with trio.open_nursery() as tasks:
         await tasks.start(clock.scheduler.run)
-        await until(lambda: clock.counts() == (0, 1), 20)
+        await until(lambda: clock.counts() == (0, 1))
         tasks.cancel_scope.cancel()
 
 
@@ -110,7 +110,7 @@ async def test_nothing_is_remembered_of_orders_of_shards_that_others_hold(tmp_pa
     async with an_auction(tmp_path, ann=PlayedAgent(lambda _: None)) as auction:
         here = auction.auctioneer
         await auction.submitted(SALE)
-        await until(lambda: here.statistics().waiting == 1, 20)
+        await until(lambda: here.statistics().waiting == 1)
         assert here.last_round_ms(SALE.order_hash)
         here.leave(range(256))
         assert here.last_round_ms(SALE.order_hash)
@@ -196,7 +196,7 @@ async def test_a_slice_that_came_before_its_time_is_auctioned_at_the_next_block_
     agent = PlayedAgent(lambda _: None)
     async with an_auction(tmp_path, ann=agent) as auction:
         await auction.submitted(TWAP)
-        await until(lambda: auction.auctioneer.statistics().waiting == 1, 20)
+        await until(lambda: auction.auctioneer.statistics().waiting == 1)
         live = auction.live(TWAP)
         auction.auctioneer.withdraw(TWAP.order_hash)
         live.last_fill_s = NOW_S - 3_600
@@ -205,13 +205,13 @@ async def test_a_slice_that_came_before_its_time_is_auctioned_at_the_next_block_
         found._place.chain.block, found._place.chain.wait_head = chain.block, chain.wait_head
         asked = len(agent.asked)
         auction.auctioneer.offer(live)
-        await until(lambda: len(agent.asked) == asked + 1, 20)
+        await until(lambda: len(agent.asked) == asked + 1)
         await chain.awaited.wait()
         auction.auctioneer.offer(live)  # as whoever is told of a change
         assert (auction.auctioneer.statistics().waiting, auction.auctioneer.statistics().ready) == (0, 0)
         chain.grow(live.last_fill_s + 60)
-        await until(lambda: len(agent.asked) >= asked + 2, 20)
+        await until(lambda: len(agent.asked) >= asked + 2)
         assert msgspec.json.decode(agent.asked[-1])["orders"]
-        await until(lambda: auction.auctioneer.statistics().waiting == 1, 20)
+        await until(lambda: auction.auctioneer.statistics().waiting == 1)
         pause_ms = auction.auctioneer.due_ms(live) - now_ms()
         assert pause_ms <= 1_000  # one round counts: that of the block that was late enough

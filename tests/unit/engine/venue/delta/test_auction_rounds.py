@@ -33,7 +33,7 @@ from cambist.engine.venue.step import Step
 from cambist.feeds import slices
 from support.auctioning import PlayedAgent, PlayedAuction, a_bid, an_auction, an_auctioneer, on_all, on_each
 from support.bidding import DEADLINE_S, a_delta_order, a_round_order
-from support.maker_server import until
+from support.patience import until
 from support.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
@@ -56,7 +56,7 @@ async def no_round_open(auction: PlayedAuction, rounds: int = 1) -> None:
         told = auction.auctioneer.statistics()
         return (told.rounds, told.open_rounds, told.ready) == (rounds, 0, 0)
 
-    await until(is_over, 20)
+    await until(is_over)
 
 
 # --- How many, and with whom ----------------------------------------------------------------------------
@@ -83,7 +83,7 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
         there.offer(auction.live(OTHER))
         await nursery.start(here.run)
         await nursery.start(there.run)
-        await until(lambda: here.statistics().won + there.statistics().won == 2, 20)
+        await until(lambda: here.statistics().won + there.statistics().won == 2)
         nursery.cancel_scope.cancel()
     found = [decode_solve_request(body).auction_id for body in (*ann.asked, *bob.asked)]
     assert sorted(found) == [NOW_MS, NOW_MS + 1]
@@ -100,7 +100,7 @@ async def test_no_more_rounds_are_open_than_an_agent_is_asked_about_at_once(tmp_
     async with an_auction(tmp_path, ann=ann) as auction:
         for number in range(VENUE_ROUNDS_OPEN_MAX):
             await auction.submitted(a_round_order(number))
-            await until(lambda number=number: len(ann.asked) == number + 1, 20)  # type: ignore[misc]
+            await until(lambda number=number: len(ann.asked) == number + 1)  # type: ignore[misc]
         late = a_round_order(VENUE_ROUNDS_OPEN_MAX)
         await auction.submitted(late)
         for _ in range(50):
@@ -150,7 +150,7 @@ async def test_an_order_that_is_offered_as_its_round_opens_is_in_that_one_alone(
         trio.lowlevel.add_instrument(offers)
         try:
             await auction.submitted(SALE)
-            await until(lambda: auction.auctioneer.statistics().waiting > 0, 20)
+            await until(lambda: auction.auctioneer.statistics().waiting > 0)
         finally:
             trio.lowlevel.remove_instrument(offers)
         told = auction.auctioneer.statistics()
@@ -199,7 +199,7 @@ async def test_a_settlement_that_is_let_go_has_not_won(tmp_path: Path) -> None:
     ann.may_answer = trio.Event()
     async with an_auction(tmp_path, ann=ann) as auction:
         await auction.submitted(SALE, OTHER)
-        await until(lambda: bool(ann.asked), 20)
+        await until(lambda: bool(ann.asked))
         cancelling = OrderStatus.CANCELLING
         await auction.orders.step(SALE.order_hash, lambda row: Step(step(row, NOW_MS, status=cancelling)))
         ann.may_answer.set()

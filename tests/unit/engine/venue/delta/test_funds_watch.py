@@ -33,7 +33,8 @@ from cambist.engine.venue.delta.terms import SettledOrder, terms_of
 from cambist.engine.venue.step import Step
 from support.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
 from support.funds_chain import CONTRACT, FundsChain
-from support.store_work import eventually, now_ms
+from support.patience import until
+from support.store_work import now_ms
 from support.stores import BOB, NOW_MS
 from support.stores import a_delta_order as a_row
 
@@ -69,7 +70,7 @@ class Followed:
 
     async def becomes(self, row: DeltaOrder, status: OrderStatus) -> LiveOrder:
         """The order once it has that status."""
-        await eventually(lambda: self.live(row).row.status is status)
+        await until(lambda: self.live(row).row.status is status)
         return self.live(row)
 
     def tell(self, *more: tuple[bytes, bytes]) -> None:
@@ -78,7 +79,7 @@ class Followed:
 
     async def is_read(self) -> None:
         """Wait until nothing is left to be read."""
-        await eventually(lambda: self.funds.statistics().waiting == 0)
+        await until(lambda: self.funds.statistics().waiting == 0)
         before = self.funds.statistics().read
         await self.settled()
         assert self.funds.statistics().read >= before
@@ -131,7 +132,7 @@ async def test_orders_of_thousands_of_owners_cost_a_read_for_each_account_that_i
                 order = a_delta_order(nonce=number, owner=owners[number % OWNERS])
                 nursery.start_soon(one.submit, number, order)
         one.tell()
-        await eventually(lambda: one.funds.statistics().read == OWNERS)
+        await until(lambda: one.funds.statistics().read == OWNERS)
         assert len(one.chain.questions) == len(set(one.chain.questions)) == OWNERS
         assert max(one.chain.batches) == 2 * VENUE_FUNDS_ACCOUNTS_MAX
         assert len(one.chain.batches) <= 2 * OWNERS / VENUE_FUNDS_ACCOUNTS_MAX
@@ -146,7 +147,7 @@ async def test_orders_of_thousands_of_owners_cost_a_read_for_each_account_that_i
         for pair in touched:
             one.chain.balances[pair] = 0
         one.tell(*touched, (WETH, b"\xee" * 20))
-        await eventually(lambda: one.funds.statistics().suspended == 2 * EACH)
+        await until(lambda: one.funds.statistics().suspended == 2 * EACH)
         assert set(one.chain.questions) == touched
         assert one.orders.statistics().orders == {
             _S.PENDING: EACH * (OWNERS - 2),
@@ -155,7 +156,7 @@ async def test_orders_of_thousands_of_owners_cost_a_read_for_each_account_that_i
         for pair in touched:
             one.chain.balances[pair] = ONE
         one.tell(*touched)
-        await eventually(lambda: one.orders.statistics().orders == {_S.PENDING: EACH * OWNERS})
+        await until(lambda: one.orders.statistics().orders == {_S.PENDING: EACH * OWNERS})
         assert one.funds.statistics().restored == 2 * EACH
 
 
@@ -206,12 +207,12 @@ async def test_nobody_is_suspended_for_a_node_that_is_away_or_behind(tmp_path: P
         assert one.chain.batches == [], "the chain is not read to its head yet"
         height.append(2)
         failed = one.funds.statistics().failed
-        await eventually(lambda: one.funds.statistics().failed > failed)
+        await until(lambda: one.funds.statistics().failed > failed)
         assert one.live(row).row.status is _S.PENDING
         one.chain.is_away = True
         one.chain.grow()
         failed = one.funds.statistics().failed
-        await eventually(lambda: one.funds.statistics().failed > failed)
+        await until(lambda: one.funds.statistics().failed > failed)
         assert one.live(row).row.status is _S.PENDING
         one.chain.is_away = False
         await one.becomes(row, _S.SUSPENDED)
@@ -244,7 +245,7 @@ async def test_a_settlement_that_begins_after_the_read_comes_before_a_suspension
         assert await one.store.write(unseen) == Done()
         one.chain.balances[WETH, ALICE] = 0
         one.tell()
-        await eventually(lambda: one.live(row).settling is not None)
+        await until(lambda: one.live(row).settling is not None)
         await one.settled()
         assert one.live(row).row == won
         assert one.funds.statistics().suspended == 0
@@ -281,7 +282,7 @@ async def test_an_order_that_waits_for_its_signature_is_read_and_keeps_its_statu
         row = await one.submit(1, status=_S.AWAITING_SIGNATURE)
         one.chain.balances[WETH, ALICE] = 0
         one.tell()
-        await eventually(lambda: bool(one.live(row).lacks))
+        await until(lambda: bool(one.live(row).lacks))
         assert one.live(row).row == row
         await one.orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, status=_S.PENDING)))
         await one.becomes(row, _S.SUSPENDED)
@@ -311,7 +312,7 @@ async def test_whose_funds_cannot_be_read_keeps_nobody_waiting(
         one.chain.balances[WETH, ALICE] = 0
         one.tell()
         await one.becomes(row, _S.SUSPENDED)
-        await eventually(lambda: one.funds.statistics().apart == len(strangers))
+        await until(lambda: one.funds.statistics().apart == len(strangers))
         asked = len(one.chain.batches)
         one.chain.balances[WETH, ALICE] = ONE
         one.tell((WETH, ALICE), *((WETH, owner) for owner in strangers))
@@ -329,14 +330,14 @@ async def test_an_account_that_cannot_be_read_is_read_again_by_and_by(
         one.chain.unreadable.add(ALICE)
         one.chain.balances[WETH, ALICE] = 0
         one.tell()
-        await eventually(lambda: one.funds.statistics().failed >= 3)
+        await until(lambda: one.funds.statistics().failed >= 3)
         assert one.live(row).row.status is _S.PENDING
         one.chain.unreadable.clear()
         await one.becomes(row, _S.SUSPENDED)
-        await eventually(lambda: one.funds.statistics().apart == 0)
+        await until(lambda: one.funds.statistics().apart == 0)
         one.chain.unreadable.add(ALICE)
         one.tell((WETH, ALICE))
-        await eventually(lambda: one.funds.statistics().apart == 1)
+        await until(lambda: one.funds.statistics().apart == 1)
         await one.orders.step(row.order_hash, lambda row: cancel_asked(row, NOW_MS))
         assert one.funds.statistics().apart == 0
 
@@ -418,7 +419,7 @@ async def test_an_owner_of_many_orders_who_moves_funds_has_them_read_again_after
         began = trio.current_time()
         one.chain.balances |= dict.fromkeys(pairs, 0)
         one.tell(*pairs)
-        await eventually(lambda: one.funds.statistics().suspended == many + 1)
+        await until(lambda: one.funds.statistics().suspended == many + 1)
         one.chain.balances |= dict.fromkeys(pairs, ONE)
         one.tell(*pairs)
         await one.becomes(last, _S.PENDING)
@@ -426,4 +427,4 @@ async def test_an_owner_of_many_orders_who_moves_funds_has_them_read_again_after
         assert (told.restored, told.apart) == (1, 1), "who has few orders does not wait"
         await one.becomes(rows[0], _S.PENDING)
         assert trio.current_time() >= began + many * FUNDS_STEP_REST_S
-        await eventually(lambda: one.funds.statistics().restored == many + 1)
+        await until(lambda: one.funds.statistics().restored == many + 1)

@@ -27,7 +27,8 @@ from cambist.engine.venue.delta.life import SETTLE, DeltaStep
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
 from cambist.engine.venue.step import Step
 from support.bidding import a_round_order
-from support.store_work import eventually, now_ms
+from support.patience import until
+from support.store_work import now_ms
 from support.stores import NOW_MS, a_delta_order, hash_of
 
 
@@ -145,7 +146,7 @@ async def test_an_order_that_cannot_be_read_does_not_end_the_following(
         assert live(orders, row).row == row
         again = step(active, NOW_MS)
         await changed_by_another(store, active, again)
-        await eventually(lambda: live(orders, row).row == again)
+        await until(lambda: live(orders, row).row == again)
         nursery.cancel_scope.cancel()
 
 
@@ -164,6 +165,6 @@ async def test_what_others_change_is_followed(tmp_path: Path) -> None:
         nursery.start_soon(following, store, orders)
         won = step(row, NOW_MS, status=OrderStatus.ACTIVE)
         await changed_by_another(store, row, won, Intent(SETTLE, b"payload"))
-        await eventually(lambda: live(orders, row).settling)
+        await until(lambda: live(orders, row).settling)
         assert live(orders, row).row == won
         nursery.cancel_scope.cancel()

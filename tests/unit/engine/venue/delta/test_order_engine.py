@@ -20,7 +20,8 @@ from cambist.engine.venue.followed_chain import FollowedChains
 from cambist.engine.venue.order_engines import Footing, OrderEngines
 from cambist.engine.venue.step import Step
 from support.bidding import a_round_order
-from support.store_work import eventually, now_ms
+from support.patience import until
+from support.store_work import now_ms
 from support.stores import NOW_MS, a_delta_order
 
 
@@ -88,15 +89,15 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
                 await orders.submit(one, asked.document, asked.order, asked.terms)
             monkeypatch.setattr(orders, "step", faulty)
             await cancelled(row.order_hash)
-            await eventually(lambda: tries)
+            await until(lambda: tries)
             await cancelled(other.order_hash)
-            await eventually(lambda: status_of(other.order_hash) is OrderStatus.CANCELLED)
+            await until(lambda: status_of(other.order_hash) is OrderStatus.CANCELLED)
             if isinstance(error, StoreUnavailable):
                 nursery.cancel_scope.cancel()
                 await trio.lowlevel.checkpoint()
             assert len(tries) == 1, "it waits for its next change"
             monkeypatch.setattr(orders, "step", taken)
             await taken(row.order_hash, lambda row: Step(step(row, NOW_MS)))
-            await eventually(lambda: status_of(row.order_hash) is OrderStatus.CANCELLED)
+            await until(lambda: status_of(row.order_hash) is OrderStatus.CANCELLED)
             nursery.cancel_scope.cancel()
         assert len(tries) < 3, "it ends when it is told to"

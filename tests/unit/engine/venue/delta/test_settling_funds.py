@@ -22,7 +22,7 @@ from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
 from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each
 from support.bidding import ONE, a_delta_order, a_round_order
-from support.maker_server import until
+from support.patience import until
 from support.store_work import now_ms
 from support.stores import NOW_MS
 
@@ -118,7 +118,7 @@ async def test_a_settlement_without_funds_is_not_sent_and_its_order_waits_longer
     relayer, funds, agent = PlayedRelayer(), Funds(SALE), PlayedAgent(on_each)
     async with settled_by(relayer, funds, tmp_path, agent) as auction:
         await auction.submitted(SALE)
-        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED, 20)
+        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED)
         assert relayer.handed == []
         assert auction.live(SALE).row.failures == 0
         assert "the owner's funds are not there" in agent.told[-1].detail
@@ -138,7 +138,7 @@ async def test_whose_funds_were_looked_at_before_it_was_sent_is_not_looked_at_ag
     relayer.outcome = outcome  # type: ignore[method-assign]  # as after a crash: it was submitted before
     async with settled_by(relayer, funds, tmp_path, PlayedAgent(on_each)) as auction:
         await auction.submitted(SALE)
-        await until(lambda: bool(relayer.handed), 20)
+        await until(lambda: bool(relayer.handed))
         for _ in range(20):
             await trio.lowlevel.checkpoint()
         assert funds.asked == []
@@ -152,11 +152,11 @@ async def test_a_partner_without_funds_harms_nobody_but_itself(tmp_path: Path, i
     async with settled_by(relayer, funds, tmp_path, agent) as auction:
         await auction.submitted(SALE, BOBS)
         if is_sent:
-            await until(lambda: bool(relayer.handed), 20)
+            await until(lambda: bool(relayer.handed))
             funds.lacking.add(SALE.order_hash)
             relayer.may_end.set()
-        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED, 20)
-        await until(lambda: auction.live(BOBS).settling is None, 20)
+        await until(lambda: auction.live(SALE).row.status is _S.SUSPENDED)
+        await until(lambda: auction.live(BOBS).settling is None)
         assert len(relayer.handed) == is_sent
         bobs = auction.live(BOBS)
         assert (bobs.row.status, bobs.row.failures) == (_S.ACTIVE, 0)
@@ -169,14 +169,14 @@ async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path
     relayer.may_end.set()
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
         await auction.submitted(SALE, BOBS)
-        await until(lambda: auction.live(SALE).row.failures + auction.live(BOBS).row.failures == 2, 20)
+        await until(lambda: auction.live(SALE).row.failures + auction.live(BOBS).row.failures == 2)
 
 
 async def test_what_failed_before_a_part_was_settled_does_not_delay_the_next_one(tmp_path: Path) -> None:
     relayer = PlayedRelayer()
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
         await auction.submitted(SALE)
-        await until(lambda: bool(relayer.handed), 20)
+        await until(lambda: bool(relayer.handed))
         live = auction.live(SALE)
         live.in_vain = 3
         assert waits_ms(auction, SALE) > 3_000
@@ -198,7 +198,7 @@ async def test_what_failed_before_a_part_was_settled_does_not_delay_the_next_one
         )
         await auction.store.write(Unit((put(DELTA_FILL, fill),)))
         relayer.may_end.set()
-        await until(lambda: live.settling is None, 20)
+        await until(lambda: live.settling is None)
         assert waits_ms(auction, SALE) <= 0
 
 
@@ -211,14 +211,14 @@ async def test_no_more_is_settled_at_once_than_an_account_has(
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_each)) as auction:
         auction.auctioneer.claims = Claims(lambda *_: found)
         await auction.submitted(SALE, OTHER, BOBS)
-        await until(lambda: auction.auctioneer.statistics().rounds == 1, 20)
-        await until(lambda: auction.auctioneer.statistics().open_rounds == 0, 20)
+        await until(lambda: auction.auctioneer.statistics().rounds == 1)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
         alices = [one for one in (SALE, OTHER) if auction.live(one).settling is not None]
         assert len(alices) == most
         assert auction.live(BOBS).settling is not None  # another account
-        await until(lambda: len(relayer.handed) == most + 1, 20)
+        await until(lambda: len(relayer.handed) == most + 1)
         relayer.may_end.set()
-        await until(lambda: not any(auction.live(one).settling for one in alices), 20)
+        await until(lambda: not any(auction.live(one).settling for one in alices))
         (second,) = {SALE, OTHER} - set(alices) if most == 1 else (OTHER,)
         assert auction.auctioneer.claims.claim([auction.live(second)])  # once the first has ended
 
@@ -229,8 +229,8 @@ async def test_of_one_crossing_all_that_it_takes_of_an_account_counts(tmp_path: 
     async with settled_by(relayer, Funds(), tmp_path, PlayedAgent(on_all)) as auction:
         auction.auctioneer.claims = Claims(lambda *_: Holding(10**30, allowance))
         await auction.submitted(SALE, OTHER)
-        await until(lambda: auction.auctioneer.statistics().rounds == 1, 20)
-        await until(lambda: auction.auctioneer.statistics().open_rounds == 0, 20)
+        await until(lambda: auction.auctioneer.statistics().rounds == 1)
+        await until(lambda: auction.auctioneer.statistics().open_rounds == 0)
         assert (auction.live(SALE).settling is not None) == (allowance == 2 * ONE)
 
 

@@ -14,7 +14,7 @@ from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
 from support.auctioning import FAIR, PlayedAgent, an_auction
 from support.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
-from support.maker_server import until
+from support.patience import until
 from support.store_work import now_ms
 
 TENTH = ONE // 10
@@ -81,11 +81,11 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
         auction.auctioneer.settling = settling
         auction.orders.changed = settling.tend
         await auction.submitted(SALE)
-        await until(lambda: bool(relayer.handed), 20)
+        await until(lambda: bool(relayer.handed))
         live = auction.live(SALE)
         live.filled = ONE - left
         relayer.may_fail.set()
-        await until(lambda: live.settling is None, 20)
+        await until(lambda: live.settling is None)
         assert relayer.handed == [of(amount) for amount in tried]
         assert live.row.failures == len(tried)
         tasks.cancel_scope.cancel()

@@ -29,7 +29,7 @@ from support.otc_engine import (
     running,
     simulated_ms,
 )
-from support.store_work import eventually
+from support.patience import until
 from support.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
 
 _S = OtcState
@@ -163,7 +163,7 @@ async def test_a_maker_of_many_orders_is_read_and_written_in_parts(
         assert [share for _, share in await stand(venue, rows)] == [100] + [0] * (count - 1)
         venue.chain.has(MAKER, 0)
         venue.chain.mine()
-        await eventually(lambda: venue.orders.statistics().orders == {_S.SUSPENDED: count})
+        await until(lambda: venue.orders.statistics().orders == {_S.SUSPENDED: count})
 
 
 # --- What cannot be had ---------------------------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""How long tests wait for something that comes by itself: one table, multiplied by one number.
+
+A bound of this table is reached only where something is broken. A test about lateness, expiry or the order of
+events uses none of them: it owns the clock, or its late side waits for an event.
+
+The number is TEST_PATIENCE, or it is measured once, when the suite starts: the time that a fixed piece of
+work takes here and now, against the time on a quiet machine. Workers and what they start inherit it.
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+import trio
+
+_WORK = 12_000_000  # additions
+_QUIET_S = 0.4  # for them
+
+
+def _measured() -> float:
+    began = time.perf_counter()
+    sum(range(_WORK))
+    return max(1.0, (time.perf_counter() - began) / _QUIET_S)
+
+
+PATIENCE = float(os.environ.setdefault("TEST_PATIENCE", f"{_measured():.1f}"))
+"""What every bound is multiplied by; 1 or more."""
+
+PATIENCE_S = 45 * PATIENCE
+"""For one thing to come: an answer, a status, the end of a process. The product looks at everything once in a
+minute, whatever it was told: that comes later, so that a test which needs it fails."""
+STORY_S = 10 * PATIENCE_S
+"""For a story of many such things."""
+ROUND_S = 30 * PATIENCE
+"""A round of an auction in which every agent answers, which ends it."""
+FIRM_SOFT_S, FIRM_HARD_S = 20 * PATIENCE, 30 * PATIENCE
+"""For makers that all answer."""
+FIRM = f"soft_s = {FIRM_SOFT_S}\nhard_s = {FIRM_HARD_S}"
+"""The same as TOML below [venue.firm] and [agent.firm]."""
+
+
+async def until(condition: Callable[[], object], within_s: float = PATIENCE_S) -> None:
+    """Return once a condition holds that another task or process brings about."""
+    with trio.fail_after(within_s):
+        while not condition():  # noqa: ASYNC110  nothing there can set an event
+            await trio.sleep(0.003)
