@@ -6,17 +6,17 @@ import pytest
 import trio
 
 from support.delta_stories import a_delta_story
-from support.patience import until
+from support.patience import LATE_ROUND_S, until
 from support.world import ONE, USDC, World
 
-SOON = "round_s = 0.4\nrest_s = 0.2\nrest_s_max = 0.3"
+SOON = f"round_s = {LATE_ROUND_S / 4}\nrest_s = 0.2\nrest_s_max = 0.3"
 
 
 @pytest.mark.parametrize("habit", ["hangs", "garbage", "refuses"])
 async def test_one_that_gives_no_answer_of_use_costs_the_user_nothing(
     world: World, tmp_path: Path, habit: str
 ) -> None:
-    delta = "round_s = 0.4" if habit == "hangs" else ""
+    delta = f"round_s = {LATE_ROUND_S}" if habit == "hangs" else ""
     async with a_delta_story(world, tmp_path, "ann", "bob", delta=delta) as story:
         story.agents["ann"].habit = habit
         story.agents["bob"].gives = lambda _: 2_450 * USDC
@@ -126,5 +126,5 @@ async def test_with_every_agent_down_an_order_waits_and_is_filled_once_one_is_ba
         assert (now["status"], now["transactions"]) == ("PENDING", [])
         ann = story.agents["ann"]
         ann.habit, ann.gives = "bids", lambda _: 2_500 * USDC
-        await story.becomes(record, "COMPLETED", seconds=40)
+        await story.becomes(record, "COMPLETED")
         assert (await world.balance(world.weth, world.user)) == 9 * ONE

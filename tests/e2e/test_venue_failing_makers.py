@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.calldata import transfer
 from cambist.crypto.addresses import to_checksum
-from support.patience import FIRM
+from support.patience import FIRM, FIRM_HARD_S
 from support.venue_fronts import KEYS
 from support.venue_stories import Moved, Story, a_venue_story, makers_of
 from support.world import ONE, USDC, World
@@ -18,7 +18,7 @@ GOOD = {"bids": [["2505", "50"]], "asks": [["2506", "50"]]}
 FAIR = {"bids": [["2500", "50"]], "asks": [["2511", "50"]]}
 BETTER: dict[str, Any] = {"WETH/USDC": GOOD}
 WORSE: dict[str, Any] = {"WETH/USDC": FAIR}
-HASTY = "soft_s = 2\nhard_s = 20"
+HASTY = f"soft_s = 2\nhard_s = {FIRM_HARD_S}"
 """Others are asked after two thirds of a second."""
 CURT = "soft_s = 0.2\nhard_s = 0.4"
 USER_BARRED = "blacklists"

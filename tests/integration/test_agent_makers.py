@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from support.agent_role import running_agent
+from support.patience import LATE_ROUND_S
 from support.venue_role import GRIDS, STRANGER, USER
 
 ONE, USDC = 10**18, 10**6
-PATIENT = 'strategies = ["firm_quotes"]\nreserve_s = 1.0\nfirm = { soft_s = 20.0, hard_s = 20.0 }\n'
+EARLY = 'strategies = ["firm_quotes"]\nreserve_s = 3.0\n'
 APART = {
     "alpha": {"WETH/DAI": {"bids": [["2500", "9"]], "asks": [["2510", "9"]]}},
     "beta": {"WETH/USDC": {"bids": [["2500", "9"]], "asks": [["2510", "9"]]}},
@@ -15,11 +16,11 @@ APART = {
 
 async def test_a_maker_that_hangs_costs_its_own_orders_alone(tmp_path: Path) -> None:
     """Waited for longer than the round lasts, and the answer is there before it closes all the same."""
-    async with running_agent(tmp_path, grids=APART, more=PATIENT) as agent:
+    async with running_agent(tmp_path, grids=APART, more=EARLY) as agent:
         agent.fronts["alpha"].habit = "hangs"
         stuck = await agent.sells(ONE, "WETH", "DAI", least=2_400 * ONE)
         other = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
-        closes_at_ms = agent.clock.now_ms() + 3_000
+        closes_at_ms = agent.clock.now_ms() + 3_000 + round(1_000 * LATE_ROUND_S)
         (bid,) = await agent.solve(stuck, other, closes_at_ms=closes_at_ms)
         assert agent.clock.now_ms() < closes_at_ms
         assert bid.parts[0].order_hash == other.shown.order_hash

@@ -122,7 +122,7 @@ async def test_what_cannot_be_filled_is_no_bid(tmp_path: Path, changed: Mapping[
 
 
 async def test_many_orders_are_bid_for_in_one_round(tmp_path: Path) -> None:
-    async with running_agent(tmp_path, more="firm = { soft_s = 4.0, hard_s = 4.5 }\n") as agent:
+    async with running_agent(tmp_path) as agent:
         sales = [
             await agent.sells(ONE // 10, "WETH", "USDC", least=240 * USDC, owner=owner)
             for owner in (USER, STRANGER) * 10

@@ -19,7 +19,7 @@ from cambist.codecs.wire import encode
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
 from support.agent_role import SECRET, RunningAgent, own_module, running_agent
-from support.patience import PATIENCE_S, until
+from support.patience import LATE_ROUND_S, PATIENCE_S, until
 from support.venue_role import CHAIN_ID
 
 ONE, USDC = 10**18, 10**6
@@ -188,7 +188,7 @@ async def test_a_strategy_that_fails_costs_its_own_bids(tmp_path: Path, fault: s
     async with running_agent(tmp_path, more=with_own(tmp_path, fault=fault)) as agent:
         sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
         with capture_logs() as logs:
-            bids = await agent.solve(sale, round_ms=1_500)
+            bids = await agent.solve(sale, round_ms=round(1_000 * LATE_ROUND_S))
             notified = await agent.notify(NotifyRequest(1, CHAIN_ID, (NoticeEntry(Notice.LATE),)))
         assert notified.status == 200
         assert [len(bid.parts[0].steps) for bid in bids] == [1]
@@ -242,7 +242,7 @@ async def test_a_drain_waits_for_the_answer_of_a_round(tmp_path: Path) -> None:
         bids: list[SolverBid] = []
 
         async def solve() -> None:
-            bids.extend(await agent.solve(sale, round_ms=1_500))
+            bids.extend(await agent.solve(sale, round_ms=round(1_000 * LATE_ROUND_S)))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(solve)

@@ -54,7 +54,7 @@ from cambist.engine.chain.transact import transact
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
-from support.patience import PATIENCE_S, ROUND_S, until
+from support.patience import FIRM_HARD_S, FIRM_SOFT_S, PATIENCE_S, ROUND_S, until
 from support.scripted_server import scripted_server
 from support.venue_fronts import Front
 from support.venue_role import (
@@ -309,6 +309,8 @@ async def running_agent(
                 for name, front in fronts.items()
             }
             below = more if isinstance(more, str) else await more(devnet)
+            if "firm =" not in below:
+                below = f"firm = {{ soft_s = {FIRM_SOFT_S}, hard_s = {FIRM_HARD_S} }}\n{below}"
             settings = parse_settings(agent_text(devnet, ports, below), AGENT_ENVIRON, folder)
             app = await owned.enter_async_context(
                 opened_agent(settings, environ=AGENT_ENVIRON, folder=folder, clock=WallClock())

@@ -33,6 +33,8 @@ STORY_S = 10 * PATIENCE_S
 """For a story of many such things."""
 ROUND_S = 30 * PATIENCE
 """A round of an auction in which every agent answers, which ends it."""
+LATE_ROUND_S = 3 * PATIENCE
+"""A round whose end an agent or a maker lets come; all others answer within it."""
 FIRM_SOFT_S, FIRM_HARD_S = 20 * PATIENCE, 30 * PATIENCE
 """For makers that all answer."""
 FIRM = f"soft_s = {FIRM_SOFT_S}\nhard_s = {FIRM_HARD_S}"

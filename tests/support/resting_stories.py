@@ -32,7 +32,7 @@ from cambist.feeds.pair_index import PairIndex
 from support.agent_role import agent_text
 from support.delta_agents import StoryAgent
 from support.delta_stories import DeltaStory, Record, running_delta
-from support.patience import PATIENCE_S, until
+from support.patience import LATE_ROUND_S, PATIENCE_S, until
 from support.settling import Market, a_market
 from support.venue_role import (
     CHAIN_ID,
@@ -173,7 +173,7 @@ async def a_resting_story(
         await nursery.start(filler.run, listener)
         more = _VENUE.format(chain_id=CHAIN_ID, maker=maker_port, filler=listener.getsockname()[1])
         agents = {"ann": StoryAgent("ann", market)}
-        delta = f"round_s = 3.0\nagain_s = {again_s}\nagain_s_max = {again_s}"
+        delta = f"round_s = {LATE_ROUND_S}\nagain_s = {again_s}\nagain_s_max = {again_s}"
         async with running_delta(market, folder, agents, delta=delta, more=more) as story:
             resting = RestingStory(story, folder / f"maker-{_MAKER}")
             for index in (
