@@ -17,6 +17,7 @@ from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.store import sqlite
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
+from support.examples import USUAL
 from support.oracles import Oracle, eth_account_oracle, javascript_oracle
 from support.stores import ENGINES, Engine, engine_for
 from support.warm_store import migrate_from_copy
@@ -65,8 +66,8 @@ _PATIENT: dict[str, Any] = {
     "print_blob": True,
 }
 # The same examples for the same code: a run judges a change, not its luck. `long` is the one that searches.
-hypothesis.settings.register_profile("default", max_examples=100, derandomize=True, **_PATIENT)
-hypothesis.settings.register_profile("brief", max_examples=20, derandomize=True, **_PATIENT)
+hypothesis.settings.register_profile("default", max_examples=USUAL, derandomize=True, **_PATIENT)
+hypothesis.settings.register_profile("brief", max_examples=10, derandomize=True, **_PATIENT)
 hypothesis.settings.register_profile("long", max_examples=1_000, **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

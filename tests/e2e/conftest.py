@@ -37,9 +37,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Made(msgspec.Struct):
-    """A world, the snapshot that leads back to it, and the hash of the latest block then."""
+    """A market in a world, the snapshot that leads back to it, and the hash of the latest block then.
+
+    Attributes:
+        market: None where nothing is stocked.
+    """
 
     world: World
+    market: Market | None
     snapshot: int
     head: bytes
 
@@ -51,8 +56,8 @@ def no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def made() -> dict[str, Made]:
-    """By the kind of chain."""
+def made() -> dict[tuple[str, bool], Made]:
+    """By the kind of chain, and whether it is stocked."""
     return {}
 
 
@@ -69,45 +74,73 @@ def anvil_of_stories() -> Iterator[Anvil]:
 
 
 @pytest.fixture(params=CHAINS)
-async def world(request: pytest.FixtureRequest, made: dict[str, Made]) -> AsyncIterator[World]:
-    """Everything deployed, nothing minted, mining at once."""
-    if request.param == "embedded":
-        yield await _as_made(made, request.param, request.getfixturevalue("embedded_of_stories"))
-    elif request.param == "anvil":
+async def world(request: pytest.FixtureRequest, made: dict[tuple[str, bool], Made]) -> AsyncIterator[World]:
+    """Everything deployed, nothing minted but what a `market` has, mining at once."""
+    kind, is_stocked = request.param, "market" in request.fixturenames
+    if kind == "embedded":
+        yield await _as_made(made, (kind, is_stocked), request.getfixturevalue("embedded_of_stories"))
+    elif kind == "anvil":
         anvil = request.getfixturevalue("anvil_of_stories")
         async with AnvilChain.open(anvil.chain_id, anvil.settings, known_errors()) as chain:
-            yield await _as_made(made, request.param, chain)
+            yield await _as_made(made, (kind, is_stocked), chain)
     else:
         async with opened(request.getfixturevalue("anvil")) as chain:
-            yield await a_world(MirroredChain(_embedded(), chain))
+            world = await a_world(MirroredChain(_embedded(), chain))
+            made[kind, is_stocked] = Made(world, await a_market(world) if is_stocked else None, 0, b"")
+            yield world
+
+
+@pytest.fixture
+def market(request: pytest.FixtureRequest, world: World, made: dict[tuple[str, bool], Made]) -> Market:
+    """Everybody has what they trade, and has allowed what they must."""
+    market = made[request.node.callspec.params["world"], True].market
+    assert market is not None
+    return msgspec.structs.replace(market, world=world)
 
 
 def _embedded() -> EmbeddedChain:
     return EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {}, known_errors())
 
 
-async def _as_made(made: dict[str, Made], kind: str, chain: DevChain) -> World:
+async def _as_made(made: dict[tuple[str, bool], Made], key: tuple[str, bool], chain: DevChain) -> World:
+    """The world of the key, as it was made; or made now, on the bare one if it is stocked."""
+    kind, is_stocked = key
     await chain.set_automine(on=True)
-    first = made.get(kind)
-    if first is not None and await chain.block(first.head) is not None:
-        await chain.restore(first.snapshot)
-        world = msgspec.structs.replace(first.world, chain=chain)
-    else:
-        if isinstance(chain, AnvilChain):
-            await chain.reset()
-        world = await a_world(chain)
+    found = await _found(made, key, chain)
+    if found is None:
+        base = await _found(made, (kind, False), chain)
+        if base is None:
+            if isinstance(chain, AnvilChain):
+                await chain.reset()
+            base = await _kept(made, (kind, False), chain, await a_world(chain), None)
+        world = msgspec.structs.replace(base.world, chain=chain)
+        found = await _kept(made, key, chain, world, await a_market(world)) if is_stocked else base
     last = await chain.block()
     assert last is not None
     if last.time_s < (now_s := int(time.time())):
         await chain.set_time(now_s)  # an anvil's clock goes on from the snapshot's block
     await chain.mine()  # its time is now, however long ago the world was made
+    return msgspec.structs.replace(found.world, chain=chain)
+
+
+async def _found(made: dict[tuple[str, bool], Made], key: tuple[str, bool], chain: DevChain) -> Made | None:
+    """What was made for the key, and the chain back at it; None where the chain has lost its block."""
+    known = made.get(key)
+    if known is None or await chain.block(known.head) is None:
+        return None
+    await chain.restore(known.snapshot)
+    return await _kept(made, key, chain, known.world, known.market)
+
+
+async def _kept(
+    made: dict[tuple[str, bool], Made],
+    key: tuple[str, bool],
+    chain: DevChain,
+    world: World,
+    market: Market | None,
+) -> Made:
+    """A snapshot leads back once, so that each return takes another."""
     head = await chain.block()
     assert head is not None
-    made[kind] = Made(world, await chain.snapshot(), head.hash)
-    return world
-
-
-@pytest.fixture
-async def market(world: World) -> Market:
-    """Everybody has what they trade, and has allowed what they must."""
-    return await a_market(world)
+    made[key] = Made(world, market, await chain.snapshot(), head.hash)
+    return made[key]

@@ -30,6 +30,7 @@ from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Call, DevChain
 from support.anvil import Anvil, opened
 from support.contract_model import Crossed, Model, State, Trade
+from support.examples import examples
 from support.mirrored_chain import MirroredChain
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 
@@ -439,7 +440,7 @@ async def an_embedded_stage() -> AsyncIterator[Stage]:
     yield await a_stage(EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors()))
 
 
-@hypothesis.settings(max_examples=hypothesis.settings().max_examples // 3)
+@hypothesis.settings(max_examples=examples(14))
 @hypothesis.given(actions=st.lists(ACTIONS, min_size=15, max_size=40))
 async def test_on_the_embedded_chain(actions: list[Action]) -> None:
     async with an_embedded_stage() as stage:
@@ -448,7 +449,9 @@ async def test_on_the_embedded_chain(actions: list[Action]) -> None:
 
 
 @pytest.mark.anvil
-@hypothesis.settings(max_examples=6, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.settings(
+    max_examples=examples(4), suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+)
 @hypothesis.given(actions=st.lists(ACTIONS, min_size=15, max_size=30))
 async def test_on_both_kinds_of_chain_at_once(anvil: Anvil, actions: list[Action]) -> None:
     """Each receipt, answer and refusal of the embedded chain is that of the node, gas and all."""

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -166,8 +167,13 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imported_modules(path: Path) -> list[tuple[str, int]]:
     """Absolute dotted names that a file imports, relative ones resolved, with their line numbers."""
+    return [*_imported(path)]
+
+
+def _imported(path: Path) -> Iterator[tuple[str, int]]:
     package = ["cambist", *path.relative_to(ROOT).parent.parts]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -20,6 +20,7 @@ from cambist.engine.store.queries import Query, events_after, last_event
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ORDER_EVENT
+from support.examples import examples
 from support.patience import PATIENCE_S
 from support.stores import (
     ALICE,
@@ -246,7 +247,10 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=examples(25),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_however_transactions_overlap_a_reader_misses_and_repeats_nothing(
     postgres_url: str, actions: list[tuple[int, str]]
 ) -> None:

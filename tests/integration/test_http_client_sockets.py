@@ -18,6 +18,7 @@ from cambist.config.errors import MakerError
 from cambist.config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import client_tls, server_tls
+from support.examples import examples
 from support.scripted_server import OK, Caller, Script, keep_answering, scripted_server
 from support.server_certificates import make_certificate
 
@@ -497,7 +498,7 @@ ANSWERS = [
 
 
 @given(st.data())
-@hypothesis.settings(max_examples=50)
+@hypothesis.settings(max_examples=examples(25))
 def test_answers_do_not_depend_on_how_they_are_split(data: st.DataObject) -> None:
     answers = data.draw(st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=4))
     split = [

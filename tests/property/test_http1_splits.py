@@ -27,6 +27,7 @@ from cambist.codecs.http1 import (
     encode_stream_head,
 )
 from cambist.config.errors import MakerError
+from support.examples import examples
 
 LIMITS = Http1Limits(
     target_bytes_max=60,
@@ -153,7 +154,7 @@ def client_outcome(pieces: Sequence[bytes]) -> list[object]:
     return outcome
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(wires, cuts)
 @example(b"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\nX: y\n\r\n\r\n", [])
 @example(2 * FRAGMENTS[2] + b"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [])
@@ -163,7 +164,7 @@ def test_requests_do_not_depend_on_the_split(data: bytes, where: list[int]) -> N
     assert server_outcome([data[at : at + 1] for at in range(len(data))]) == whole
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(answer_wires, cuts)
 def test_answers_do_not_depend_on_the_split(data: bytes, where: list[int]) -> None:
     whole = client_outcome([data])
@@ -173,7 +174,7 @@ def test_answers_do_not_depend_on_the_split(data: bytes, where: list[int]) -> No
         assert client_outcome(pieces)[: len(whole)] == whole
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.sampled_from(METHODS), targets, headers, bodies, cuts)
 def test_our_server_reads_what_our_client_sends(
     method: bytes, target: bytes, fields: list[tuple[bytes, bytes]], body: bytes, where: list[int]
@@ -201,7 +202,7 @@ def received(pieces: Sequence[bytes], method: bytes = b"POST") -> Response:
     return response
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(
     st.integers(200, 599).filter(lambda status: status not in (204, 304)),
     headers,
@@ -226,7 +227,7 @@ def test_our_client_reads_what_our_server_writes(
     assert response.headers[2:-1] == [(name.lower(), value) for name, value in fields]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(bodies, max_size=5), cuts)
 def test_our_client_reads_a_stream(chunks: list[bytes], where: list[int]) -> None:
     sent = encode_stream_head(200, content_type=b"text/event-stream")
@@ -234,7 +235,7 @@ def test_our_client_reads_a_stream(chunks: list[bytes], where: list[int]) -> Non
     assert received(split(sent, where)).body == b"".join(chunks)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(st.sampled_from(METHODS), targets, headers, st.lists(bodies, max_size=4), st.booleans(), st.booleans())
 def test_h11_reads_the_same(
     method: bytes,
@@ -269,7 +270,7 @@ def test_h11_reads_the_same(
     assert request.headers == [(bytes(name), bytes(value)) for name, value in head.headers]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(200, 599), headers, bodies)
 def test_h11_reads_our_responses(status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
     body = b"" if status in (204, 304) else body

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cambist.engine.chain.applied import read_events, rows_of
 from cambist.engine.store.tables import CHAIN_LOGS
+from support.examples import examples
 from support.indexing import (
     CONTRACTS,
     DELTA,
@@ -44,7 +45,7 @@ def grow(chain: ScriptedChain, back: int, blocks: list[list[list[int]]]) -> None
 
 
 @given(st.lists(_FORK, max_size=6))
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 def test_applying_and_undoing_forks_equals_a_fresh_scan(
     forks: list[tuple[int, list[list[list[int]]], int]],
 ) -> None:

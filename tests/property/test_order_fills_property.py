@@ -20,6 +20,7 @@ from cambist.engine.venue.market.order_fills import Filled, Funds, Looked, OpenO
 from cambist.engine.venue.market.signed_orders import OrderSwap, SignedOrder
 from cambist.engine.venue.market.ticket import Parties
 from cambist.engine.venue.signed_by import read_signature
+from support.examples import examples
 from support.market_place import USDC, USER, WETH, a_shop
 
 MAKERS = (b"\x71" * 20, b"\x72" * 20)
@@ -146,7 +147,7 @@ def outcome(swap: OrderSwap, looked: Looked) -> Filled | None:
         return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100))
 @given(swaps())
 def test_orders_come_to_what_the_contract_makes_of_them(found: tuple[OrderSwap, Looked, Ledger]) -> None:
     swap, looked, state = found

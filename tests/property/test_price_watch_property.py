@@ -11,6 +11,7 @@ from cambist.engine.chain.proceeds import of_purchase, of_sale
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.plan import Wanted
 from cambist.engine.venue.delta.live_orders import LiveOrder
+from support.examples import examples
 from support.limit_orders import DELTA_GAS, Watched, a_limit_order
 from support.live_books import DAI, ONE, USDC, WETH, a_book, an_index
 
@@ -36,7 +37,7 @@ ORDERS = st.tuples(
 STEPS = st.lists(st.tuples(BOOKS, st.lists(ORDERS, max_size=3), st.integers(0, 800)), min_size=1, max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps=STEPS, gas_price_wei=st.sampled_from([0, GAS_PRICE_WEI]))
 def test_offers_are_what_the_books_fill(steps: list[tuple], gas_price_wei: int) -> None:  # type: ignore[type-arg]
     market = Watched(an_index())

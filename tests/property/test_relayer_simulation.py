@@ -15,6 +15,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.examples import examples
 from support.relayer_life import CONFIRMATIONS, a_life, check_always, check_at_rest
 
 BLOCKS = st.tuples(st.just("blocks"), st.sampled_from([1, 1, 2, 5]), st.sampled_from([100, 100, 1, 0]))
@@ -50,7 +51,7 @@ async def simulate(steps: list[tuple[Any, ...]], folder: Path) -> None:
         await check_at_rest(life, ended)
 
 
-@settings(max_examples=settings().max_examples // 2)
+@settings(max_examples=examples(20))
 @given(st.lists(STEPS, min_size=30, max_size=60))
 def test_whatever_happens_each_effect_is_mined_once(steps: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cambist.engine.venue.delta.resting import Resting, RestingOrders, State, rate_number
+from support.examples import examples
 from support.limit_orders import a_limit_order
 from support.live_books import USDC, WETH
 
@@ -142,4 +143,4 @@ def _meet(one: Plain, other: Resting) -> bool:
 
 
 TestIndex = Index.TestCase
-TestIndex.settings = settings(max_examples=200, stateful_step_count=15, deadline=None)
+TestIndex.settings = settings(max_examples=examples(50), stateful_step_count=15, deadline=None)

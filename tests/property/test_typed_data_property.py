@@ -10,6 +10,7 @@ from cambist.config.errors import InvalidInput
 from cambist.crypto.eip712 import Members
 from cambist.crypto.eip712_compiled import CompiledStruct
 from cambist.crypto.typed_data import hash_typed_data
+from support.examples import examples
 from support.oracles import Oracle
 from support.typed_data import documents, with_domain_type
 
@@ -25,7 +26,7 @@ def test_compiled_equals_general(case: tuple[dict[str, Members], dict[str, Any],
 
 
 @pytest.mark.oracle
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents())
 def test_general_equals_eth_account(
     eth_account: Oracle, case: tuple[dict[str, Members], dict[str, Any], Any]

@@ -24,6 +24,7 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import CURVE_ORDER, SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
+from support.examples import examples
 from support.oracles import Oracle
 
 SECRET = b"\x46" * 32
@@ -101,7 +102,7 @@ def test_the_example_of_eip_155() -> None:
 
 
 @pytest.mark.oracle
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(transactions, secrets)
 def test_a_signature_is_eth_accounts(eth_account: Oracle, tx: Transaction, secret: bytes) -> None:
     signed = sign_transaction(tx, SigningKey(secret))
@@ -113,7 +114,7 @@ def test_a_signature_is_eth_accounts(eth_account: Oracle, tx: Transaction, secre
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", [LEGACY, ACCESS_LIST, DYNAMIC_FEE])
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(transactions, secrets)
 @example(msgspec.structs.replace(TX, chain_id=2**63 - 1), SECRET)  # its legacy v has 65 bits
 def test_each_kind_is_read(eth_account: Oracle, kind: int, tx: Transaction, secret: bytes) -> None:
