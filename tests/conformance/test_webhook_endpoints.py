@@ -22,7 +22,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Unit, new, put, row_of
 from cambist.feeds.net.http_client import HttpClient
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, STORY_S
 from support.quiet_venue import CHAIN_ID, a_quiet_venue
 from support.server_harness import serving
 from support.stores import ALICE, NOW_MS, hash_of
@@ -87,7 +87,7 @@ class Front:
         """`cambist webhooks`, in a thread."""
         places = ["--venue", f"http://127.0.0.1:{self.port}", "--api-key", "env:KEY"]
         environ = {"KEY": KNOWN["x-api-key"]}
-        with trio.fail_after(PATIENCE_S):
+        with trio.fail_after(STORY_S):
             return await trio.to_thread.run_sync(
                 lambda: CliRunner().invoke(cli, ["webhooks", *arguments, *places], env=environ)
             )

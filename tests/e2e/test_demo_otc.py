@@ -22,7 +22,7 @@ from cambist.engine.demo.venue import a_market_place
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_events import OtcEventsWanted
 from support.devnet import KEYS
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 
 STRANGER = KEYS[4]
 MODULE = "cambist.engine.demo.otc_orders"
@@ -30,7 +30,7 @@ MODULE = "cambist.engine.demo.otc_orders"
 
 async def shown(folder: Path) -> str:
     console = Console(file=io.StringIO(), width=200)
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(STORY_S):
         async with a_stage(folder) as stage, a_market_place(stage, folder) as place:
             await run_otc_orders(console, stage, place)
     assert isinstance(console.file, io.StringIO)

@@ -11,12 +11,12 @@ from rich.console import Console
 from cambist.engine.demo.settlement import Stage, a_stage
 from cambist.engine.demo.swaps import run_swaps
 from cambist.engine.demo.venue import a_market_place
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 
 
 async def shown(folder: Path, stage: Stage) -> str:
     console = Console(file=io.StringIO(), width=160)
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(STORY_S):
         async with a_market_place(stage, folder) as place:
             await run_swaps(console, stage, place)
     assert isinstance(console.file, io.StringIO)

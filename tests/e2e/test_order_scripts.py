@@ -12,7 +12,7 @@ import pytest
 
 from cambist.crypto.addresses import to_checksum
 from support.oracles import script_told
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 from support.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, USER
 
@@ -122,7 +122,7 @@ def ordered(running: Running, *arguments: str, is_signed: bool = True) -> dict[s
         [sys.executable, "-m", "cambist", "order", *arguments, *places],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=STORY_S,
         check=False,
         env=os.environ | {"KEY": USER.secret32().hex()},
     )

@@ -20,7 +20,7 @@ from cambist.config.store import StoreSettings
 from cambist.config.venue import VenueMakerChain, VenueSettings
 from cambist.engine.chain.address_book import AddressBook
 from cambist.engine.routing.served import served_chains
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -68,7 +68,7 @@ def test_commands_run(page: Path, tmp_path: Path) -> None:
     )
     with process:
         try:
-            _, stderr = process.communicate(timeout=PATIENCE_S)
+            _, stderr = process.communicate(timeout=STORY_S)
         finally:
             with suppress(ProcessLookupError):  # what it left running ends with it
                 os.killpg(process.pid, signal.SIGKILL)

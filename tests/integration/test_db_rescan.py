@@ -11,7 +11,7 @@ from cambist.engine.chain.applied import Contracts
 from cambist.engine.chain.indexer import IndexerState, IndexerStatistics
 from cambist.engine.chain.rpc import RpcChain
 from support.indexing import an_indexer, run_dry, sqlite_engine
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 from support.scripted_rpc import ScriptedRpc, scripted_rpc
 
 
@@ -43,7 +43,7 @@ async def indexed(folder: Path, node: ScriptedRpc) -> IndexerStatistics:
 
 async def rescan(folder: Path, first_block: int) -> "subprocess.CompletedProcess[bytes]":
     named = ["--config", str(folder / "cambist.toml"), "--chain", "1", "--from", str(first_block)]
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(STORY_S):
         return await trio.run_process(
             [sys.executable, "-m", "cambist", "db", "rescan", *named],
             check=False,

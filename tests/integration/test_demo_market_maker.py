@@ -8,12 +8,12 @@ from rich.console import Console
 
 from cambist.engine.demo.market_maker import run_market_maker
 from cambist.engine.demo.settlement import a_stage
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 
 
 async def test_the_maker_is_quoted_filled_stopped_and_checked(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=160)
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(STORY_S):
         async with a_stage(tmp_path) as stage:
             await run_market_maker(console, stage, tmp_path)
     assert isinstance(console.file, io.StringIO)

@@ -16,7 +16,7 @@ from cambist.engine.store.rows import ChainTx
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
 from support.anvil import CHAIN_ID, Anvil
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 from support.relayer_nodes import KEY, target
 from support.store_work import store_at
 
@@ -29,7 +29,7 @@ EFFECTS = 3
 async def run_program(store_url: str, anvil: Anvil, where: str) -> tuple[int, list[str]]:
     """(exit status, what it said)."""
     command = [sys.executable, "-m", "support.relayer_nodes", store_url, anvil.url, where, str(EFFECTS)]
-    with trio.fail_after(PATIENCE_S):
+    with trio.fail_after(STORY_S):
         done = await trio.run_process(
             command,
             capture_stdout=True,

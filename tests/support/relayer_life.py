@@ -28,7 +28,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
 from support.chain_model import CHAIN_ID, GWEI, ChainModel
-from support.patience import PATIENCE_S
+from support.patience import STORY_S
 
 KEY = SigningKey(b"\x07" * 32)
 TARGET, FORBIDDEN = b"\x0c" * 20, b"\x0e" * 20
@@ -110,7 +110,7 @@ class Life:
 
     async def ended(self, key: str, *, final: bool = True) -> Outcome:
         """What became of an effect, within a minute."""
-        with trio.fail_after(PATIENCE_S):
+        with trio.fail_after(STORY_S):
             return await self.relayer.wait(key, final=final)
 
     async def do(self, step: tuple[Any, ...]) -> None:
