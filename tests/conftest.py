@@ -91,6 +91,12 @@ def warm_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "migrate", migrate_from_copy)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.process)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """The collector need not walk what was collected, over and over."""
@@ -162,7 +168,9 @@ def postgres_url(postgres_server: "PostgresServer") -> Iterator[str]:
     postgres_server.drop(url)
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.process] * (name != "sqlite-inline")) for name in ENGINES]
+)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
     """A database of the test's own, of each kind in turn."""
     return engine_for(request.param, request, tmp_path)

@@ -29,6 +29,7 @@ ROLES = ("owner, protocol", "relayer")
 
 _DEPOSIT, _MINT = selector("deposit()"), selector("mint(address,uint256)")
 _WRAPPED_EACH = 100 * ETHER
+_GAS = 200_000  # for one of these, or a transfer: not estimated, which would execute each three times more
 _PURSE_WEI = 1_000_000 * ETHER  # of the owner, while it sets everything up
 
 
@@ -117,11 +118,11 @@ async def _hand_out(
     weth: bytes,
     tokens: dict[DevToken, bytes],
 ) -> None:
-    await transact(chain, owner, weth, _DEPOSIT, value_wei=_WRAPPED_EACH * len(accounts))
+    await transact(chain, owner, weth, _DEPOSIT, value_wei=_WRAPPED_EACH * len(accounts), gas=_GAS)
     for account in accounts:
-        await transact(chain, owner, weth, calldata.transfer(account, _WRAPPED_EACH))
+        await transact(chain, owner, weth, calldata.transfer(account, _WRAPPED_EACH), gas=_GAS)
         for token, address in tokens.items():
             words = address_word(account) + uint_word(token.each * 10**token.decimals)
-            await transact(chain, owner, address, _MINT + words)
+            await transact(chain, owner, address, _MINT + words, gas=_GAS)
     for account in accounts:
         await chain.set_balance(account, BALANCE_WEI)

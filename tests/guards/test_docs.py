@@ -53,6 +53,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sh")], ids=lambda page: page.name)
 def test_commands_run(page: Path, tmp_path: Path) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.process
+
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 

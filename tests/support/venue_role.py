@@ -142,7 +142,7 @@ class Devnet:
         self, owner: SigningKey, token: str, spender: str, amount: int = limits.UINT256_MAX
     ) -> None:
         """Let a contract take an owner's tokens."""
-        await transact(self.chain, owner, self.at(token), approve(self.at(spender), amount))
+        await transact(self.chain, owner, self.at(token), approve(self.at(spender), amount), gas=200_000)
 
     async def balance(self, who: SigningKey | bytes, token: str) -> int:
         """Raw units."""

@@ -47,6 +47,7 @@ USDC = 10**6
 NOBODY = bytes(20)
 MOST = (1 << 256) - 1
 HOUR_S = 3_600
+_TOKEN_GAS = 200_000  # for an approval or a mint, which is quicker than an estimate
 URGENT_TIP_WEI = 50 * 10**9
 RFQ_NAME, DELTA_NAME, DELTA_VERSION = "Cambist RFQ", "Cambist Delta", "1"
 DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
@@ -167,14 +168,14 @@ class World(msgspec.Struct):
         """Tokens out of nothing; WETH is wrapped by its owner."""
         if token == self.weth:
             assert isinstance(to, SigningKey)
-            await self.send(to, token, selector("deposit()"), value_wei=amount)
+            await self.send(to, token, selector("deposit()"), value_wei=amount, gas=_TOKEN_GAS)
             return
         words = _address(to).rjust(32, b"\0") + uint_word(amount)
-        await self.send(self.owner, token, selector("mint(address,uint256)") + words)
+        await self.send(self.owner, token, selector("mint(address,uint256)") + words, gas=_TOKEN_GAS)
 
     async def approve(self, owner: SigningKey, token: bytes, spender: bytes, amount: int = MOST) -> None:
         """Let `spender` take an owner's tokens."""
-        await self.send(owner, token, calldata.approve(spender, amount))
+        await self.send(owner, token, calldata.approve(spender, amount), gas=_TOKEN_GAS)
 
     async def give(self, owner: SigningKey, token: bytes, amount: int, spender: bytes) -> None:
         """Mint and approve."""

@@ -14,6 +14,7 @@ def _this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_children, "python_of", lambda _: sys.executable)
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("_this_interpreter")
 def test_our_server_answers_once_it_is_entered_and_is_gone_behind_it(tmp_path: Path) -> None:
     watched = tmp_path / "watched.json"
@@ -26,6 +27,7 @@ def test_our_server_answers_once_it_is_entered_and_is_gone_behind_it(tmp_path: P
     assert '"late_s"' in watched.read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("_this_interpreter")
 def test_a_server_that_lacks_a_package_says_what_installs_it() -> None:
     with (

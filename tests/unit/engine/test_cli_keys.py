@@ -139,6 +139,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert refusal(result) == f"{out}: cannot be written: No such file or directory"
 
 
+@pytest.mark.process
 def test_a_file_that_cannot_be_written_whole_is_not_left_behind(tmp_path: Path) -> None:
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"

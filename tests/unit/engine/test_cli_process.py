@@ -29,6 +29,8 @@ HMAC = (
     "env:SECRET",
 )
 
+pytestmark = pytest.mark.process
+
 
 def cambist(*arguments: str, stdin: bytes = b"", home: str = "/") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
