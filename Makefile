@@ -60,7 +60,7 @@ test-quick: setup ## Run what needs no process of its own, with few random examp
 	HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
 	  -m "not oracle and not anvil and not process" $(QUICK)
 
-test-long: setup setup-peers setup-node ## Run all tests with ten times the random examples, 20 crashes each, chains compared.
+test-long: setup setup-peers setup-node ## Run all tests with forty times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: setup ## Check style and types: ruff, mypy, pyright.
