@@ -107,13 +107,23 @@ def read_load_budgets(path: Path = BUDGETS) -> list[LoadBudget]:
 
 
 def seconds_by_lap(results: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """bench name -> lap -> least seconds of one operation, from pytest-benchmark's JSON."""
-    seconds: dict[str, dict[int, float]] = {}
+    """bench name -> lap -> least seconds of one operation, from pytest-benchmark's JSON.
+
+    A lap whose slices have less than half of the calls of the usual ones is left out: something disturbed the
+    choice of their number, and so few calls may all be cheap ones.
+    """
+    laps: dict[str, dict[int, tuple[int, float]]] = {}
     for bench in results["benchmarks"]:
         operations = bench["extra_info"].get("operations_per_call", 1)
-        name = bench["name"].partition("[")[0]
-        seconds.setdefault(name, {})[bench["params"]["lap"]] = bench["stats"]["min"] / operations
-    return seconds
+        name, stats = bench["name"].partition("[")[0], bench["stats"]
+        found = stats["iterations"], stats["min"] / operations
+        laps.setdefault(name, {})[bench["params"]["lap"]] = found
+    return {name: _undisturbed(found) for name, found in laps.items()}
+
+
+def _undisturbed(laps: Mapping[int, tuple[int, float]]) -> dict[int, float]:
+    usual = median(calls for calls, _ in laps.values())
+    return {lap: seconds for lap, (calls, seconds) in laps.items() if 2 * calls >= usual}
 
 
 def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]]) -> list[Verdict]:
@@ -126,7 +136,9 @@ def judge(budgets: Sequence[Budget], seconds: Mapping[str, Mapping[int, float]])
     for budget in budgets:
         ours, theirs = seconds[budget.bench], seconds[budget.baseline]
         ratio = min(ours.values()) / min(theirs.values())
-        verdicts.append(Verdict(budget, ratio, median(ours[lap] / theirs[lap] for lap in ours)))
+        verdicts.append(
+            Verdict(budget, ratio, median(ours[lap] / theirs[lap] for lap in ours.keys() & theirs.keys()))
+        )
     return verdicts
 
 

@@ -16,7 +16,7 @@ def results(**least: list[float]) -> dict[str, Any]:
             {
                 "name": f"bench_{name}[{lap}]",
                 "params": {"lap": lap},
-                "stats": {"min": seconds},
+                "stats": {"min": seconds, "iterations": 30},
                 "extra_info": {},
             }
             for name, laps in least.items()
@@ -62,6 +62,13 @@ def test_every_budget_names_benches_that_exist() -> None:
     assert {name for budget in budgets for name in (budget.bench, budget.baseline)} <= defined
     assert all(budget.stretch <= budget.must for budget in budgets)
     assert any(budget.quick for budget in budgets)
+
+
+def test_a_lap_of_few_calls_is_left_out() -> None:
+    measured = results(ours=[1.2, 1.2, 1.2], theirs=[1.0, 1.0, 0.1])
+    measured["benchmarks"][5]["stats"]["iterations"] = 1
+    (verdict,) = judge([BUDGET], seconds_by_lap(measured))
+    assert (verdict.ratio, verdict.kept) == (1.2, True)
 
 
 def test_the_median_lap_tells_how_busy_the_machine_was() -> None:
