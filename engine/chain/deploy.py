@@ -141,12 +141,15 @@ async def deploy(
     key: SigningKey | PolicedRelayKey,
     plan: Plan,
     say: Callable[[str], None] = lambda _: None,
+    *,
+    gas: int = 0,
 ) -> Contracts:
     """Create what is not there yet, and set up what is not as planned.
 
     Args:
         key: the owner's; it pays.
         say: told of each step, for people.
+        gas: of each transaction, as `transact`.
 
     Raises:
         ChainError: a step failed; running it again goes on from there.
@@ -160,7 +163,7 @@ async def deploy(
             say(f"{creation.name} is at {to_checksum(creation.address)}")
             continue
         to, prefix = (FACTORY, plan.salt32) if has_factory else (b"", b"")
-        await transact(chain, key, to, prefix + creation.init_code)
+        await transact(chain, key, to, prefix + creation.init_code, gas=gas)
         if not await chain.code(creation.address):
             raise ChainError(f"{creation.name} is not at {to_checksum(creation.address)}, where it belongs")
         say(f"{creation.name} created at {to_checksum(creation.address)}")
@@ -168,7 +171,7 @@ async def deploy(
     for provision in provisions(plan, at):
         answer = await chain.call(Call(provision.contract, provision.question))
         if decode_uint(answer) != provision.wanted:
-            await transact(chain, key, provision.contract, provision.change)
+            await transact(chain, key, provision.contract, provision.change, gas=gas)
     say("callers, relayers, caps and pause are as planned")
     return at
 
@@ -179,11 +182,13 @@ async def create(
     name: str,
     arguments: bytes = b"",
     salt32: bytes = bytes(32),
+    *,
+    gas: int = 0,
 ) -> bytes:
-    """Create one contract by the factory, unless it is there; returns its address."""
+    """Create one contract by the factory, unless it is there; returns its address. `gas`: as `transact`."""
     address = factory_address(name, arguments, salt32)
     if not await chain.code(address):
-        await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments))
+        await transact(chain, key, FACTORY, salt32 + artifact(name).init_code(arguments), gas=gas)
         if not await chain.code(address):
             raise ChainError(f"{name} was not created: the chain has no factory at {to_checksum(FACTORY)}")
     return address

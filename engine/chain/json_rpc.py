@@ -9,6 +9,7 @@ Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber
 Choice: an answer that nobody asked for, or one that comes twice, spoils the whole batch.
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
 
 import httpx
@@ -16,7 +17,8 @@ import msgspec
 
 from ...codecs.wire import decoder, encode
 from ...config import limits
-from ...config.errors import BodyTooLarge, ChainError, InvalidInput, NodeUnavailable
+from ...config.endpoint_url import NAMES_PLACE
+from ...config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput, NodeUnavailable
 from ...config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ...crypto.hexadecimal import parse_hex, to_hex
 from .rpc_wording import Fault, is_batch_refusal, is_too_large
@@ -69,16 +71,29 @@ class Node:
     """One node.
 
     Args:
-        client: its owner closes it, and bounds the size of answers.
-        url: http or https.
+        transport: its owner opens and closes it, and bounds the size of answers. httpx's client is not
+            between: redirects and cookies are not for nodes, and take longer than the request itself.
+        url: http or https; a user and a password in it become basic authentication.
         name: shown in errors instead of the URL.
         call_s: for one request.
+
+    Raises:
+        ConfigError: nothing can be sent to the URL.
     """
 
-    def __init__(self, client: httpx.AsyncClient, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
-        self._client = client
-        self._url = url
-        self._call_s = call_s
+    def __init__(
+        self, transport: httpx.AsyncBaseTransport, url: str, name: str, call_s: float = NODE_CALL_S
+    ) -> None:
+        try:
+            self._url = httpx.URL(url)
+        except httpx.InvalidURL:
+            raise ConfigError(name, NAMES_PLACE) from None
+        self._headers = httpx.Headers({"content-type": "application/json"})
+        if self._url.userinfo:
+            user = b64encode(f"{self._url.username}:{self._url.password}".encode())
+            self._headers["authorization"] = f"Basic {user.decode()}"
+        self._transport = transport
+        self._extensions = {"timeout": httpx.Timeout(call_s).as_dict()}
         self._next_id = 1
         self.name = name
         self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
@@ -171,19 +186,23 @@ class Node:
         ]
         is_batch = len(calls) > 1
         try:
-            response = await self._client.post(
-                self._url,
-                content=encode(requests if is_batch else requests[0]),
-                headers={"content-type": "application/json"},
-                timeout=self._call_s,
+            response = await self._transport.handle_async_request(
+                httpx.Request(
+                    "POST",
+                    self._url,
+                    headers=self._headers,
+                    content=encode(requests if is_batch else requests[0]),
+                    extensions=self._extensions,
+                )
             )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            body = await response.aread()
+        except httpx.HTTPError as error:
             if BodyTooLarge.error_type in str(error):
                 raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
             raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
         self._check_status(response, is_batch=is_batch)
         try:
-            answers = _decode_answers(response.content)
+            answers = _decode_answers(body)
         except InvalidInput as error:
             raise self._odd(response, f"not a JSON-RPC answer: {error.detail}") from None
         return self._sorted(answers, first, len(calls))

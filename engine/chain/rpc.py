@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Self, TypeVar
 
-import httpx
 import trio
 from msgspec import Struct
 
@@ -118,11 +117,11 @@ class RpcChain:
             connections_max=_CONNECTIONS_MAX,
             limits=Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX),
         )
-        async with httpx.AsyncClient(transport=transport, timeout=settings.call_s) as client:
+        async with transport:
             nodes = Nodes(
                 chain_id,
                 [
-                    Node(client, url, f"{field}.urls[{at}]", settings.call_s)
+                    Node(transport, url, f"{field}.urls[{at}]", settings.call_s)
                     for at, url in enumerate(settings.urls)
                 ],
                 jitter,

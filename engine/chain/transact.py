@@ -14,6 +14,8 @@ from .port import Call, Chain, Receipt
 
 GAS_MARGIN = 5
 """One part in so many is added to an estimate: state may change until it is mined."""
+DEV_GAS = 8_000_000
+"""Units for any set-up of a chain of ours: an estimate would execute each step several times more."""
 
 
 async def transact(

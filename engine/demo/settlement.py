@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
 import msgspec
 from msgspec import Struct
 from rich.console import Console
@@ -198,9 +197,9 @@ async def _balances(stage: Stage) -> Balances:
 
 
 async def _told(stage: Stage, method: str, *params: object) -> bytes:
-    transport = DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits())
-    async with httpx.AsyncClient(transport=transport, timeout=_ANSWER_S) as client:
-        (found,) = await Node(client, stage.running.url, "the devnet").batch([(method, list(params))])
+    async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
+        node = Node(transport, stage.running.url, "the devnet", _ANSWER_S)
+        (found,) = await node.batch([(method, list(params))])
     return found
 
 

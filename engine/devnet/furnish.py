@@ -20,7 +20,7 @@ from ...crypto.secp256k1 import SigningKey
 from ..chain.address_book import ChainEntry, TokenEntry, chain_entry
 from ..chain.deploy import Plan, create, deploy
 from ..chain.port import DevChain
-from ..chain.transact import transact
+from ..chain.transact import DEV_GAS, transact
 
 ETHER = 10**18
 BALANCE_WEI = 10_000 * ETHER
@@ -29,7 +29,6 @@ ROLES = ("owner, protocol", "relayer")
 
 _DEPOSIT, _MINT = selector("deposit()"), selector("mint(address,uint256)")
 _WRAPPED_EACH = 100 * ETHER
-_GAS = 200_000  # for one of these, or a transfer: not estimated, which would execute each three times more
 _PURSE_WEI = 1_000_000 * ETHER  # of the owner, while it sets everything up
 
 
@@ -68,14 +67,13 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     """
     owner, relayer = keys[:2]
     await chain.set_balance(owner.address, _PURSE_WEI)
-    weth = await create(chain, owner, "DevWeth")
-    permit2 = await create(chain, owner, "DevPermit2")
-    multicall = await create(chain, owner, "DevMulticall")
+    weth, permit2, multicall = [
+        await create(chain, owner, name, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2", "DevMulticall")
+    ]
     tokens = {token: await _created(chain, owner, token) for token in TOKENS}
     usdc = tokens[TOKENS[0]]
-    vault = await create(
-        chain, owner, "DevVault", encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
-    )
+    words = encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
+    vault = await create(chain, owner, "DevVault", words, gas=DEV_GAS)
     plan = Plan(
         owner=owner.address,
         weth=weth,
@@ -88,7 +86,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
         caps=dict.fromkeys((weth, vault, *tokens.values()), limits.UINT256_MAX),
         is_open=True,
     )
-    at = await deploy(chain, owner, plan)
+    at = await deploy(chain, owner, plan, gas=DEV_GAS)
     await _hand_out(chain, owner, [key.address for key in keys], weth, tokens)
     entries = {
         token.symbol: TokenEntry(to_checksum(address), token.decimals) for token, address in tokens.items()
@@ -108,7 +106,7 @@ async def _created(chain: DevChain, owner: SigningKey, token: DevToken) -> bytes
     words = encode(
         bytes_tail(token.name.encode()), bytes_tail(token.symbol.encode()), uint_word(token.decimals)
     )
-    return await create(chain, owner, token.contract, words)
+    return await create(chain, owner, token.contract, words, gas=DEV_GAS)
 
 
 async def _hand_out(
@@ -118,11 +116,11 @@ async def _hand_out(
     weth: bytes,
     tokens: dict[DevToken, bytes],
 ) -> None:
-    await transact(chain, owner, weth, _DEPOSIT, value_wei=_WRAPPED_EACH * len(accounts), gas=_GAS)
+    await transact(chain, owner, weth, _DEPOSIT, value_wei=_WRAPPED_EACH * len(accounts), gas=DEV_GAS)
     for account in accounts:
-        await transact(chain, owner, weth, calldata.transfer(account, _WRAPPED_EACH), gas=_GAS)
+        await transact(chain, owner, weth, calldata.transfer(account, _WRAPPED_EACH), gas=DEV_GAS)
         for token, address in tokens.items():
             words = address_word(account) + uint_word(token.each * 10**token.decimals)
-            await transact(chain, owner, address, _MINT + words, gas=_GAS)
+            await transact(chain, owner, address, _MINT + words, gas=DEV_GAS)
     for account in accounts:
         await chain.set_balance(account, BALANCE_WEI)

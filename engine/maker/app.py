@@ -172,7 +172,7 @@ class MakerApp:
                 feed = self.feeds[chain_id]
                 nursery.start_soon(feed.follow_source)
                 nursery.start_soon(feed.keep_fresh)
-                self._start_readers(nursery, client, role)
+                self._start_readers(nursery, transport, client, role)
             nursery.start_soon(self.switch.watch)
             nursery.start_soon(self.switch.heed_signals)
             nursery.start_soon(self._watch_clock)
@@ -323,12 +323,14 @@ class MakerApp:
         )
         return Server(router, self._settings.server, wall_ms=self._wall_ms)
 
-    def _start_readers(self, nursery: trio.Nursery, client: httpx.AsyncClient, role: ChainRole) -> None:
+    def _start_readers(
+        self, nursery: trio.Nursery, transport: DialTransport, client: httpx.AsyncClient, role: ChainRole
+    ) -> None:
         chain = role.settings
         node_url, takers_url = self._urls[role.chain_id]
         if node_url:
             funds = Funds(
-                Node(client, node_url, f"{role.field}.node_url"),
+                Node(transport, node_url, f"{role.field}.node_url"),
                 role.desk,
                 role.holdings,
                 FundsSettings(

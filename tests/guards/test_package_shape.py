@@ -46,7 +46,6 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/demo/market_maker.py",
         "engine/demo/order_scene.py",
         "engine/demo/otc_orders.py",
-        "engine/demo/settlement.py",
         "engine/demo/story.py",
         "engine/demo/venue.py",
         "engine/demo/waiting_orders.py",

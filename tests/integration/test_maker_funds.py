@@ -153,10 +153,9 @@ async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> Non
 )
 async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
-    async with httpx.AsyncClient(transport=transport) as client:
-        node = Node(client, "http://secret.example/key", "maker.chains.1.node_url")
-        with pytest.raises(ChainError) as caught:
-            await node.head()
+    node = Node(transport, "http://secret.example/key", "maker.chains.1.node_url")
+    with pytest.raises(ChainError) as caught:
+        await node.head()
     assert words in caught.value.detail or words == "malformed"
     assert "secret" not in caught.value.detail + repr(node)
     assert caught.value.detail.startswith("maker.chains.1.node_url")
@@ -175,11 +174,9 @@ async def test_a_round_that_fails_changes_nothing() -> None:
             200, content=msgspec.json.encode(results if isinstance(asked, list) else results[0])
         )
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
-        with pytest.raises(ChainError, match="expected one word"):
-            await Funds(
-                Node(client, "http://node.example", "node"), role.desk, role.holdings, FUNDS, lambda: NOW_MS
-            ).read()
+    node = Node(httpx.MockTransport(answer), "http://node.example", "node")
+    with pytest.raises(ChainError, match="expected one word"):
+        await Funds(node, role.desk, role.holdings, FUNDS, lambda: NOW_MS).read()
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
 
 

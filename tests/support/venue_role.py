@@ -27,7 +27,7 @@ from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.address_book import ChainEntry, write_entries
 from cambist.engine.chain.port import Call, DevChain
-from cambist.engine.chain.transact import transact
+from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.devnet.serve import RunningChain, Wanted, running_chain
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.telemetry.clock import WallClock
@@ -142,7 +142,7 @@ class Devnet:
         self, owner: SigningKey, token: str, spender: str, amount: int = limits.UINT256_MAX
     ) -> None:
         """Let a contract take an owner's tokens."""
-        await transact(self.chain, owner, self.at(token), approve(self.at(spender), amount), gas=200_000)
+        await transact(self.chain, owner, self.at(token), approve(self.at(spender), amount), gas=DEV_GAS)
 
     async def balance(self, who: SigningKey | bytes, token: str) -> int:
         """Raw units."""

@@ -38,7 +38,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy import Contracts, Plan, create, deploy
 from cambist.engine.chain.port import Call, DevChain, Receipt
-from cambist.engine.chain.transact import mined, transact
+from cambist.engine.chain.transact import DEV_GAS, mined, transact
 from support.anvil import KEYS
 
 NATIVE = parse_hex(limits.NATIVE_PLACEHOLDER, "native")
@@ -47,7 +47,6 @@ USDC = 10**6
 NOBODY = bytes(20)
 MOST = (1 << 256) - 1
 HOUR_S = 3_600
-_TOKEN_GAS = 200_000  # for an approval or a mint, which is quicker than an estimate
 URGENT_TIP_WEI = 50 * 10**9
 RFQ_NAME, DELTA_NAME, DELTA_VERSION = "Cambist RFQ", "Cambist Delta", "1"
 DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
@@ -155,7 +154,7 @@ class World(msgspec.Struct):
     async def new_token(self, name: str = "DevToken", symbol: str = "ODD", decimals: int = 18) -> bytes:
         """One more token, `DevToken` or `DevTokenWithoutReturn`, which may be given without bound."""
         words = encode(bytes_tail(symbol.encode()), bytes_tail(symbol.encode()), uint_word(decimals))
-        token = await create(self.chain, self.owner, name, words, secrets.token_bytes(32))
+        token = await create(self.chain, self.owner, name, words, secrets.token_bytes(32), gas=DEV_GAS)
         for railed in (self.at.delta, self.at.router):
             await self.send(
                 self.owner,
@@ -168,14 +167,14 @@ class World(msgspec.Struct):
         """Tokens out of nothing; WETH is wrapped by its owner."""
         if token == self.weth:
             assert isinstance(to, SigningKey)
-            await self.send(to, token, selector("deposit()"), value_wei=amount, gas=_TOKEN_GAS)
+            await self.send(to, token, selector("deposit()"), value_wei=amount, gas=DEV_GAS)
             return
         words = _address(to).rjust(32, b"\0") + uint_word(amount)
-        await self.send(self.owner, token, selector("mint(address,uint256)") + words, gas=_TOKEN_GAS)
+        await self.send(self.owner, token, selector("mint(address,uint256)") + words, gas=DEV_GAS)
 
     async def approve(self, owner: SigningKey, token: bytes, spender: bytes, amount: int = MOST) -> None:
         """Let `spender` take an owner's tokens."""
-        await self.send(owner, token, calldata.approve(spender, amount), gas=_TOKEN_GAS)
+        await self.send(owner, token, calldata.approve(spender, amount), gas=DEV_GAS)
 
     async def give(self, owner: SigningKey, token: bytes, amount: int, spender: bytes) -> None:
         """Mint and approve."""
@@ -274,14 +273,14 @@ async def a_world(chain: DevChain) -> World:
     owner, relayer, maker, user, taker, partner, stranger = map(person, range(7))
     for key in (owner, relayer, maker, user, taker, partner, stranger):
         await chain.set_balance(key.address, 1_000 * ONE)
-    weth = await create(chain, owner, "DevWeth")
-    permit2 = await create(chain, owner, "DevPermit2")
+    weth, permit2 = [await create(chain, owner, name, gas=DEV_GAS) for name in ("DevWeth", "DevPermit2")]
     usdc, dai = [
         await create(
             chain,
             owner,
             "DevToken",
             encode(bytes_tail(name), bytes_tail(name), uint_word(decimals)),
+            gas=DEV_GAS,
         )
         for name, decimals in ((b"USDC", 6), (b"DAI", 18))
     ]
@@ -298,7 +297,7 @@ async def a_world(chain: DevChain) -> World:
         caps=dict.fromkeys((weth, usdc, dai), MOST),
         is_open=True,
     )
-    at = await deploy(chain, owner, plan)
+    at = await deploy(chain, owner, plan, gas=DEV_GAS)
     return World(
         chain, at, weth, permit2, usdc, dai, owner, relayer, maker, user, taker, partner, stranger, protocol
     )

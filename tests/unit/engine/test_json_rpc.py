@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 import trio
 
-from cambist.config.errors import ChainError, NodeUnavailable
+from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
 from cambist.engine.chain.json_rpc import Call, Node
 from cambist.engine.chain.rpc_wording import Fault
 
@@ -26,8 +26,8 @@ _VALUES = st.recursive(
 
 
 async def outcomes(response: httpx.Response, calls: list[Call]) -> list[bytes | Fault]:
-    async with httpx.AsyncClient(transport=httpx.MockTransport(lambda _: response)) as client:
-        return await Node(client, "http://secret.example/key", NAME).outcomes(calls)
+    node = Node(httpx.MockTransport(lambda _: response), "http://secret.example/key", NAME)
+    return await node.outcomes(calls)
 
 
 @hypothesis.given(
@@ -70,3 +70,25 @@ async def test_an_error_under_another_status_than_200_is_read() -> None:
 async def test_a_status_is_told(status: int) -> None:
     with pytest.raises(NodeUnavailable, match=f"HTTP status {status}"):
         await outcomes(httpx.Response(status, content=b"<html>"), TWO[:1])
+
+
+async def test_user_and_password_of_the_url_are_basic_authentication() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, content=b'{"id":1,"result":"0x1"}')
+
+    node = Node(httpx.MockTransport(answer), "http://us%20er:p%3Aw@node.example:8545/key?a=b", NAME)
+    await node.outcomes(TWO[:1])
+    (request,) = asked
+    assert request.headers["authorization"] == httpx.BasicAuth("us er", "p:w")._auth_header
+    assert request.url.raw_path == b"/key?a=b"
+    assert (request.method, request.headers["content-type"]) == ("POST", "application/json")
+
+
+def test_a_url_that_nothing_can_be_sent_to_is_a_setting_to_mend() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Node(httpx.MockTransport(lambda _: httpx.Response(200)), "http://sécret..example/key", NAME)
+    assert NAME in str(caught.value)
+    assert "cret" not in str(caught.value).replace(NAME, "")
