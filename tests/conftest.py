@@ -50,10 +50,10 @@ if not IS_INSTALLED:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Tests wait for processes and nodes as much as they work: one more than there are cores."""
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One for each core; one more where tests wait for processes and nodes as much as they work."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 1
+    return cores + ("not process" not in config.option.markexpr)
 
 
 # A shell has those in its background ignore interrupts; the processes of these tests are to hear them.
@@ -67,7 +67,7 @@ _PATIENT: dict[str, Any] = {
 }
 # The same examples for the same code: a run judges a change, not its luck. `long` is the one that searches.
 hypothesis.settings.register_profile("default", max_examples=USUAL, derandomize=True, **_PATIENT)
-hypothesis.settings.register_profile("brief", max_examples=10, derandomize=True, **_PATIENT)
+hypothesis.settings.register_profile("brief", max_examples=5, derandomize=True, **_PATIENT)
 hypothesis.settings.register_profile("long", max_examples=1_000, **_PATIENT)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -35,7 +35,7 @@ from support.maker_feeds import (
 from support.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-SPAN_S = 3_600.0 if IS_LONG else 900.0
+SPAN_S = 3_600.0 if IS_LONG else 450.0
 LOOK_MS = round(BOOK_LOOK_S * 1_000) + 1
 GRACE_MS = round(SOCKET_GRACE_S * 1_000)
 NAMES = tuple(DECIMALS)

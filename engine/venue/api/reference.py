@@ -1,5 +1,9 @@
-"""GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure."""
+"""GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure.
 
+Choice: each is made at its first request, which takes some milliseconds once, and not at the start.
+"""
+
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -67,13 +71,20 @@ class Reference:
                 content_type=HTML,
             ),
         )
-        document = openapi_document((*endpoints, *self._rows), _examples(places))
-        self._document = encode(document)
-        self._page = docs_page(document).encode()
+        self._all = (*endpoints, *self._rows)
+        self._examples = _examples(places)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
         return self._rows
+
+    @cached_property
+    def _document(self) -> bytes:
+        return encode(openapi_document(self._all, self._examples))
+
+    @cached_property
+    def _page(self) -> bytes:
+        return docs_page(openapi_document(self._all, self._examples)).encode()
 
     def _serve_document(self, _: Call) -> Reply:
         return Reply(200, self._document)
