@@ -1,6 +1,6 @@
 """GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure.
 
-Choice: each of the two is made at its first request, which takes some milliseconds once, and not at the start.
+Choice: each is made at its first request, which takes some milliseconds once, not at the start.
 """
 
 from functools import cached_property
