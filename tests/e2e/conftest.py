@@ -124,7 +124,7 @@ async def _as_made(made: dict[tuple[str, bool], Made], key: tuple[str, bool], ch
 
 
 async def _found(made: dict[tuple[str, bool], Made], key: tuple[str, bool], chain: DevChain) -> Made | None:
-    """What was made for the key, and the chain back at it; None where the chain has lost its block."""
+    """The world of the key, with the chain back at it; None where the chain has lost its block."""
     known = made.get(key)
     if known is None or await chain.block(known.head) is None:
         return None

@@ -24,19 +24,19 @@ def _measured() -> float:
 
 
 PATIENCE = float(os.environ.setdefault("TEST_PATIENCE", f"{_measured():.1f}"))
-"""What every bound is multiplied by; 1 or more."""
+"""Factor of every bound; 1 or more."""
 
 PATIENCE_S = 45 * PATIENCE
-"""For one thing to come: an answer, a status, the end of a process. The product looks at everything once in a
-minute, whatever it was told: that comes later, so that a test which needs it fails."""
+"""One thing comes: an answer, a status, the end of a process. The product's own look at everything, once a minute,
+comes later: a test fails that passes by that look alone."""
 STORY_S = 10 * PATIENCE_S
-"""For a story of many such things."""
+"""A story of many such things ends."""
 ROUND_S = 30 * PATIENCE
 """A round of an auction in which every agent answers, which ends it."""
 LATE_ROUND_S = 3 * PATIENCE
 """A round whose end an agent or a maker lets come; all others answer within it."""
 FIRM_SOFT_S, FIRM_HARD_S = 20 * PATIENCE, 30 * PATIENCE
-"""For makers that all answer."""
+"""Makers that all answer have answered."""
 FIRM = f"soft_s = {FIRM_SOFT_S}\nhard_s = {FIRM_HARD_S}"
 """The same as TOML below [venue.firm] and [agent.firm]."""
 
