@@ -27,8 +27,8 @@ PATIENCE = float(os.environ.setdefault("TEST_PATIENCE", f"{_measured():.1f}"))
 """Factor of every bound; 1 or more."""
 
 PATIENCE_S = 45 * PATIENCE
-"""One thing comes: an answer, a status, the end of a process. The product looks at everything once a minute: that
-look comes later, so that a test fails which only passes by it."""
+"""One thing comes: an answer, a status, the end of a process. The product looks at everything once a minute:
+that look comes later, so that a test fails which only passes by it."""
 STORY_S = 10 * PATIENCE_S
 """A story of many such things ends."""
 ROUND_S = 30 * PATIENCE
