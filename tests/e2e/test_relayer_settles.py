@@ -15,7 +15,7 @@ from cambist.engine.chain.relaying import relayer_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
 from support.anvil import KEYS
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until_told
 from support.settling import SETTLEMENT_GAS, Market
 from support.store_work import now_ms, store_at
 from support.world import ONE, USDC, World
@@ -70,9 +70,7 @@ async def test_an_order_is_settled_once_though_the_chain_takes_it_back(
     assert await market.filled(order) == ONE
     await world.chain.reorganise(1)
     assert await market.filled(order) == 0
-    with trio.fail_after(PATIENCE_S):
-        while await market.filled(order) == 0:  # noqa: ASYNC110 - there is nothing to wait for
-            await trio.sleep(0.02)
+    await until_told(lambda: market.filled(order))
     again = await told(relayer, "settle", final=False)
     assert again.receipt is not None
     assert again.tx_hash == mined.tx_hash

@@ -19,6 +19,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.agent_role import AGENT_ENVIRON, RunningAgent, agent_text, own_module
 from support.patience import PATIENCE_S
+from support.venue_processes import ready
 from support.venue_role import CHAIN_ID, GRIDS, USER, running_makers, served_devnet
 
 COMMAND = [sys.executable, "-m", "cambist", "agent", "serve"]
@@ -45,9 +46,7 @@ async def test_it_serves_bids_and_drains(tmp_path: Path) -> None:
                 port = urlsplit(serving["url"]).port
                 assert port
                 async with HttpClient("127.0.0.1", port, connections_max=2, limits=Http1Limits()) as client:
-                    with trio.fail_after(PATIENCE_S):
-                        while (await client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)).status != 200:  # noqa: ASYNC110
-                            await trio.sleep(0.05)
+                    await ready(client)
                     settings = parse_settings(config.read_text(), AGENT_ENVIRON, tmp_path)
                     opened = opened_agent(settings, environ=AGENT_ENVIRON, folder=tmp_path, clock=WallClock())
                     async with opened as app:  # only to sign and settle with

@@ -12,7 +12,7 @@ from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, 
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.transact import mined, transact
 from support.devnet import KEYS, NOW_S, Served, served_chain
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 
 ETH = 10**18
 ALICE, BOB = KEYS[2], KEYS[3]
@@ -137,12 +137,10 @@ async def test_a_reorganisation_replaces_blocks(served: Served) -> None:
 async def test_a_new_head_wakes(served: Served) -> None:
     head = await served.rpc.block()
     assert head is not None
+    await until(lambda: served.rpc.statistics().heads.is_listening)
+    await served.rpc.mine()
+    await until(lambda: served.rpc.statistics().heads.heads)
     with trio.fail_after(PATIENCE_S):
-        while not served.rpc.statistics().heads.is_listening:  # noqa: ASYNC110
-            await trio.sleep(0.01)
-        await served.rpc.mine()
-        while not served.rpc.statistics().heads.heads:  # noqa: ASYNC110
-            await trio.sleep(0.01)
         await served.rpc.wait_head(head.hash)
 
 

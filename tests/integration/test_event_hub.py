@@ -20,7 +20,7 @@ from cambist.engine.events.hub import EventHub
 from cambist.engine.events.subscription import Subscription
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.stores import BOB, Engine, a_delta_order, all_at_once, events_of, kept, moved, submission
 
 EVERYTHING = EventFilter()
@@ -127,8 +127,7 @@ async def test_what_is_written_while_a_page_is_read_is_not_passed_over(
                 rows = await read(query)
                 hub.read = read  # type: ignore[method-assign]
                 orders.append(await kept(store, a_delta_order(3)))
-                while hub.statistics().events < 1:  # noqa: ASYNC110  until the hub has it
-                    await trio.sleep(0.01)
+                await until(lambda: hub.statistics().events)
                 return rows
 
             hub.read = read_slowly  # type: ignore[method-assign]

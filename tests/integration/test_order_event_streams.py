@@ -14,7 +14,7 @@ from cambist.engine.events.follower import START
 from cambist.engine.store.orders import order_id
 from cambist.feeds.net.websocket import HandshakeRefused, WebSocketClosed
 from support.event_streams import PATH, a_venue_at, an_event_venue, told, written
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.server_harness import answers, field
 from support.stores import ALICE, BOB, Engine, a_delta_order, an_otc_order, kept, moved
 
@@ -25,13 +25,6 @@ GET = f"GET {PATH}?%b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     return Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
-
-
-async def until(condition: object) -> None:
-    assert callable(condition)
-    with trio.fail_after(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110  nothing there can set an event
-            await trio.sleep(0.005)
 
 
 # --- A client's view ------------------------------------------------------------------------------------

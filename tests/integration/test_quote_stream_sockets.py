@@ -1,6 +1,6 @@
 """GET /v2/quote/stream on real sockets: a trader's view, a drain, a reader that does not read."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -10,7 +10,7 @@ from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.config.venue import RateTier
 from support.admitting import an_admission
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.server_harness import MemoryListener, Served, answers, field, serving, serving_memory
 from support.sse import EventStream
 from support.streaming import TARGET, USDC, WETH, StreamingVenue, amount_of
@@ -39,12 +39,6 @@ async def opened(server: Served) -> AsyncIterator[EventStream]:
         events = EventStream(stream)
         await events.open(TARGET)
         yield events
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110  nothing there can set an event
-            await trio.sleep(0.005)
 
 
 @pytest.mark.parametrize("reactor", [True, False], ids=["reactor", "tasks"])

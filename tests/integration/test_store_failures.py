@@ -29,7 +29,7 @@ from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
 from cambist.engine.store.units import DONE, Outcome, Put, Refused, Unit
 from cambist.engine.store.upkeep import SqliteUpkeep
-from support.patience import PATIENCE_S
+from support.patience import until
 from support.stores import NOW_MS, a_delta_order, submission
 
 WRITER = b"w" * 16
@@ -439,15 +439,11 @@ async def test_a_store_process_that_starts_again_serves_the_same_file_or_none(
         assert await store.write(submission(a_delta_order(1))) == DONE
         undo = happened(path)
         os.kill(int(path.with_name(f"{FILE_NAME}.lock").read_text()), signal.SIGKILL)
-        with trio.fail_after(PATIENCE_S):
-            while "was removed or replaced" not in store.statistics().away:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+        await until(lambda: "was removed or replaced" in store.statistics().away)
         with pytest.raises(StoreUnavailable, match="was removed or replaced"):
             await store.write(submission(a_delta_order(2)))
         undo()
-        with trio.fail_after(PATIENCE_S):
-            while store.statistics().away:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+        await until(lambda: not store.statistics().away)
         assert await store.write(submission(a_delta_order(3))) == DONE
     assert stored(path) == hashes([a_delta_order(1), a_delta_order(3)])
 

@@ -2,7 +2,7 @@
 
 import gzip
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +20,7 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import WEBHOOK
 from cambist.feeds.net.streams import client_tls
-from support.patience import PATIENCE_S
+from support.patience import until_told
 from support.stores import NOW_MS, Engine, a_delta_order, kept
 from support.webhook_receiver import SECRET
 
@@ -139,18 +139,11 @@ async def _told(folder: Path, settings: WebhookSettings) -> HookStatistics:
             told = webhooks.statistics()["acme"]
             return bool(told.taken or told.failed)
 
-        await becomes(is_there)
+        await until_told(is_there)
         await kept(store, a_delta_order(1))
-        await becomes(is_answered)
+        await until_told(is_answered)
         nursery.cancel_scope.cancel()
     return webhooks.statistics()["acme"]
-
-
-async def becomes(so: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something is so."""
-    with trio.fail_after(PATIENCE_S):
-        while not await so():  # noqa: ASYNC110  what is waited for has no event
-            await trio.sleep(0.01)
 
 
 @pytest.mark.parametrize("answer", [bare, until_closed, zipped, long, long_in_chunks, broken_off])

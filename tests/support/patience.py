@@ -9,7 +9,7 @@ work takes here and now, against the time on a quiet machine. Workers and what t
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -46,3 +46,10 @@ async def until(condition: Callable[[], object], within_s: float = PATIENCE_S) -
     with trio.fail_after(within_s):
         while not condition():  # noqa: ASYNC110  nothing there can set an event
             await trio.sleep(0.003)
+
+
+async def until_told(is_so: Callable[[], Awaitable[object]], within_s: float = PATIENCE_S) -> None:
+    """As `until`, for a condition that a store, a node or a server has to be asked about."""
+    with trio.fail_after(within_s):
+        while not await is_so():  # noqa: ASYNC110  nothing there can set an event
+            await trio.sleep(0.02)

@@ -30,9 +30,10 @@ from cambist.config.nodes import NodeSettings
 from cambist.engine.chain.address_book import ChainEntry, read_book, write_entries
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
+from cambist.feeds.net.http_client import HttpClient
 from support.agent_role import AGENT_ENVIRON, RELAYER, agent_text
 from support.devnet import devnet_process
-from support.patience import FIRM, PATIENCE_S, ROUND_S
+from support.patience import FIRM, PATIENCE_S, ROUND_S, until_told
 from support.venue_role import (
     CHAIN_ID,
     DECIMALS,
@@ -200,3 +201,12 @@ def _until_answered(url: str) -> None:
             return
         threading.Event().wait(0.05)
     pytest.fail(f"{url}: {said!r}")
+
+
+async def ready(client: HttpClient) -> None:
+    """Return once the server behind a client says that it is ready."""
+
+    async def is_ready() -> bool:
+        return (await client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)).status == 200
+
+    await until_told(is_ready)
