@@ -4,9 +4,9 @@ import sys
 from typing import Any
 
 
-def _leave_rich_out() -> None:
-    """structlog imports rich for tracebacks that show local variables, which we never print, and httpx for a
-    command of its own: half of the time in which a store process starts, a sixth of a venue's."""
+def import_structlog() -> None:
+    """Import it without rich, which it takes for tracebacks that show local variables (we never print them),
+    and leave httpx's command out: a sixth of the time in which a venue starts."""
     modules: dict[str, Any] = sys.modules
     if "httpx" not in modules:
         modules.setdefault("httpx._main", None)
@@ -18,4 +18,5 @@ def _leave_rich_out() -> None:
             del modules["rich"]
 
 
-_leave_rich_out()
+if "cambist.engine.store.process" not in sys.orig_argv:  # which logs only when something is wrong
+    import_structlog()

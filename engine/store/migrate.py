@@ -9,7 +9,7 @@ refused: both would be guesses about what the tables are.
 import hashlib
 import re
 from collections.abc import Iterable
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from ...config.errors import ConfigError
 
 Dialect = Literal["sqlite", "postgres"]
 
+_FOLDER = Path(__file__).parent / "migrations"
 _NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql\Z")
 
 
@@ -45,7 +46,7 @@ class Applied(Struct, frozen=True):
 def migrations(dialect: Dialect) -> list[Migration]:
     """Those of this program, in order."""
     found = []
-    for entry in files(__package__ or "").joinpath("migrations", dialect).iterdir():
+    for entry in (_FOLDER / dialect).iterdir():
         match = _NAME.match(entry.name)
         if match:
             found.append(Migration(int(match[1]), match[2], entry.read_text(encoding="utf-8")))

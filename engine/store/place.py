@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from ...config.errors import ConfigError
 from ...config.secret import read_secret
-from ...config.settings import Settings
 from ...config.store import POSTGRES, REFERENCES
+
+if TYPE_CHECKING:  # the store process does without all that settings are
+    from ...config.settings import Settings
 
 FILE_NAME = "cambist.sqlite3"
 _SQLITE = "sqlite:"
@@ -49,7 +52,7 @@ class PostgresPlace(Struct, frozen=True):
 Place = SqlitePlace | PostgresPlace
 
 
-def place_of(settings: Settings, environ: Mapping[str, str], folder: Path) -> Place:
+def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> Place:
     """Where the store is.
 
     Args:

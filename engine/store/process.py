@@ -22,12 +22,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
 
-import structlog
-
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from ...config.timeouts import STORE_END_S, STORE_LOCK_S
+from .. import import_structlog
 from ..telemetry.clock import WallClock
-from ..telemetry.logs import configure_logs
 from .backend import Backend
 from .file_lock import locked
 from .frames import (
@@ -62,8 +60,6 @@ IGNORED_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _READ_BYTES = 256 << 10
 _LISTEN_S = 0.2  # between two looks whether the process ends
 
-_log = structlog.get_logger("cambist.store")
-
 
 @contextmanager
 def open_backend(place: Place, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
@@ -90,7 +86,6 @@ def main(descriptors: Sequence[str]) -> int:
     for number in IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED_SIGNALS)
-    configure_logs()
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket(fileno=int(descriptor))) for descriptor in descriptors]
         return _serve(sockets[0], sockets[1:], WallClock().now_ms)
@@ -146,7 +141,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
         try:
             task()
         except Exception:  # noqa: BLE001 - whatever it is
-            _log.exception("the store process failed")
+            _log_exception("the store process failed")
             work.shutdown(socket.SHUT_RD)
 
     threads = [Thread(target=guarded, args=(task,), daemon=True) for task in (read, listen)]
@@ -171,7 +166,7 @@ def _answer(backend: Backend, asked: Question, held: list[Unit]) -> bytes:
     except Exception as error:  # noqa: BLE001 - a bug: nothing was written, and the next may go well
         if isinstance(asked, Read) and isinstance(error, ValueError):
             return frame(failed(error))
-        _log.exception("the store failed")
+        _log_exception("the store failed")
         return frame(failed(StoreError(f"{type(error).__name__}: {error}")))
 
 
@@ -210,6 +205,17 @@ def _send(target: socket.socket, framed: bytes) -> None:
     """Send; who has ended does not hear it."""
     with suppress(ConnectionError):
         target.sendall(framed)
+
+
+def _log_exception(event: str) -> None:
+    """Log the exception that is being handled. The import of what logs is half of a start without it."""
+    import_structlog()
+    import structlog
+
+    from ..telemetry.logs import configure_logs
+
+    configure_logs()
+    structlog.get_logger("cambist.store").exception(event)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """kill -9 of a relayer between signing and handing in, and after handing in, on a real store and a real node:
 what comes after it hands in the same bytes, and they are mined once."""
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 import trio
@@ -19,26 +17,25 @@ from support.anvil import CHAIN_ID, Anvil
 from support.patience import STORY_S
 from support.relayer_nodes import KEY, target
 from support.store_work import store_at
+from support.warm_processes import warm_process
 
 pytestmark = pytest.mark.anvil
 
-TESTS = Path(__file__).parents[1]
 EFFECTS = 3
 
 
 async def run_program(store_url: str, anvil: Anvil, where: str) -> tuple[int, list[str]]:
     """(exit status, what it said)."""
-    command = [sys.executable, "-m", "support.relayer_nodes", store_url, anvil.url, where, str(EFFECTS)]
-    with trio.fail_after(STORY_S):
-        done = await trio.run_process(
-            command,
-            capture_stdout=True,
-            check=False,
-            cwd=TESTS,
-            env=os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"},
-            stderr=subprocess.DEVNULL,
-        )
-    return done.returncode, done.stdout.decode().splitlines()
+    with TemporaryFile() as said:
+        arguments = (store_url, anvil.url, where, str(EFFECTS))
+        process = await warm_process("support.relayer_nodes:main", *arguments, stdout=said)
+        try:
+            with trio.fail_after(STORY_S):
+                status = await process.ended()
+        finally:
+            process.kill()
+        said.seek(0)
+        return status, said.read().decode().splitlines()
 
 
 async def kept(store_url: str) -> list[ChainTx]:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -33,9 +32,9 @@ from support.store_work import (
     store_processes,
     written,
 )
+from support.warm_processes import WarmProcess, warm_process
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "3"))
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -50,14 +49,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 class Engine:
     """An engine in a process of its own, which says what it heard from its store."""
 
-    def __init__(self, process: trio.Process) -> None:
+    def __init__(self, process: WarmProcess, stdout: trio.lowlevel.FdStream) -> None:
         self.process = process
         self.pid = process.pid
         self.text = ""
+        self._stdout = stdout
 
     async def listen(self) -> None:
-        assert self.process.stdout
-        async for piece in self.process.stdout:
+        async for piece in self._stdout:
             self.text += piece.decode()
 
     def has_heard(self, count: int) -> bool:
@@ -73,13 +72,13 @@ class Engine:
 @asynccontextmanager
 async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine]:
     """A process that writes to a store, until it ends or is killed; all it said was heard by then."""
-    command = [sys.executable, "-m", "support.store_work", mode, url, str(first)]
-    process = await trio.lowlevel.open_process(
-        command, stdout=PIPE, process_group=0, cwd=TESTS, env=os.environ | {"PYTHONPATH": str(TESTS)}
-    )
-    engine = Engine(process)
-    assert process.stdout
-    async with process.stdout, trio.open_nursery() as nursery:
+    ours, theirs = os.pipe()
+    async with trio.lowlevel.FdStream(ours) as stdout, trio.open_nursery() as nursery:
+        with os.fdopen(theirs, "wb") as file:
+            process = await warm_process(
+                "support.store_work:main", mode, url, str(first), stdout=file, process_group=0
+            )
+        engine = Engine(process, stdout)
         nursery.start_soon(engine.listen)
         try:
             await until(lambda: "ready" in engine.lines)
@@ -88,7 +87,7 @@ async def an_engine(mode: str, url: str, first: int = 0) -> AsyncIterator[Engine
             if process.returncode is None:
                 process.kill()
             with trio.CancelScope(shield=True):
-                await process.wait()
+                await process.ended()
 
 
 async def acknowledged(load: Load, count: int) -> None:
@@ -120,7 +119,7 @@ async def test_a_killed_store_process_loses_nothing_and_repeats_nothing(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(load.run, store)
             for _ in range(ROUNDS):
-                await acknowledged(load, 10 * TASKS)
+                await acknowledged(load, 4 * TASKS)
                 (process,) = store_processes()
                 os.kill(process, signal.SIGKILL)
                 await until(partial(is_replaced, process))
@@ -135,7 +134,7 @@ async def test_a_killed_engine_loses_nothing_and_repeats_nothing(url: str) -> No
     heard: set[int] = set()
     for number in range(ROUNDS):
         async with an_engine("load", url, number * 1_000_000) as engine:
-            await until(partial(engine.has_heard, 10 * TASKS))
+            await until(partial(engine.has_heard, 4 * TASKS))
             (process,) = store_processes(engine.pid)
             os.kill(engine.pid, signal.SIGKILL)
         heard |= numbers_of(engine.lines, "ack")
@@ -153,7 +152,7 @@ async def test_a_killed_server_loses_nothing_and_repeats_nothing() -> None:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(load.run, store)
                 for _ in range(ROUNDS):
-                    await acknowledged(load, 10 * TASKS)
+                    await acknowledged(load, 4 * TASKS)
                     await trio.to_thread.run_sync(server.stop, "immediate")
                     await refused(load)
                     await trio.to_thread.run_sync(server.start)
@@ -169,11 +168,11 @@ async def test_a_signal_to_all_processes_drains_the_engine_before_the_store_ends
     url: str, number: signal.Signals
 ) -> None:
     async with an_engine("load", url) as engine:
-        await until(partial(engine.has_heard, 10 * TASKS))
+        await until(partial(engine.has_heard, 4 * TASKS))
         (process,) = store_processes(engine.pid)
         os.killpg(engine.pid, number)
         with trio.fail_after(PATIENCE_S):
-            assert await engine.process.wait() == 0
+            assert await engine.process.ended() == 0
     assert not is_running(process)
     assert {line for line in engine.lines if line.startswith("reason")} <= {"reason the store is closed"}
     async with store_at(url) as store:
@@ -183,7 +182,7 @@ async def test_a_signal_to_all_processes_drains_the_engine_before_the_store_ends
 async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url: str) -> None:
     url = postgres_url
     async with store_at(url) as store, an_engine("hold", url) as engine:
-        await until(partial(engine.has_heard, 10 * TASKS))
+        await until(partial(engine.has_heard, 4 * TASKS))
         frozen = [engine.pid, *store_processes(engine.pid)]
         for process in frozen:
             os.kill(process, signal.SIGSTOP)
@@ -197,7 +196,7 @@ async def test_what_a_frozen_leaseholder_writes_late_is_not_applied(postgres_url
         for process in frozen:
             os.kill(process, signal.SIGCONT)
         with trio.fail_after(PATIENCE_S):
-            assert await engine.process.wait() == 0
+            assert await engine.process.ended() == 0
         assert await written(store) == before
     assert len(numbers_of(engine.lines, "fenced")) >= 2 * TASKS
     assert numbers_of(engine.lines, "ack") <= before

@@ -1,9 +1,12 @@
 """The store in a process of its own: opening, refusing, dying, coming back, hanging, closing."""
 
 import fcntl
+import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from cambist.config.errors import ConfigError, StoreError, StoreFull, StoreUnava
 from cambist.config.settings import Settings
 from cambist.config.store import StoreSettings
 from cambist.config.timeouts import STORE_OUTCOME_S
-from cambist.engine.store import process_link
+from cambist.engine.store import process, process_link
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import Document
@@ -55,6 +58,28 @@ class Frozen:
     def __exit__(self, *_: object) -> None:
         with suppress(ProcessLookupError):  # it was killed
             os.kill(self._pid, signal.SIGCONT)
+
+
+# --- Its start ----------------------------------------------------------------------------------------
+
+
+def test_it_starts_without_what_logs_and_without_settings() -> None:
+    command = [sys.executable, "-X", "importtime", "-P", "-m", process.__name__]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    imported = {
+        line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")
+    }
+    assert "cambist.engine.store.sqlite" in imported
+    assert not imported & {"structlog", "asyncio", "rich", "cambist.config.settings", "psycopg"}
+
+
+def test_what_goes_wrong_in_it_is_logged_as_elsewhere(tmp_path: Path) -> None:
+    program = "from cambist.engine.store import process\nprocess._answer(None, process.Release('a'), [])"
+    command = [sys.executable, "-c", program, process.__name__]  # so that it imports what such a process does
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    told = json.loads(done.stderr)
+    assert (told["event"], told["level"]) == ("the store failed", "error")
+    assert told["exception"].endswith("AttributeError: 'NoneType' object has no attribute 'release'")
 
 
 # --- Opening ------------------------------------------------------------------------------------------

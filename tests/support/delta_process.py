@@ -13,7 +13,6 @@ The venue has a real store process, on SQLite in the folder. What it asks of its
 
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -56,6 +55,7 @@ from support.scripted_server import Caller, scripted_server
 from support.settling import DELIVER, Market, a_market
 from support.store_work import is_running, store_processes
 from support.venue_role import CHAIN_ID, DECIMALS, ENVIRON
+from support.warm_processes import WarmProcess, warm_process
 from support.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, USDC, World, a_world
 
 Record = dict[str, Any]
@@ -171,7 +171,7 @@ class CrashStory:
         starts: how often it was started.
     """
 
-    process: trio.Process
+    process: WarmProcess
 
     def __init__(
         self,
@@ -201,9 +201,13 @@ class CrashStory:
         """Start the venue; it serves when this returns."""
         self.starts += 1
         with self._log.open("wb") as log:
-            command = [sys.executable, "-m", "cambist", "serve", "--config", str(self.folder / "venue.toml")]
-            self.process = await trio.lowlevel.open_process(
-                command, env=os.environ | self._environ, stdout=log, stderr=log
+            command = ["cambist.engine.cli:main", "serve", "--config", str(self.folder / "venue.toml")]
+            self.process = await warm_process(
+                *command,
+                needs=["cambist.engine.cli.serve"],
+                env=os.environ | self._environ,
+                stdout=log,
+                stderr=log,
             )
         try:
             await until(lambda: self.has_logged("serving") or not is_running(self.process.pid))
@@ -211,7 +215,7 @@ class CrashStory:
         except BaseException:
             self.process.kill()
             with trio.CancelScope(shield=True):
-                await self.process.wait()
+                await self.process.ended()
             raise
 
     async def kill(self) -> None:
@@ -220,7 +224,7 @@ class CrashStory:
         stores = store_processes(self.process.pid)
         os.kill(self.process.pid, signal.SIGKILL)
         with trio.CancelScope(shield=True):
-            await self.process.wait()
+            await self.process.ended()
         await until(lambda: not any(is_running(store) for store in stores))
 
     async def killed_and_started(self) -> None:

@@ -1,6 +1,6 @@
 """A relayer on a real chain and a real store, here or as a program that is killed.
 
-    python -m support.relayer_nodes STORE_URL NODE_URL WHERE COUNT
+    support.relayer_nodes:main STORE_URL NODE_URL WHERE COUNT
 
 The program has `COUNT` effects mined and ends; it prints `ready`, `mined KEY HASH`, and `died WHERE` where it
 kills itself with SIGKILL: at the first transaction, `signed` before it is handed in, `sent` after it, or
@@ -110,5 +110,6 @@ async def _main(store_url: str, node_url: str, where: str, count: int) -> None:
             os.write(1, f"mined {key} {outcome.tx_hash.hex() if outcome.tx_hash else ''}\n".encode())
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program (`support.warm_processes`)."""
     trio.run(_main, sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -1,7 +1,7 @@
 """Load on a store that can be counted afterwards, here or as a program that is killed.
 
-    python -m support.store_work load URL FIRST      write from 64 tasks until SIGTERM or SIGINT
-    python -m support.store_work hold URL FIRST      write as the holder of all shards
+    support.store_work:main load URL FIRST      write from 64 tasks until SIGTERM or SIGINT
+    support.store_work:main hold URL FIRST      write as the holder of all shards
 
 The program prints `ready`, then `ack N` for each operation that was acknowledged, and `fenced N`, `refused N`
 for what was not. An operation leaves one event whose time is its number; every other one is an order too.
@@ -33,7 +33,7 @@ from support.stores import a_delta_order, document_of, hash_of
 TASKS = 64
 HOLDER = "the one that freezes"
 LIFE_MS = 3_000
-_PAUSE_S = 0.01  # of a client that was told to come back later
+_PAUSE_S = 0.05  # of a client that was told to come back later
 
 now_ms = WallClock().now_ms
 
@@ -175,5 +175,6 @@ async def _hold(url: str, first: int) -> None:
             load.stopped = True
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The program (`support.warm_processes`)."""
     trio.run({"load": _load, "hold": _hold}[sys.argv[1]], sys.argv[2], int(sys.argv[3]))

@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pytest
 import trio
 
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, OtcState, OtcType, Side
 from cambist.config.settings import parse_settings
+from cambist.engine.store import process_link
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, OTC, Intent, Surface, step
 from cambist.engine.store.queries import (
@@ -49,6 +51,7 @@ from cambist.engine.store.rows import (
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, OTC_ORDER, Table
 from cambist.engine.store.units import Change, Done, Fence, Outcome, Unit, cas, row_of
+from support.warm_store import spawn_warm
 
 NOW_MS = 1_700_000_000_000
 ALICE, BOB, CAROL = b"\xa1" * 20, b"\xb0" * 20, b"\xca" * 20
@@ -87,10 +90,11 @@ class Engine:
             {},
             self._folder,
         )
-        async with open_store(
-            settings, os.environ, self._folder, lambda: NOW_MS, in_process=self._in_process
-        ) as store:
-            yield store
+        with patch.object(process_link, "_spawn", spawn_warm):
+            async with open_store(
+                settings, os.environ, self._folder, lambda: NOW_MS, in_process=self._in_process
+            ) as store:
+                yield store
 
 
 def engine_for(name: str, request: pytest.FixtureRequest, folder: Path) -> Engine:

@@ -1,14 +1,22 @@
-"""A new SQLite file gets its tables from a copy of a migrated database, made once in each test process.
+"""Stores that are opened quickly.
+
+A new SQLite file gets its tables from a copy of a migrated database, made once in each test process.
 
 The tables and the rows of `schema_migration` are those of `migrate`, in a fiftieth of its time. A test of
 migrations overrides the fixture `warm_store`.
+
+The store process of a `support.stores.Engine` is a fork (`support.warm_processes`): it imports neither the
+back end nor, for PostgreSQL, the driver. That of `support.store_work.store_at` starts as the product's does.
 """
 
 import sqlite3
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from cambist.engine.store import process
 from cambist.engine.store.sqlite import migrate
+from support.warm_processes import WarmProcess, start_warm
 
 
 def migrate_from_copy(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[str]:
@@ -24,3 +32,14 @@ def migrate_from_copy(connection: sqlite3.Connection, now_ms: Callable[[], int])
 def _migrated() -> tuple[sqlite3.Connection, list[str]]:
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     return connection, migrate(connection, lambda: 0)
+
+
+def spawn_warm(descriptors: Sequence[int], environ: Mapping[str, str]) -> WarmProcess:
+    """Start a store process; with two sockets it is one on PostgreSQL."""
+    needs = ["psycopg"] if len(descriptors) == 2 else []
+    return start_warm("support.warm_store:serve_engine", needs=needs, inherited=descriptors, env=environ)
+
+
+def serve_engine() -> None:
+    """What the store process does."""
+    sys.exit(process.main(sys.argv[1:]))
