@@ -7,6 +7,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,6 +34,20 @@ _COMMANDS = {
 """Command -> its file, and its name there where that is another; in the order of a first reading."""
 
 
+def _leave_rich_out() -> None:
+    """structlog imports rich for tracebacks with local variables, which are never printed here, and httpx does
+    for a command of its own: together a sixth of the time in which a venue starts."""
+    modules: dict[str, Any] = sys.modules
+    if "httpx" not in modules:
+        modules.setdefault("httpx._main", None)
+    if "rich" not in modules and "structlog" not in modules:
+        modules["rich"] = None
+        try:
+            import structlog  # noqa: F401
+        finally:
+            del modules["rich"]
+
+
 class _Commands(click.Group):
     """Imports a command when it is wanted, and turns our errors into click's."""
 
@@ -48,6 +63,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  the same
         if cmd_name not in _COMMANDS:
             return None
+        _leave_rich_out()
         file, _, name = _COMMANDS[cmd_name].partition(".")
         command: click.Command = getattr(import_module(f".{file}", __name__), name or file)
         return command

@@ -24,7 +24,6 @@ from threading import Event, Lock, Thread
 
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from ...config.timeouts import STORE_END_S, STORE_LOCK_S
-from .. import import_structlog
 from ..telemetry.clock import WallClock
 from .backend import Backend
 from .file_lock import locked
@@ -208,8 +207,7 @@ def _send(target: socket.socket, framed: bytes) -> None:
 
 
 def _log_exception(event: str) -> None:
-    """Log the exception that is being handled. The import of what logs is half of a start without it."""
-    import_structlog()
+    """Log the exception that is being handled. A start without this import takes half the time."""
     import structlog
 
     from ..telemetry.logs import configure_logs

@@ -75,8 +75,9 @@ def test_it_starts_without_what_logs_and_without_settings() -> None:
 
 def test_what_goes_wrong_in_it_is_logged_as_elsewhere(tmp_path: Path) -> None:
     program = "from cambist.engine.store import process\nprocess._answer(None, process.Release('a'), [])"
-    command = [sys.executable, "-c", program, process.__name__]  # so that it imports what such a process does
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
     told = json.loads(done.stderr)
     assert (told["event"], told["level"]) == ("the store failed", "error")
     assert told["exception"].endswith("AttributeError: 'NoneType' object has no attribute 'release'")
