@@ -35,8 +35,8 @@ _COMMANDS = {
 
 
 def _leave_rich_out() -> None:
-    """structlog imports rich for tracebacks with local variables, which are never printed here, and httpx does
-    for a command of its own: together a sixth of the time in which a venue starts."""
+    """structlog imports rich for tracebacks with local variables, which nothing here prints, and httpx for a
+    command of its own: together a sixth of the time in which a venue starts."""
     modules: dict[str, Any] = sys.modules
     if "httpx" not in modules:
         modules.setdefault("httpx._main", None)
