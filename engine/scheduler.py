@@ -17,9 +17,10 @@ from heapq import heappop, heappush
 from math import inf
 from time import perf_counter
 
-import structlog
 import trio
 from msgspec import Struct
+
+from .telemetry.structured import structlog
 
 SLICE_S = 0.000_5
 """A pass that took so long lets the other tasks run."""

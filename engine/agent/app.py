@@ -15,7 +15,6 @@ from random import Random, SystemRandom
 from typing import Any
 
 import msgspec
-import structlog
 import trio
 
 from ...config.agent import AgentSettings
@@ -31,6 +30,7 @@ from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
 from ..telemetry.clock import WallClock
+from ..telemetry.structured import structlog
 from .market import Place
 from .solver import Solver
 from .strategy import Strategy, StrategyContext, load_strategy

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -15,6 +14,7 @@ from ..routing.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
 from ..routing.plan import Wanted
 from ..routing.served import ServedChain
+from ..telemetry.structured import structlog
 from .orders import OpenOrder
 
 PART_STEPS = 8

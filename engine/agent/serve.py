@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import structlog
-
 from ...config.settings import Settings
 from ..server.running import serve_app
 from ..telemetry.clock import WallClock
+from ..telemetry.structured import structlog
 from .app import AgentApp, opened_agent
 
 _log = structlog.get_logger("cambist.agent")

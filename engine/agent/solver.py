@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-import structlog
 import trio
 from msgspec import Struct
 
@@ -26,6 +25,7 @@ from ...config.agent import AgentSettings
 from ...config.errors import InvalidInput, UnsupportedChain
 from ...config.timeouts import AGENT_SOLVE_S_MAX
 from ...crypto.addresses import parse_address, to_checksum
+from ..telemetry.structured import structlog
 from .market import Market, Place
 from .orders import OpenOrder, open_orders
 from .strategy import Strategy, tell

@@ -22,7 +22,6 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Protocol
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -49,6 +48,7 @@ from ..store.rows import ChainCursor
 from ..store.store import Store
 from ..store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from ..store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
+from ..telemetry.structured import structlog
 from .applied import Contracts, Event, KeptRow, read_events, rows_of
 from .port import Chain, Header
 from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -51,6 +50,7 @@ from ..store.rows import NEVER_S, ChainIntent, ChainTx, IntentState, TxStatus, a
 from ..store.store import Store
 from ..store.tables import CHAIN_INTENT, CHAIN_TX
 from ..store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
+from ..telemetry.structured import structlog
 from .port import Call, Chain, Header, Receipt
 from .relay_plan import (
     ENDED,

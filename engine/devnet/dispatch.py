@@ -7,11 +7,10 @@ Choice: a call of a batch is answered before the next one is looked at; once the
 
 from decimal import Decimal
 
-import structlog
-
 from ...codecs.wire import decoder, encode
 from ...config import limits
 from ...config.errors import ChainError, InvalidInput
+from ..telemetry.structured import structlog
 from .facade import Methods
 from .faults import (
     INTERNAL,

@@ -19,7 +19,6 @@ from math import inf
 from random import Random
 
 import httpx
-import structlog
 import trio
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,6 +48,7 @@ from ..store.units import (
     put,
     row_of,
 )
+from ..telemetry.structured import structlog
 from .deliveries import PAUSE_MS_MAX, Hook, given_up, new_delivery, not_taken, reason_of, rest_s
 from .follower import Follower, latest
 from .message import encode_event

@@ -15,7 +15,6 @@ from random import Random, SystemRandom
 from typing import Any
 
 import httpx
-import structlog
 import trio
 from msgspec.structs import replace
 
@@ -37,6 +36,7 @@ from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
 from ..server.processes import Place
 from ..telemetry.clock import WallClock
+from ..telemetry.structured import structlog
 from .admin import admin_surface
 from .entropy import random96_source
 from .feed import Feed

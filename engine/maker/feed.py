@@ -11,11 +11,11 @@ from contextlib import aclosing
 from random import Random
 from typing import Any
 
-import structlog
 import trio
 
 from ...config.errors import CambistError, InvalidInput
 from ...config.timeouts import MAKER_TICK_S, SOURCE_PAUSE_S, SOURCE_PAUSE_S_MAX
+from ..telemetry.structured import structlog
 from .prices.source import PriceSource, normalise_grid
 from .quotes import Desk
 from .stream import Broadcast

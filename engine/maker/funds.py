@@ -14,12 +14,12 @@ Choice: with node_head_max_s = 0 blocks may be old, as on a devnet that mines on
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-import structlog
 import trio
 
 from ...codecs import calldata
 from ...config.errors import ChainError
 from ..chain.json_rpc import Node
+from ..telemetry.structured import structlog
 from .ledger import Holding
 from .quotes import Desk
 from .shares import Share

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import structlog
 import trio
 
 from ...config.settings import Settings
@@ -13,6 +12,7 @@ from ..server import AccessLog, open_access_log
 from ..server.processes import Place, inherited_listener, parent_ended, process_place, run_processes
 from ..server.running import drain_on_signal, freeze_collector, listening, url_of
 from ..telemetry.clock import WallClock
+from ..telemetry.structured import structlog
 from .app import MakerApp
 
 _log = structlog.get_logger("cambist.maker")

@@ -7,7 +7,6 @@ Choice: while the service's list cannot be read, the last one holds; before the 
 from collections.abc import Iterable
 
 import httpx
-import structlog
 import trio
 
 from ...codecs.resource_messages import ContractTakers
@@ -15,6 +14,7 @@ from ...codecs.wire import decoder
 from ...config import limits
 from ...config.errors import CambistError, MakerError
 from ...crypto.addresses import ZERO_ADDRESS, parse_address
+from ..telemetry.structured import structlog
 from .quotes import Desk
 
 _log = structlog.get_logger("cambist.maker")

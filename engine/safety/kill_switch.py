@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-import structlog
 import trio
 
 from ...config.timeouts import KILL_SWITCH_LOOK_S
+from ..telemetry.structured import structlog
 from .halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
 
 _LOCK_TRIES = 50

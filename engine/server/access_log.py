@@ -18,11 +18,11 @@ from threading import Lock
 from typing import BinaryIO, TypeAlias
 
 import msgspec
-import structlog
 import trio
 
 from ...config.errors import ConfigError
 from ...config.timeouts import ACCESS_LOG_END_S
+from ..telemetry.structured import structlog
 
 _ENTRIES_MAX = 65_536
 _PERIOD_S = 0.25

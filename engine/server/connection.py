@@ -25,7 +25,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -42,6 +41,7 @@ from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
+from ..telemetry.structured import structlog
 from .exchange import Exchange
 from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from email.utils import formatdate
 from secrets import token_hex
 
-import structlog
 from msgspec import Struct
 
 from ...codecs.http1 import Bodies, Http1Limits, Request, encode_response, encode_stream_head
 from ...config.errors import CambistError, HttpFault, InternalError, RequestError
+from ..telemetry.structured import structlog
 from .access_log import AccessLog
 from .routing import Call, PlainHandler, Reply, Router, StreamReply, Surface
 

@@ -27,7 +27,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
-import structlog
 import trio
 from msgspec.structs import replace
 from trio import TASK_STATUS_IGNORED, TaskStatus
@@ -37,6 +36,7 @@ from ...config.errors import ServiceUnavailable
 from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
 from ...feeds.net.streams import BACKLOG, server_tls
+from ..telemetry.structured import structlog
 from .access_log import AccessLog
 from .connection import Connection, Waits
 from .exchange import Counters, Exchange

@@ -22,12 +22,12 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
 
-import structlog
 import trio
 from msgspec import Struct
 
 from ...config.server import ServerSettings
 from ...config.timeouts import PROCESS_KILL_S, PROCESS_PAUSE_S, PROCESS_PAUSE_S_MAX, PROCESS_STEADY_S
+from ..telemetry.structured import structlog
 
 _LISTENER = "CAMBIST_LISTENER_FD"
 _PARENT = "CAMBIST_PARENT_FD"

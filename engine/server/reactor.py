@@ -27,11 +27,11 @@ from socket import socket as Socket  # noqa: N812 - `_Peer.socket` is one
 from time import perf_counter
 from typing import Protocol
 
-import structlog
 import trio
 
 from ...codecs.http1 import Closed, Event, Fault, Phase, Request, ServerConnection
 from ...config.errors import RequestTimeout
+from ..telemetry.structured import structlog
 from .connection import Waits
 from .exchange import Exchange
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import Protocol, TypeVar
 
-import structlog
 import trio
 
 from ...config.errors import ConfigError
 from ...config.server import ServerSettings
 from ...config.timeouts import GC_FREEZE_AFTER_S
 from ...feeds.net.streams import listen
+from ..telemetry.structured import structlog
 from .access_log import AccessLog, open_access_log
 
 App = TypeVar("App", bound="Served")

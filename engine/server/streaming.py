@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import structlog
 import trio
 
 from ...codecs.http1 import LAST_CHUNK, encode_chunk
+from ..telemetry.structured import structlog
 
 _PIPELINED_BYTES_MAX = 16_384
 _CLOSE_S = 1.0  # for an iterator to clean up behind itself

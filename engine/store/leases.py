@@ -13,12 +13,12 @@ Source: storage.md, "Several machines".
 from collections.abc import Callable, Mapping
 from math import inf
 
-import structlog
 import trio
 from msgspec import Struct
 
 from ...config.errors import StoreUnavailable
 from ...config.timeouts import STORE_READ_S
+from ..telemetry.structured import structlog
 from .store import Store
 from .units import Fence
 

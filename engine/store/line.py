@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 import trio
 
 from ...config.errors import StoreError, StoreFull
 from ...config.limits import STORE_READS_MAX
+from ..telemetry.structured import structlog
 from .frames import Announce, Answer, Failed, FrameReader, answer, raised
 
 _READ_BYTES = 256 << 10

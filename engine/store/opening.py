@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-import structlog
 import trio
 
 from ...config.settings import Settings
 from ...config.timeouts import STORE_OUTCOME_S
+from ..telemetry.structured import structlog
 from .place import place_of
 from .process import open_backend
 from .process_link import ProcessLink

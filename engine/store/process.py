@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
 
-import structlog
-
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from ...config.timeouts import STORE_END_S, STORE_LOCK_S
 from ..telemetry.clock import WallClock
 from ..telemetry.logs import configure_logs
+from ..telemetry.structured import structlog
 from .backend import Backend
 from .file_lock import locked
 from .frames import (

@@ -24,7 +24,6 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import structlog
 import trio
 from msgspec import Raw
 
@@ -38,6 +37,7 @@ from ...config.timeouts import (
     STORE_PAUSE_S_MAX,
     STORE_READ_S,
 )
+from ..telemetry.structured import structlog
 from .backend import Lease
 from .frames import (
     Answer,

@@ -5,13 +5,13 @@ Between two steps it rests as long as the last one took, so that at most half of
 
 from collections.abc import Callable
 
-import structlog
 import trio
 from msgspec import Struct
 
 from ...config.errors import StoreUnavailable
 from ...config.limits import PRUNE_ROWS_MAX
 from ...config.timeouts import PRUNE_EVERY_S
+from ..telemetry.structured import structlog
 from .store import Store
 
 _DAY_MS = 24 * 3_600_000

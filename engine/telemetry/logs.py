@@ -5,7 +5,7 @@ Tracebacks are plain: local variables hold keys.
 
 import sys
 
-import structlog
+from ..telemetry.structured import structlog
 
 
 def configure_logs(level: str = "info") -> None:

@@ -23,7 +23,6 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -41,6 +40,7 @@ from ...crypto.hexadecimal import to_hex
 from ..chain.port import Chain
 from ..chain.ring import Mark
 from ..chain.watch import Pair, Watch
+from ..telemetry.structured import structlog
 from .apart import Account, Apart
 
 _log = structlog.get_logger("cambist.venue")

@@ -21,7 +21,6 @@ from random import Random, SystemRandom
 from typing import Any
 
 import msgspec
-import structlog
 import trio
 from msgspec import Struct
 
@@ -48,6 +47,7 @@ from ..store.store import Store
 from ..telemetry.clock import WallClock
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
+from ..telemetry.structured import structlog
 from .api.auctions import Auctions
 from .api.event_streams import EventStreams
 from .api.health import Health, Readiness

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -35,6 +34,7 @@ from ..store.rows import Effect, OrderEvent
 from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import Change, Conflict, Done, Fence, Unit, row_of
+from ..telemetry.structured import structlog
 from .step import Step
 
 _log = structlog.get_logger("cambist.venue")

@@ -8,12 +8,12 @@ Source: design, "Orders".
 
 from collections.abc import Awaitable, Callable
 
-import structlog
 import trio
 
 from ...config.errors import ChainError, OrderNotFound, StoreUnavailable
 from ...config.timeouts import SETTLING_PAUSE_S
 from ...crypto.hexadecimal import to_hex
+from ..telemetry.structured import structlog
 
 _log = structlog.get_logger("cambist.venue")
 

@@ -17,7 +17,6 @@ import secrets
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Protocol
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -32,6 +31,7 @@ from ..store.leases import Leases
 from ..store.rows import OrderEvent
 from ..store.store import Store
 from ..store.units import Fence
+from ..telemetry.structured import structlog
 from .followed_chain import FollowedChains
 from .place import Places
 

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import structlog
-
 from ...config.settings import Settings
 from ..server.running import serve_app
 from ..telemetry.clock import WallClock
+from ..telemetry.structured import structlog
 from .app import VenueApp, opened_venue
 
 _log = structlog.get_logger("cambist.venue")

@@ -22,7 +22,6 @@ import math
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -40,6 +39,7 @@ from ...store.rows import DeltaOrder
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
+from ...telemetry.structured import structlog
 from .agent_client import AgentClient, AgentClientStatistics, AgentFailure
 from .agent_rest import AgentFault, AgentReport, AgentRest
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices

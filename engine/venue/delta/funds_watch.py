@@ -22,7 +22,6 @@ Choice: what a token does not let anybody read is not known to lack: a settlemen
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -39,6 +38,7 @@ from ...chain.port import Call, Chain
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
 from ...store.rows import DeltaOrder
+from ...telemetry.structured import structlog
 from ..accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from .claims import Claims
 from .funds import Needs, lacks_of, needs_of

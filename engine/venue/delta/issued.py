@@ -18,7 +18,6 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -34,6 +33,7 @@ from ...store.rows import IssuedRoute
 from ...store.store import Store
 from ...store.tables import ISSUED_ROUTE
 from ...store.units import Change, Done, Unit, drop, new, put, row_of
+from ...telemetry.structured import structlog
 
 _MINUTE_MS = 60_000
 _SWEPT = 4  # expired digests that are forgotten for each that is added

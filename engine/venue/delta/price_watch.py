@@ -27,7 +27,6 @@ from collections.abc import Callable, Container, Generator, Iterator
 from heapq import heappop, heappush
 from itertools import pairwise
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -45,6 +44,7 @@ from ....crypto.hexadecimal import to_hex
 from ....feeds.pair_index import PairIndex
 from ....feeds.slices import Slices
 from ...chain.proceeds import BPS
+from ...telemetry.structured import structlog
 from .auctioneer import Auctioneer
 from .live_orders import LiveOrder
 from .resting import NEVER, Resting, RestingOrders, State, rate_number

@@ -19,7 +19,6 @@ Choice: what is to be taken is looked at once more before the relayer has a sett
 from collections.abc import Callable, Container, Sequence
 
 import msgspec
-import structlog
 import trio
 from msgspec import Struct
 
@@ -36,6 +35,7 @@ from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
+from ...telemetry.structured import structlog
 from .funds_watch import AreLacking
 from .life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from .live_orders import LiveOrder, LiveOrders

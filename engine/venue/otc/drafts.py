@@ -14,7 +14,6 @@ Source: EIP-1271; choices.md 25.
 from collections.abc import Callable, Container, Sequence
 from itertools import islice
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -34,6 +33,7 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call, Chain
 from ...chain.ring import Mark
 from ...store.rows import OtcOrder
+from ...telemetry.structured import structlog
 from .life import signed
 from .live_orders import LiveOtc, OtcOrders
 

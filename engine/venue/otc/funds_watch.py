@@ -23,7 +23,6 @@ Choice: of one account so many different permits are tried at once, those of the
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
-import structlog
 import trio
 from msgspec import Struct
 
@@ -43,6 +42,7 @@ from ...store.rows import Document, OtcOrder, amount_of
 from ...store.store import Store
 from ...store.tables import OTC_DOCUMENT
 from ...store.units import row_of
+from ...telemetry.structured import structlog
 from ..accounts_watch import AccountsWatch, Followed
 from ..step import Step
 from .balances import Backed, Standing, standings
