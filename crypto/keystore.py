@@ -11,8 +11,6 @@ from hmac import compare_digest
 from typing import Any
 
 import msgspec
-from Crypto.Cipher import AES
-from Crypto.Protocol.KDF import scrypt
 
 from ..config import limits
 from ..config.errors import ConfigError
@@ -171,10 +169,14 @@ def _derive(kdf: str, params: dict[str, Any], password: str) -> bytes:
         raise _refuse(f"scrypt's n is no power of two, or it asks for more than {most} bytes of memory")
     if p > limits.KEYSTORE_SCRYPT_P_MAX:
         raise _refuse(f"scrypt's p is above {limits.KEYSTORE_SCRYPT_P_MAX}")
+    from Crypto.Protocol.KDF import scrypt  # late, as AES is: few commands read a keystore
+
     # OpenSSL's scrypt refuses r=1 with the n that early wallets used; pycryptodome's follows the definition
     return bytes(scrypt(secret, salt, _DERIVED_BYTES, N=n, r=r, p=p))
 
 
 def _aes_ctr(derived: bytes, iv16: bytes, data: bytes) -> bytes:
     """Encrypt or decrypt: counter mode is its own inverse. The iv is the counter's first value."""
+    from Crypto.Cipher import AES
+
     return AES.new(derived[:16], AES.MODE_CTR, nonce=b"", initial_value=iv16).encrypt(data)

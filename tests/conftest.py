@@ -18,7 +18,7 @@ from cambist.engine.store import sqlite
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
 from support.examples import USUAL
-from support.oracles import Oracle, eth_account_oracle, javascript_oracle
+from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
 from support.stores import ENGINES, Engine, engine_for
 from support.warm_store import migrate_from_copy
 
@@ -122,6 +122,13 @@ def eth_account() -> Iterator[Oracle]:
 def javascript() -> Iterator[Oracle]:
     with javascript_oracle() as oracle:
         yield oracle
+
+
+@pytest.fixture(scope="session")
+def stories() -> Iterator[Stories]:
+    """What runs scripts with ethers and viem, both loaded once."""
+    with running_stories() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

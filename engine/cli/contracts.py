@@ -7,8 +7,6 @@ import click
 import msgspec
 import trio
 from msgspec.structs import replace
-from rich.console import Console
-from rich.table import Table
 
 from ...codecs.abi import decode_uint, selector
 from ...codecs.amounts import parse_units
@@ -213,6 +211,9 @@ async def _raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
 
 
 def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     table = Table(f"on chain {chain_id}", "address", "")
     table.add_row("WETH", to_checksum(plan.weth), "is there")

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 import trio
-from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
 
 from ...config.errors import ConfigError
 from ...config.nodes import NodeSettings, revealed
@@ -28,6 +27,9 @@ from ..store.status import Contents, Status, contents_of, fdatasync_p50_ms, sche
 from ..store.upkeep import upkeep_of
 from ..store.whole_file import whole_file
 from ..telemetry.clock import WallClock
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _CONFIG = click.option(
     "--config",
@@ -207,6 +209,8 @@ def _status(place: Place) -> Status:
 
 
 def _show(status: Status) -> None:
+    from rich.console import Console
+
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     schema = status.schema
     console.print(f"database            {status.database}")
@@ -225,7 +229,9 @@ def _show(status: Status) -> None:
         console.print(f"fdatasync p50       {status.fdatasync_p50_ms:.3f} ms")
 
 
-def _show_contents(console: Console, contents: Contents) -> None:
+def _show_contents(console: "Console", contents: Contents) -> None:
+    from rich.table import Table
+
     opened = ", ".join(f"{count} {surface}" for surface, count in contents.open_orders.items())
     console.print(f"open orders         {opened}")
     console.print(f"unfinished effects  {contents.unfinished_effects}")

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 import msgspec
 import trio
-from rich.console import Console
 
 from ...config import limits
 from ...config.chains import DEVNET_CHAINS, Chain
@@ -153,6 +152,8 @@ def _started(
 
 
 def _show(started: _Started) -> None:
+    from rich.console import Console
+
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
     if any(chain.engine == ANVIL for chain in started.chains):
         console.print("The chains are anvils; everything else is as on the embedded EVM.\n")

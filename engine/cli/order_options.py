@@ -6,12 +6,11 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import trio
 from msgspec import Struct, structs
-from rich.console import Console
 
 from ...codecs.delta_messages import OrderRecord
 from ...codecs.vocabulary import OrderStatus
@@ -43,6 +42,9 @@ from .parameters import (
     check_venue,
 )
 from .sources import KEY_HELP, PASSWORD_HELP
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 ENDED, UNKNOWN = 3, 4
 _EXIT = {
@@ -192,8 +194,10 @@ def run(do: Callable[..., Any], *what: object) -> NoReturn:
     sys.exit(status)
 
 
-def new_console() -> Console:
+def new_console() -> "Console":
     """Progress and the offer go to standard error."""
+    from rich.console import Console
+
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 

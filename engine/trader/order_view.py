@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from rich.table import Table
 
 from ...codecs.delta_messages import OrderRecord
 from ...codecs.vocabulary import OrderStatus, OrderType, Side
@@ -22,6 +21,9 @@ from .order_terms import OrderTerms
 from .schedule import duration_text
 from .terms import TradedToken, amount_text, impact_percent
 from .view import price_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Verdict(Enum):
@@ -89,10 +91,12 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: Settled | None) 
     )
 
 
-def order_table(offer: OrderOffer, allowing: Allowing) -> Table:
+def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     """What is agreed to."""
     terms = offer.terms
     wish, src = terms.wish, terms.wish.src
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

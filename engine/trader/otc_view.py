@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
-from rich.table import Table
 
 from ...codecs.amounts import format_units
 from ...codecs.otc_messages import StoredOrder
@@ -23,6 +22,9 @@ from .otc_terms import OTC_TERMINAL, SignedOtc, hand_over_of, party
 from .schedule import duration_text
 from .terms import TradedToken, amount_text
 from .view import price_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class OtcVerdict(Enum):
@@ -91,7 +93,7 @@ def followed(
     )
 
 
-def post_table(offer: OtcOffer, allowing: Allowing) -> Table:
+def post_table(offer: OtcOffer, allowing: Allowing) -> "Table":
     """What the maker agrees to."""
     wish, src, dest = offer.wish, offer.wish.src, offer.wish.dest
     table = _table()
@@ -121,7 +123,7 @@ def post_table(offer: OtcOffer, allowing: Allowing) -> Table:
     return table
 
 
-def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> Table:
+def fill_table(offer: FillOffer, allowing: Allowing, listed: TokenList) -> "Table":
     """What the taker agrees to.
 
     Args:
@@ -230,7 +232,9 @@ def fill_json(outcome: FillOutcome, offer: FillOffer) -> dict[str, Any]:
     }
 
 
-def _table() -> Table:
+def _table() -> "Table":
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

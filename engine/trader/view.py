@@ -4,9 +4,7 @@ A venue's own words are shown as one printable line: they could draw another off
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from ...codecs.amounts import format_units
 from ...codecs.market_messages import PriceRoute, Swap
@@ -18,10 +16,13 @@ from .allowing import Allowing
 from .swap import Offer, Outcome
 from .terms import TradedToken, amount_text, impact_percent, quoted_of
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 _PRICE_DIGITS_MAX = 90  # a price of less is none
 
 
-def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> Table:
+def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) -> "Table":
     """What is agreed to.
 
     Args:
@@ -29,6 +30,8 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     """
     wish, route = offer.wish, offer.route
     is_sale = wish.side is Side.SELL
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

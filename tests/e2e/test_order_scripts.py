@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.oracles import script_told
+from support.oracles import Stories
 from support.patience import STORY_S
 from support.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, USER
@@ -40,13 +40,13 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 # --- ethers and viem ----------------------------------------------------------------------------------
 
 
-def script(library: str, running: Running, story: str, *trade: Any) -> dict[str, Any]:
+def script(stories: Stories, library: str, running: Running, story: str, *trade: Any) -> dict[str, Any]:
     """What a story told."""
     src, dest, amount, side, width = trade
     tokens = [running.devnet.text(symbol) for symbol in (src, dest)]
     key = f"0x{OWNERS[library].secret32().hex()}"
     arguments = (running.rpc, key, running.url, story, *tokens, str(amount), side, str(width))
-    return script_told(f"{library}_order.mjs", *arguments)
+    return stories.told(f"{library}_order", *arguments)
 
 
 def are_not_the_owners(refused: list[str], library: str) -> bool:
@@ -64,9 +64,9 @@ def are_not_the_owners(refused: list[str], library: str) -> bool:
 )
 @pytest.mark.parametrize("library", OWNERS)
 def test_a_script_signs_an_order_and_gets_what_the_record_says(
-    running: Running, library: str, side: str, src: str, dest: str, amount: int, width: int
+    stories: Stories, running: Running, library: str, side: str, src: str, dest: str, amount: int, width: int
 ) -> None:
-    told = script(library, running, "swap", src, dest, amount, side, width)
+    told = script(stories, library, running, "swap", src, dest, amount, side, width)
     record, order = told["record"], told["order"]
     assert told["signedBytes"] == width
     assert told["spender"] == running.devnet.text("delta")
@@ -95,9 +95,9 @@ def test_a_script_signs_an_order_and_gets_what_the_record_says(
 @pytest.mark.parametrize(("src", "dest", "amount", "width"), LIMITS, ids=["WETH USDC", "USDC WETH"])
 @pytest.mark.parametrize("library", OWNERS)
 def test_a_script_finds_its_resting_order_and_cancels_it(
-    running: Running, library: str, src: str, dest: str, amount: int, width: int
+    stories: Stories, running: Running, library: str, src: str, dest: str, amount: int, width: int
 ) -> None:
-    told = script(library, running, "rest", src, dest, amount, "SELL", width)
+    told = script(stories, library, running, "rest", src, dest, amount, "SELL", width)
     assert (told["resting"]["status"], told["resting"]["type"]) == ("ACTIVE", "LIMIT")
     limit = str(2 * int(told["quoted"]["dest"]))
     assert told["order"]["destAmount"] == told["order"]["expectedAmount"] == limit

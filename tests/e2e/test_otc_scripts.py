@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
-from support.oracles import script_told
+from support.oracles import Stories
 from support.venue_processes import Running, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, STRANGER
 
@@ -67,27 +67,27 @@ class Told(Struct, frozen=True):
         return self.told[name]
 
 
-def script(library: str, running: Running, story: str, trade: tuple[Any, ...]) -> Told:
+def script(stories: Stories, library: str, running: Running, story: str, trade: tuple[Any, ...]) -> Told:
     """The story, once it is over."""
     gives, wants, amount, price, signed_bytes, _ = trade
     tokens = [running.devnet.text(symbol) for symbol in (gives, wants)]
     keys = [f"0x{key.secret32().hex()}" for key in (*PARTIES[library], STRANGER)]
     arguments = (running.rpc, *keys, running.url, story, *tokens, *map(str, trade[2:]))
-    told = script_told(f"{library}_otc.mjs", *arguments)
+    told = stories.told(f"{library}_otc", *arguments)
     maker, taker = (to_checksum(key.address) for key in PARTIES[library])
     return Told(told, maker, taker, tokens[0], amount, price, signed_bytes)
 
 
 @pytest.fixture(scope="module", params=CASES, ids=NAMES)
-def private(request: pytest.FixtureRequest, running: Running) -> Told:
+def private(request: pytest.FixtureRequest, stories: Stories, running: Running) -> Told:
     library, trade = request.param
-    return script(library, running, "privately", PRIVATE[trade])
+    return script(stories, library, running, "privately", PRIVATE[trade])
 
 
 @pytest.fixture(scope="module", params=CASES, ids=NAMES)
-def public(request: pytest.FixtureRequest, running: Running) -> Told:
+def public(request: pytest.FixtureRequest, stories: Stories, running: Running) -> Told:
     library, trade = request.param
-    return script(library, running, "openly", OPEN[trade])
+    return script(stories, library, running, "openly", OPEN[trade])
 
 
 def members(message: dict[str, Any]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cambist.crypto.addresses import to_checksum
-from support.oracles import script_told
+from support.oracles import Stories
 from support.venue_processes import Running, venue_processes
 from support.venue_role import CHAIN_ID, GRIDS, KEYS
 
@@ -31,10 +31,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield processes
 
 
-def run_script(library: str, running: Running, src: str, dest: str, amount: int, side: str) -> dict[str, Any]:
+def run_script(
+    stories: Stories, library: str, running: Running, src: str, dest: str, amount: int, side: str
+) -> dict[str, Any]:
     key = f"0x{TRADERS[library].secret32().hex()}"
     tokens = [running.devnet.text(symbol) for symbol in (src, dest)]
-    return script_told(f"{library}_swap.mjs", running.url, running.rpc, key, *tokens, str(amount), side)
+    return stories.told(f"{library}_swap", running.url, running.rpc, key, *tokens, str(amount), side)
 
 
 @pytest.mark.parametrize(
@@ -42,9 +44,9 @@ def run_script(library: str, running: Running, src: str, dest: str, amount: int,
 )
 @pytest.mark.parametrize("library", TRADERS)
 def test_a_script_swaps_and_gets_what_was_quoted(
-    running: Running, library: str, side: str, src: str, dest: str, amount: int
+    stories: Stories, running: Running, library: str, side: str, src: str, dest: str, amount: int
 ) -> None:
-    told = run_script(library, running, src, dest, amount, side)
+    told = run_script(stories, library, running, src, dest, amount, side)
     assert told["status"] == 1
     assert told["from"] == to_checksum(TRADERS[library].address)
     assert told["to"] == told["router"] == running.devnet.text("router")
@@ -57,7 +59,7 @@ def test_a_script_swaps_and_gets_what_was_quoted(
     assert told["hops"] == HOPS.get((src, dest), [1] * len(told["hops"]))
 
 
-def test_what_is_sold_twice_over_is_split_between_both_makers(running: Running) -> None:
-    told: Mapping[str, Any] = run_script("ethers", running, "WETH", "USDC", 8 * ONE, "SELL")
+def test_what_is_sold_twice_over_is_split_between_both_makers(stories: Stories, running: Running) -> None:
+    told: Mapping[str, Any] = run_script(stories, "ethers", running, "WETH", "USDC", 8 * ONE, "SELL")
     assert set(told["makers"]) == {"alpha", "beta"}
     assert told["received"] == told["quoted"]["dest"]

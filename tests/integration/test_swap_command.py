@@ -1,4 +1,4 @@
-"""`cambist swap` as a process, against a venue with its makers on an embedded chain."""
+"""`cambist swap` against a venue with its makers on an embedded chain."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Shell:
         self.folder = folder
 
     async def swap(self, *arguments: str, typed: str = "") -> "subprocess.CompletedProcess[bytes]":
-        """As a process of its own."""
+        """As a process of its own: where somebody is asked, and where a swap reverts under way."""
         with trio.fail_after(PATIENCE_S):
             return await trio.run_process(
                 [sys.executable, "-m", "cambist", "swap", *arguments, *self.places()],
@@ -67,9 +67,9 @@ class Shell:
         return {"KEY": USER.secret32().hex()}
 
     async def swapped(self, *arguments: str) -> dict[str, Any]:
-        done = await self.swap(*arguments, "--yes", "--json")
-        assert done.returncode == 0, done.stderr.decode()
-        (line,) = done.stdout.decode().splitlines()
+        done = await self.invoke(*arguments, "--yes", "--json")
+        assert done.exit_code == 0, (done.stderr, done.exception)
+        (line,) = done.stdout.splitlines()
         told: dict[str, Any] = json.loads(line)
         return told
 
@@ -130,12 +130,12 @@ async def test_a_purchase_of_the_native_token_with_a_permit(shell: Shell) -> Non
 
 async def test_a_dry_run_and_a_no_send_nothing(shell: Shell) -> None:
     nonce = await shell.devnet.chain.nonce(USER.address)
-    done = await shell.swap("WETH", "USDC", "1", "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr.decode()
+    done = await shell.invoke("WETH", "USDC", "1", "--dry-run", "--json")
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["step"] == "price"
-    done = await shell.swap("ETH", "USDC", "1", "--dry-run")
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode().startswith("swap rehearsed, nothing was sent\n")
+    done = await shell.invoke("ETH", "USDC", "1", "--dry-run")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("swap rehearsed, nothing was sent\n")
     for typed in ("n\n", ""):
         done = await shell.swap("WETH", "USDC", "1", typed=typed)
         assert done.returncode == 1
@@ -147,9 +147,9 @@ async def test_yes_is_not_said_to_any_price_impact(tmp_path: Path) -> None:
     steep = {"WETH/USDC": {"bids": [["2500", "0.1"], ["1000", "20"]], "asks": [["2501", "20"]]}}
     async with running_venue(tmp_path, grids={"alpha": steep}) as venue:
         shell = Shell(venue, tmp_path)
-        done = await shell.swap("WETH", "USDC", "10", "--yes")
-        assert done.returncode == 1
-        assert "Error: the price impact is above the venue's ceiling" in done.stderr.decode()
+        done = await shell.invoke("WETH", "USDC", "10", "--yes")
+        assert done.exit_code == 1
+        assert "Error: the price impact is above the venue's ceiling" in done.stderr
         assert (await shell.swapped("WETH", "USDC", "10", "--max-impact", "90"))["status"] == "swapped"
 
 
@@ -246,9 +246,9 @@ async def _first_in_line(devnet: Devnet, key: SigningKey) -> bytes:
 async def test_more_than_there_is_is_said(shell: Shell) -> None:
     has = await shell.devnet.balance(USER, "WBTC")
     await transact(shell.devnet.chain, USER, shell.devnet.at("WBTC"), _transfer(STRANGER.address, has))
-    done = await shell.swap("WBTC", "USDC", "1", "--yes")
-    assert done.returncode == 1
-    assert "has 0 raw units of WBTC, and 100000000 are needed" in done.stderr.decode()
+    done = await shell.invoke("WBTC", "USDC", "1", "--yes")
+    assert done.exit_code == 1
+    assert "has 0 raw units of WBTC, and 100000000 are needed" in done.stderr
 
 
 async def test_an_allowance_that_does_not_suffice_is_replaced(shell: Shell) -> None:

@@ -122,9 +122,8 @@ async function rest(venue, owner, trade, bytes) {
   };
 }
 
-// The story that the command line asks for, told as a line of JSON.
+// What the story that is asked for tells.
 export async function tell(owner, [venue, story, srcToken, destToken, amount, side, bytes]) {
   const trade = { srcToken, destToken, amount, side };
-  const told = await { swap, rest }[story](new Venue(venue), owner, trade, Number(bytes));
-  console.log(JSON.stringify(told, (_, value) => (typeof value === "bigint" ? value.toString() : value)));
+  return { swap, rest }[story](new Venue(venue), owner, trade, Number(bytes));
 }

