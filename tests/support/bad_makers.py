@@ -8,7 +8,7 @@ Each quotes 500 pairs, or WETH/USDC a little better than anybody honest. No one 
 """
 
 import sys
-from functools import partial
+from functools import cache, partial
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -26,6 +26,7 @@ LEVELS = 20
 HUGE_BYTES = 100 << 20
 PIECE = b" " * 65_536
 SNAPSHOT_EVERY_S = 0.5
+TURNS = 4  # until prices are those of the first snapshot again
 FLAP_EVERY_S = 0.3
 DRIP_EVERY_S = 0.05
 ILL_OF_TEN = 6  # requests, and connections of sockets
@@ -43,13 +44,14 @@ def token_address(at: int) -> str:
     return f"0x{at + 0x1000:040x}"
 
 
+@cache
 def contents(weth: str, usdc: str, turn: int, *, wide: bool) -> dict[str, Any]:
-    """All that a maker says; `turn` moves its prices."""
+    """All that a maker says, which nobody changes; `turn` moves its prices."""
     known = {"WETH": (weth, 18, 2_500.0), "USDC": (usdc, 6, 1.0)}
     if wide:
         known |= {f"T{at}": (token_address(at), 18, 1.0 + at) for at in range(TOKENS - 2)}
     off = 0.995 if wide else 1.001  # of the honest price
-    move = 1 - turn % 50 * 0.000_01
+    move = 1 - turn * 0.000_01
     prices = {}
     for base, quote in list(combinations(known, 2))[:PAIRS]:
         price = known[base][2] / known[quote][2] * move
@@ -99,7 +101,7 @@ class BadMaker(MemoryMaker):
                 for stream in tuple(self._all) if self._is_away else ():
                     await trio.aclose_forcefully(stream)
             elif snaps:
-                self._turn += 1
+                self._turn = (self._turn + 1) % TURNS
                 self.contents = self._contents(self._turn)
                 self.say(prices=self.contents["prices"])
 
