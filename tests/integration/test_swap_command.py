@@ -137,9 +137,9 @@ async def test_a_dry_run_and_a_no_send_nothing(shell: Shell) -> None:
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("swap rehearsed, nothing was sent\n")
     for typed in ("n\n", ""):
-        done = await shell.swap("WETH", "USDC", "1", typed=typed)
-        assert done.returncode == 1
-        assert done.stdout == b""
+        declined = await shell.swap("WETH", "USDC", "1", typed=typed)
+        assert declined.returncode == 1
+        assert declined.stdout == b""
     assert await shell.devnet.chain.nonce(USER.address) == nonce
 
 

@@ -26,15 +26,18 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.address_book import ChainEntry, write_entries
+from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import Call, DevChain
 from cambist.engine.chain.transact import DEV_GAS, transact
-from cambist.engine.devnet.serve import RunningChain, Wanted, running_chain
+from cambist.engine.devnet.node import Node
+from cambist.engine.devnet.serve import EMBEDDED, RunningChain, Wanted, running_chain
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S, until
+from support.warm_devnet import warm_chain
 
 CHAIN_ID = 31_337
 KEYS = tuple(account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS))
@@ -230,6 +233,31 @@ def write_grids(folder: Path, maker: str, pairs: Mapping[str, Any]) -> None:
 @asynccontextmanager
 async def served_devnet(folder: Path) -> AsyncIterator[Devnet]:
     """An embedded chain behind JSON-RPC, with makers who have allowed their tokens to the RFQ contract."""
+    async with _running_chain(folder) as devnet:
+        write_entries(folder, {CHAIN_ID: devnet.running.entry})
+        yield devnet
+
+
+@asynccontextmanager
+async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
+    if not IS_INSTALLED:
+        async with _running_anvil(folder) as devnet:
+            yield devnet
+        return
+    listener = listen("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    async with (
+        warm_chain(CHAIN_ID, KEYS, _allow_makers_tokens) as (chain, entry),
+        Node.opened(chain, KEYS) as node,
+        trio.open_nursery() as nursery,
+    ):
+        await nursery.start(node.server.serve, listener)
+        yield Devnet(chain, RunningChain(CHAIN_ID, EMBEDDED, url, entry))
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _running_anvil(folder: Path) -> AsyncIterator[Devnet]:
     wanted = Wanted(
         chains={CHAIN_ID: ChainSettings(name="devnet")},
         host="127.0.0.1",
@@ -237,16 +265,19 @@ async def served_devnet(folder: Path) -> AsyncIterator[Devnet]:
         keys=KEYS,
         mnemonic=DEV_MNEMONIC,
         block_time_s=0,
-        anvil=False,
+        anvil=True,
         state_dir=folder,
     )
     async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
-        write_entries(folder, {CHAIN_ID: running.entry})
-        devnet = Devnet(chain, running)
-        for key in MAKER_KEYS.values():
-            for token in ("WETH", "USDC", "DAI", "WBTC"):
-                await devnet.allow(key, token, "rfq")
-        yield devnet
+        await _allow_makers_tokens(chain, running.entry)
+        yield Devnet(chain, running)
+
+
+async def _allow_makers_tokens(chain: DevChain, entry: ChainEntry) -> None:
+    devnet = Devnet(chain, RunningChain(CHAIN_ID, "", "", entry))
+    for key in MAKER_KEYS.values():
+        for token in ("WETH", "USDC", "DAI", "WBTC"):
+            await devnet.allow(key, token, "rfq")
 
 
 @asynccontextmanager
