@@ -21,7 +21,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
 from support.maker_role import ENVIRON, TEXT, firm_request
 from support.maker_server import Venue, write_prices
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE_S, until, until_told
 
 CLIENTS = 64
 
@@ -56,10 +56,12 @@ async def maker_process(folder: Path, more: str = "") -> AsyncIterator[tuple[tri
 
 async def quotes(venue: Venue) -> None:
     """Return once firm quotes are signed: the price source is a task of its own."""
-    request = firm_request(takerAmount="1000000000000")
-    with trio.fail_after(PATIENCE_S):
-        while (await venue.ask("POST", "/firm", request)).status != 200:  # noqa: ASYNC110
-            await trio.sleep(0.01)
+
+    async def is_signed() -> bool:
+        answer = await venue.ask("POST", "/firm", firm_request(takerAmount="1000000000000"))
+        return answer.status == 200
+
+    await until_told(is_signed)
 
 
 class Lines:

@@ -14,7 +14,7 @@ import trio
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
 from support.order_shell import Shell, an_order_shell
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.world import ONE, USDC
 
 LIMIT = ("limit", "WETH", "USDC", "1", "--limit", "2600", "--yes")
@@ -184,13 +184,11 @@ async def test_a_pushed_change_is_told_at_once(shell: Shell, monkeypatch: pytest
     async with trio.open_nursery() as nursery:
 
         async def settle_once_watched() -> None:
-            with trio.fail_after(PATIENCE_S):
-                while not venue.listening:  # noqa: ASYNC110
-                    await trio.sleep(0.01)
-                await venue.settle(venue.only)
+            await until(lambda: venue.listening)
+            await venue.settle(venue.only)
 
         nursery.start_soon(settle_once_watched)
-        done = await shell.invoke("watch", told["id"], "--timeout", "50")
+        done = await shell.invoke("watch", told["id"], "--timeout", f"{PATIENCE_S}")
     assert done.exit_code == 0, done.stderr
     assert venue.listening == [{"orderId": told["id"]}]
     assert "is COMPLETED: settled" in done.stderr
@@ -210,8 +208,7 @@ async def test_changes_of_many_are_lines_until_it_is_interrupted_and_go_on_from_
         with trio.fail_after(PATIENCE_S):
             said = await _until(process.stderr, b"pushes changes")
             first = (await shell.told(*LIMIT))["id"]
-            while (shell.folder / "changes").stat().st_size == 0:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+            await until(lambda: (shell.folder / "changes").stat().st_size)
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 0
             said += await _until(process.stderr, b"goes on from here")

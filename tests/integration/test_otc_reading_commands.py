@@ -16,7 +16,7 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.trader import sending
 from support.otc_shell import OtcShell, an_otc_shell
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until
 from support.rfq_stories import FILLED_OR_CANCELLED, remaining
 from support.scripted_otc import Kept, OtcLies
 from support.world import HOUR_S, ONE, USDC
@@ -239,14 +239,13 @@ async def test_a_push_wakes_whoever_watches(shell: OtcShell, monkeypatch: pytest
     world = shell.world
 
     async def cancelled() -> None:
-        while not venue.listening:  # noqa: ASYNC110
-            await trio.sleep(0.01)
+        await until(lambda: venue.listening)
         await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(order)))
         await venue.change(venue.kept[name])
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(cancelled)
-        told = await shell.told("watch", name, "--timeout", "30", status=3)
+        told = await shell.told("watch", name, "--timeout", f"{PATIENCE_S}", status=3)
     assert (told["outcome"], told["state"]) == ("ended", "CANCELLED")
     assert venue.listening == [{"orderHash": name}]
 
@@ -266,14 +265,12 @@ async def test_changes_of_many_are_told_until_it_is_interrupted(shell: OtcShell)
             cwd=shell.folder,
         )
         with trio.fail_after(PATIENCE_S):
-            while not venue.listening:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+            await until(lambda: venue.listening)
             assert venue.listening == [{"maker": maker}]
             await fill(shell, order, ONE // 2)
             await venue.change(venue.kept[name])
             await venue.change(venue.kept[other])
-            while out.read_bytes().count(b"\n") < 2:  # noqa: ASYNC110
-                await trio.sleep(0.01)
+            await until(lambda: out.read_bytes().count(b"\n") == 2)
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
             said = b"".join([part async for part in process.stderr]).decode()

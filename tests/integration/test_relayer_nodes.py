@@ -1,7 +1,7 @@
 """Each effect is mined once through dropped transactions, stuck fees, re-organisations and a node that is
 restarted: on the embedded chain and on a real anvil, with a real store."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_TX
 from cambist.engine.store.units import row_of
 from support.anvil import CHAIN_ID, Anvil, opened
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until_told
 from support.relayer_nodes import CAP_WEI, GAS_MAX, GWEI, KEY, effect, relaying, target
 from support.store_work import now_ms, store_at
 
@@ -49,13 +49,6 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
         yield store
 
 
-async def until(is_so: Callable[[], Awaitable[bool]], within_s: float = PATIENCE_S) -> None:
-    """Return once it is so."""
-    with trio.fail_after(within_s):
-        while not await is_so():  # noqa: ASYNC110 - there is nothing to wait for
-            await trio.sleep(0.02)
-
-
 async def kept(store: Store) -> list[ChainTx]:
     """Every transaction that was ever signed, in order."""
     (rows,) = await store.read(
@@ -76,7 +69,7 @@ async def handed_in(chain: DevChain, store: Store, count: int = COUNT) -> None:
     async def is_so() -> bool:
         return sum([await chain.knows(tx.tx_hash) for tx in await kept(store)]) >= count
 
-    await until(is_so)
+    await until_told(is_so)
 
 
 async def finish(chain: DevChain, relayer: Relayer, keys: list[str]) -> None:
@@ -87,7 +80,7 @@ async def finish(chain: DevChain, relayer: Relayer, keys: list[str]) -> None:
         outcomes = [await relayer.outcome(key) for key in keys]
         return all(outcome is not None and outcome.is_final for outcome in outcomes)
 
-    await until(is_so)
+    await until_told(is_so)
 
 
 async def check(chain: DevChain, store: Store, count: int = COUNT) -> list[ChainTx]:
@@ -141,7 +134,7 @@ async def test_stuck_fees_are_bumped(chain: DevChain, store: Store) -> None:
         fees = await chain.fees()
         await chain.set_base_fee(20 * fees.base_fee_wei)
         await chain.mine()
-        await until(lambda: _has_bumped(relayer))
+        await until_told(lambda: _has_bumped(relayer))
         await finish(chain, relayer, keys)
         assert relayer.statistics().counts["bumped"] >= 1
     signed = await check(chain, store)
@@ -163,7 +156,7 @@ async def test_a_reorganisation_is_mined_again(chain: DevChain, store: Store, de
                 await relayer.wait(key, final=False)
         await chain.reorganise(depth)
         assert await chain.nonce(KEY.address) == 0
-        await until(lambda: _has_reorganised(relayer))
+        await until_told(lambda: _has_reorganised(relayer))
         await finish(chain, relayer, keys)
     signed = await check(chain, store)
     assert len({tx.nonce for tx in signed}) == COUNT
@@ -179,7 +172,7 @@ async def test_a_late_one_is_cancelled(chain: DevChain, store: Store) -> None:
         deadline_s = now_ms() // 1_000 + 5
         await relayer.submit(key, call, deadline_s)
         await handed_in(chain, store, 1)
-        await until(lambda: _is_filled(chain, store))
+        await until_told(lambda: _is_filled(chain, store))
         await finish(chain, relayer, [key])
         outcome = await relayer.wait(key)
         assert (outcome.state, outcome.reason) == (IntentState.CANCELLED, TOO_LATE)
@@ -237,9 +230,9 @@ async def test_a_node_that_is_restarted(store: Store, tmp_path: Path) -> None:
                 for number in range(COUNT, 2 * COUNT):
                     await relayer.submit(*effect(number))
                     keys.append(effect(number)[0])
-                await until(lambda: _is_away(relayer))
+                await until_told(lambda: _is_away(relayer))
                 await trio.to_thread.run_sync(anvil.start)
-                await until(lambda: _is_back(relayer))
+                await until_told(lambda: _is_back(relayer))
                 await finish(chain, relayer, keys)
             await check(chain, store, 2 * COUNT)
 

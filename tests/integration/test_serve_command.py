@@ -22,6 +22,7 @@ from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.delta.issued import IssuedRoutes
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
+from support.venue_processes import ready
 from support.venue_role import CHAIN_ID, ENVIRON, GRIDS, running_makers, served_devnet, venue_text
 
 COMMAND = [sys.executable, "-m", "cambist", "serve"]
@@ -78,9 +79,7 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
         config.write_text(venue_text(devnet, {name: port for name, (_, port) in makers.items()}))
         async with venue_process(config) as (process, _, port):
             async with HttpClient("127.0.0.1", port, connections_max=2, limits=Http1Limits()) as client:
-                with trio.fail_after(PATIENCE_S):
-                    while (await client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)).status != 200:  # noqa: ASYNC110
-                        await trio.sleep(0.05)
+                await ready(client)
                 sale = {
                     "chainId": CHAIN_ID,
                     "srcToken": devnet.text("WETH"),

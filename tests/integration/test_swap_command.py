@@ -23,7 +23,7 @@ from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls
 from support.interrupts import interrupted
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE_S, until_told
 from support.venue_role import CHAIN_ID, MAKER_KEYS, STRANGER, USER, Devnet, RunningVenue, running_venue
 
 ONE, USDC = 10**18, 10**6
@@ -190,12 +190,10 @@ async def test_a_swap_that_reverts_in_its_block_ends_with_3(shell: Shell) -> Non
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
-        with trio.fail_after(PATIENCE_S):
-            while not await _waits(devnet):  # noqa: ASYNC110  the node tells nobody
-                await trio.sleep(0.05)
-            for key in MAKER_KEYS.values():
-                await devnet.chain.send_raw(await _first_in_line(devnet, key))
-            await devnet.chain.mine()
+        await until_told(lambda: _waits(devnet))
+        for key in MAKER_KEYS.values():
+            await devnet.chain.send_raw(await _first_in_line(devnet, key))
+        await devnet.chain.mine()
     told = json.loads(ended[0].stdout)
     assert (ended[0].returncode, told["status"], told["step"]) == (3, "reverted", "swap")
     assert told["txHash"].encode() in ended[0].stderr

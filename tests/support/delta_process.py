@@ -50,7 +50,7 @@ from cambist.engine.devnet.moves import Moves
 from cambist.engine.devnet.node import all_methods
 from cambist.feeds.net.http_client import HttpClient
 from support.delta_agents import StoryAgent, serving
-from support.patience import PATIENCE_S, ROUND_S, until
+from support.patience import PATIENCE_S, ROUND_S, until, until_told
 from support.scripted_server import Caller, scripted_server
 from support.settling import DELIVER, Market, a_market
 from support.store_work import is_running, store_processes
@@ -350,9 +350,11 @@ class CrashStory:
     async def handed_in(self) -> None:
         """Wait until a transaction of the relayer's waits for a block."""
         relayer = self.world.relayer.address
-        with trio.fail_after(PATIENCE_S):
-            while await self.chain.pending_nonce(relayer) == await self.chain.nonce(relayer):  # noqa: ASYNC110
-                await trio.sleep(0.005)  # as who watches a node does
+
+        async def is_pending() -> bool:
+            return await self.chain.pending_nonce(relayer) > await self.chain.nonce(relayer)
+
+        await until_told(is_pending)
 
     async def mine(self) -> None:
         """Make a block, and go on making one for each transaction; what comes meanwhile does not wait."""
