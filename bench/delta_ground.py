@@ -71,8 +71,8 @@ def now_s() -> int:
     return int(time.time())
 
 
-async def deployed(chain: EmbeddedChain) -> Deployed:
-    """Contracts, and owners who have what they sell and have allowed it."""
+async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
+    """Contracts, and the first so many owners, who have what they sell and have allowed it."""
     for key in (OWNER, RELAYER):
         await chain.set_balance(key.address, 1_000_000 * _ONE)
     weth = await create(chain, OWNER, "DevWeth")
@@ -94,7 +94,7 @@ async def deployed(chain: EmbeddedChain) -> Deployed:
     )
     found = Deployed(await deploy(chain, OWNER, plan), weth, usdc)
     approval = calldata.approve(found.at.delta, (1 << 256) - 1)
-    for number in range(OWNERS):
+    for number in range(owners):
         key = owner_key(number)
         await chain.set_balance(key.address, HELD + _ONE)
         for nonce, (data, wei) in enumerate(((_DEPOSIT, HELD), (approval, 0))):

@@ -5,6 +5,7 @@ are as a dapp sends them.
 """
 
 import json
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -56,11 +57,10 @@ class Orders:
         self._ground = ground
         separator = delta_domain_separator(DOMAIN_NAME, DOMAIN_VERSION, CHAIN_ID, ground.delta)
         self._digest = ORDER.compiled.digest_for(separator)
-        self._keys = [owner_key(number) for number in range(OWNERS)]
 
     def signed(self, number: int, least: int = _LEAST) -> Signed:
         """Order `number`, for so many units of USDC at least."""
-        key = self._keys[number % OWNERS]
+        key = owner_key(number % OWNERS)
         order = DeltaOrder(
             key.address, key.address, self._ground.weth, self._ground.usdc, _SOLD + number, least,
             max(least, _EXPECTED), DEADLINE_S, KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
@@ -91,6 +91,7 @@ class Orders:
         )
 
 
+@lru_cache(maxsize=OWNERS)
 def owner_key(number: int) -> SigningKey:
     """Of an owner."""
     return SigningKey(keccak256(b"owner %d of a bench" % number))

@@ -299,7 +299,7 @@ async def orders(count: int, waves: int = WAVES) -> OrderLoad:
         AssertionError: an order did not come to what it has to, or something grew.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
-        async with opened(Path(folder)) as (app, world, port):
+        async with opened(Path(folder), count) as (app, world, port):
             load = OrderLoad(app, world, port, count)
             try:
                 await load.run(waves)

@@ -135,7 +135,7 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
         AssertionError: an order did not come to what it has to.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-bench-") as folder:
-        async with opened(Path(folder)) as (app, world, port):
+        async with opened(Path(folder), count) as (app, world, port):
             orders = Orders(world.ground)
             bodies = [orders.body(orders.signed(number)) for number in range(count)]
             hashes = [orders.signed(number).order_hash for number in range(count)]
@@ -163,10 +163,14 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
-    """A venue with its agent, both listening: application, what is deployed, port."""
+async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
+    """A venue with its agent, both listening: application, what is deployed, port.
+
+    Args:
+        count: of the orders that there will be; their owners can sell.
+    """
     chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors())
-    world = await deployed(chain)
+    world = await deployed(chain, min(count, OWNERS))
     contract = await create(chain, OWNER, "DevAgent")
     stock = _MINT + address_word(contract) + uint_word(100 * COUNT * _GIVEN)
     await transact(chain, OWNER, world.usdc, stock)

@@ -46,6 +46,7 @@ TIP_WEI = 10**9
 """What is suggested, as anvil does; any tip will do."""
 
 _GAS_LOW = 20_999  # not enough for anything
+_GAS_LEFT_AT_WRITE = 2_300  # EIP-2200
 _TRANSACTIONS_STEP = 4  # that are executed before others may run
 _LOGS_STEP = 1_000  # logs that are looked at before others may run
 
@@ -123,9 +124,11 @@ class EmbeddedChain:
         async with self._state(None) as block:
             outcome = self._called(call, block)
             self._returned(outcome)
-            # What was spent is nearly always enough, and one less is not; otherwise it is searched by halves.
+            # What was spent is often enough, and one less is not. Most of the rest need what EIP-2200 wants
+            # to be left at a write of storage: it is searched by halves below that, or above.
             low, high = _GAS_LOW, min(call.gas_max or limits.EMBEDDED_BLOCK_GAS, limits.EMBEDDED_BLOCK_GAS)
-            guesses = [outcome.gas_spent - 1, outcome.gas_spent]
+            spent = outcome.gas_spent
+            guesses = [spent + _GAS_LEFT_AT_WRITE, spent - 1, spent]
             while high - low > 1:
                 await trio.lowlevel.checkpoint()
                 guess = guesses.pop() if guesses else (low + high) // 2

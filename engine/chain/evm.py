@@ -29,6 +29,7 @@ import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -392,6 +393,7 @@ class Evm:
         )
 
 
+@lru_cache(maxsize=256)  # senders with code are few
 def executed(code: bytes) -> bytes:
     """Code as it is given to the library: each BASEFEE that can be reached reads PREVRANDAO.
 

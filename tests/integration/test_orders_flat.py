@@ -20,8 +20,8 @@ from cambist.engine.venue.otc import funds_watch as otc_funds
 from cambist.engine.venue.otc.live_orders import LiveOtc
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-COUNT, WAVES = (10_000, 10) if IS_LONG else (240, 4)
-FEW = 60
+COUNT, WAVES, WAITING = (10_000, 10, 2_000) if IS_LONG else (120, 3, 500)
+FEW = 30
 SWAP_KB_MAX = 60  # of memory for a swap: the embedded chain keeps a block of each, and its receipts
 SWAPS_MIN = 2_000  # fewer say nothing of memory
 
@@ -65,7 +65,7 @@ async def test_whoever_waits_is_measured_from_nothing_to_nothing(what: str) -> N
 
 
 async def test_a_timer_takes_a_sixth_of_the_memory_of_a_task() -> None:
-    task, timer, whole = [(await waited(what, 2_000, counts_memory=True)).bytes_each for what in KINDS]
+    task, timer, whole = [(await waited(what, WAITING, counts_memory=True)).bytes_each for what in KINDS]
     assert list(KINDS)[1:] == [TIMER, WHOLE]
     assert 6 * timer <= task
     assert whole < task

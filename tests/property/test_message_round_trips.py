@@ -14,6 +14,7 @@ from cambist.codecs.canonical_json import canonical
 from cambist.codecs.query import query_decoder
 from cambist.codecs.wire import decoder, encode
 from cambist.config.errors import InvalidInput
+from support.examples import examples
 from support.message_strategies import messages
 
 MODULES = (delta_messages, maker_messages, market_messages, otc_messages, resource_messages)
@@ -41,33 +42,34 @@ DECODERS = {
     if name.startswith("decode_")
 }
 DAMAGE = [b"", b'"', b"[", b"{", b"null", b"1.5", b"-1", b"\\ud800", b"\xff", b"NaN", b"9" * 5000]
+QUERY_WORDS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters=","), min_size=1, max_size=12
+)
 QUERY_NAMES = ["chainId", "srcToken", "destToken", "amount", "side", "mode", "version", "maxImpact", "status"]
 
 quick = settings(
-    max_examples=10, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None
+    max_examples=examples(10),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    deadline=None,
 )
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: getattr(kind, "__name__", str(kind)))
 @quick
 @given(data=st.data())
-def test_a_decoded_message_is_the_one_that_was_encoded(kind: Any, data: st.DataObject) -> None:
+def test_a_decoded_message_is_the_one_that_was_encoded_and_a_damaged_one_is_a_value_or_invalid_input(
+    kind: Any, data: st.DataObject
+) -> None:
     message = data.draw(messages(kind))
     raw = encode(message)
-    assert decoder(kind, bytes_max=1 << 20)(raw) == message
-    canonical(raw)  # it is strict JSON: no NaN, no duplicate key, no lone surrogate
-
-
-@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: getattr(kind, "__name__", str(kind)))
-@quick
-@given(data=st.data())
-def test_a_damaged_message_decodes_or_is_invalid_input(kind: Any, data: st.DataObject) -> None:
-    raw = bytearray(encode(data.draw(messages(kind))))
-    for _ in range(data.draw(st.integers(1, 3))):
-        place = data.draw(st.integers(0, len(raw)))
-        raw[place : place + data.draw(st.integers(0, 3))] = data.draw(st.sampled_from(DAMAGE))
     decode = decoder(kind, bytes_max=1 << 20)
-    assert _complaint(decode, bytes(raw)).isprintable()
+    assert decode(raw) == message
+    canonical(raw)  # it is strict JSON: no NaN, no duplicate key, no lone surrogate
+    damaged = bytearray(raw)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(damaged)))
+        damaged[place : place + data.draw(st.integers(0, 3))] = data.draw(st.sampled_from(DAMAGE))
+    assert _complaint(decode, bytes(damaged)).isprintable()
 
 
 def _complaint(decode: Any, raw: bytes) -> str:
@@ -99,8 +101,7 @@ def _as_text(value: Any) -> str:
 @quick
 @given(data=st.data())
 def test_a_decoded_query_is_the_one_that_was_written(kind: Any, data: st.DataObject) -> None:
-    words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=","), min_size=1, max_size=12)
-    message = data.draw(messages(kind, words))
+    message = data.draw(messages(kind, QUERY_WORDS))
     emptied = {name: None for name, value in msgspec.structs.asdict(message).items() if value == ()}
     assert query_decoder(kind)(_as_query(message)) == msgspec.structs.replace(message, **emptied)
 

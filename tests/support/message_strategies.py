@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 raw_objects = st.dictionaries(texts, json_values, max_size=3).map(encode).map(msgspec.Raw)
 
 
+@cache
 def messages(kind: Any, words: st.SearchStrategy[str] = texts) -> st.SearchStrategy[Any]:
     """Every value of a message type, absent and null members included, with `words` for its strings."""
     return _of(inspect.type_info(kind), words)
