@@ -2,12 +2,12 @@
 
 These are the tests that assert a time: of the processor, as this thread has used it, longer where the same
 work takes longer just then. A busy machine is no fault; what counts is the median of the longest gaps of
-several attempts.
+several attempts, which are made until most of them are short, or most of them long.
 """
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ FLOOD = Path(__file__).parents[1] / "support" / "server_flood.py"
 GAP_S_MAX = 0.010
 WORK_S = 0.001  # what `_slowness` does there
 ATTEMPTS = 11
+CROWDS = 5
 CLIENTS = 64
 HANDLER_S = 0.000_1  # as long as a plain route may take
 CROWD = 250
@@ -70,7 +71,7 @@ async def flooded(driver: dict[str, Any]) -> AsyncIterator[Served]:
         statistics = served.server.statistics
         try:
             with trio.fail_after(PATIENCE_S):
-                while statistics().connections < CLIENTS or statistics().requests < 2_000:
+                while statistics().connections < CLIENTS or statistics().requests < 8 * CLIENTS:
                     await trio.lowlevel.checkpoint()
             yield served
         finally:
@@ -80,12 +81,23 @@ async def flooded(driver: dict[str, Any]) -> AsyncIterator[Served]:
 
 async def test_another_task_never_waits_long_while_clients_flood(driver: dict[str, Any]) -> None:
     async with flooded(driver) as served:
-        statistics = served.server.statistics
-        longest = []
-        for _ in range(ATTEMPTS):
-            until = statistics().requests + 1_000
-            longest.append(await _longest_gap(partial(_has_answered, served, until)))
-    assert median(longest) < GAP_S_MAX * _slowness(), longest
+
+        async def attempt() -> float:
+            until = served.server.statistics().requests + 4 * CLIENTS
+            return await _longest_gap(partial(_has_answered, served, until))
+
+        await _most_are_short(attempt, ATTEMPTS)
+
+
+async def _most_are_short(attempt: Callable[[], Awaitable[float]], attempts: int) -> None:
+    """Assert that the median of the longest gaps of so many attempts is short; none is made in vain."""
+    most = attempts // 2 + 1
+    gaps: list[float] = []
+    short = 0
+    while short < most and len(gaps) - short < most:
+        gaps.append(await attempt())
+        short += gaps[-1] < GAP_S_MAX * _slowness()
+    assert short == most, gaps
 
 
 def _slowness() -> float:
@@ -126,7 +138,7 @@ async def test_a_quiet_client_is_answered_before_the_others_have_had_many_more(
     driver: dict[str, Any],
 ) -> None:
     async with flooded(driver) as served, await served.connect() as quiet:
-        for _ in range(20):
+        for _ in range(8):
             before = served.server.statistics().requests
             await quiet.send_all(GET)
             with trio.fail_after(PATIENCE_S):
@@ -148,8 +160,8 @@ AT_ONCE = {
 @pytest.mark.parametrize("name", AT_ONCE)
 async def test_another_task_never_waits_long_while_a_crowd_does(name: str, reactor: bool) -> None:
     data, counted = AT_ONCE[name]
-    longest = []
-    for _ in range(5):
+
+    async def attempt() -> float:
         async with serving(spinning(), reactor=reactor, connections_per_address_max=CROWD + 1) as served:
             with ExitStack() as crowd:
                 sockets = await _crowd(served, crowd)
@@ -162,10 +174,11 @@ async def test_another_task_never_waits_long_while_a_crowd_does(name: str, react
                     passes += 1
                     if counted in ("requests", "faults"):
                         return bool(getattr(served.server.statistics(), counted) >= CROWD)
-                    return passes >= 2_000
+                    return passes >= 2 * CROWD
 
-                longest.append(await _longest_gap(is_over))
-    assert median(longest) < GAP_S_MAX * _slowness(), longest
+                return await _longest_gap(is_over)
+
+    await _most_are_short(attempt, CROWDS)
 
 
 async def _crowd(served: Served, crowd: ExitStack) -> list[Socket]:
@@ -186,8 +199,7 @@ async def _crowd(served: Served, crowd: ExitStack) -> list[Socket]:
 async def test_another_task_never_waits_long_while_waits_end_together(
     start: bytes, mock_clock: MockClock
 ) -> None:
-    longest = []
-    for _ in range(5):
+    async def attempt() -> float:
         mock_clock.rate = 0  # nobody's wait ends while the crowd gathers
         async with serving(reactor=True, header_s=HEADER_S, connections_per_address_max=CROWD + 1) as served:
             with ExitStack() as crowd:
@@ -197,5 +209,6 @@ async def test_another_task_never_waits_long_while_waits_end_together(
                 await wait_all_tasks_blocked()  # all that was sent is read
                 mock_clock.jump(HEADER_S)
                 mock_clock.rate = 1
-                longest.append(await _longest_gap(partial(_has_refused if start else _is_empty, served)))
-    assert median(longest) < GAP_S_MAX * _slowness(), longest
+                return await _longest_gap(partial(_has_refused if start else _is_empty, served))
+
+    await _most_are_short(attempt, CROWDS)
