@@ -1,5 +1,6 @@
 """GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure."""
 
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -39,7 +40,8 @@ _LINKS = " · ".join(
 
 
 class Reference:
-    """The two endpoints that describe all others, themselves included.
+    """The two endpoints that describe all others, themselves included. What they serve is made when it is
+    asked for the first time, and kept.
 
     Args:
         endpoints: the other rows.
@@ -67,16 +69,27 @@ class Reference:
                 content_type=HTML,
             ),
         )
-        document = openapi_document((*endpoints, *self._rows), _examples(places))
-        self._document = encode(document)
-        self._page = docs_page(document).encode()
+        self._all = (*endpoints, *self._rows)
+        self._places = places
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
         return self._rows
 
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        return openapi_document(self._all, _examples(self._places))
+
+    @cached_property
+    def _encoded(self) -> bytes:
+        return encode(self._document)
+
+    @cached_property
+    def _page(self) -> bytes:
+        return docs_page(self._document).encode()
+
     def _serve_document(self, _: Call) -> Reply:
-        return Reply(200, self._document)
+        return Reply(200, self._encoded)
 
     def _serve_page(self, _: Call) -> Reply:
         return Reply(200, self._page, _HEADERS, HTML)
