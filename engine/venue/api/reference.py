@@ -43,7 +43,8 @@ _LINKS = " · ".join(
 
 
 class Reference:
-    """The two endpoints that describe all others, themselves included.
+    """The two endpoints that describe all others, themselves included. What they serve is made when it is
+    asked for the first time, and kept.
 
     Args:
         endpoints: the other rows.
@@ -87,7 +88,7 @@ class Reference:
         return docs_page(openapi_document(self._all, self._examples)).encode()
 
     def _serve_document(self, _: Call) -> Reply:
-        return Reply(200, self._document)
+        return Reply(200, self._encoded)
 
     def _serve_page(self, _: Call) -> Reply:
         return Reply(200, self._page, _HEADERS, HTML)
