@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import trio
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cambist.codecs import contract_events as events
 from cambist.config.errors import ChainError, NodeContradiction, NodeFault, TransactionRefused
@@ -39,17 +39,21 @@ def anvil(tmp_path: Path) -> Iterator[Anvil]:
         yield anvil
 
 
-class Scene(Struct, frozen=True):
+class Scene(Struct):
     """Two contracts that emit what they are told, on an anvil.
 
     Attributes:
         emitters: of accounts of their own, so that their nonces do not meet.
+        sending: held while `keep_emitting` sends a transaction and, where the chain mines by itself, until it
+            is mined.
     """
 
     chain: DevChain
     contracts: Contracts
     emitters: tuple[Emitter, ...]
     dice: random.Random
+    sending: trio.Lock = field(default_factory=trio.Lock)
+    automines: bool = True
 
     def records(self) -> tuple[bytes, list[Record]]:
         """(a contract, one to three of its events)."""
@@ -75,15 +79,28 @@ class Scene(Struct, frozen=True):
         """More transactions, of another account, until cancelled; what a fork drops is not sent again."""
         emitter = self.emitters[1]
         while True:
-            emitter.nonce = await self.chain.nonce(emitter.address)
-            contract, some = self.records()
-            try:
-                signed = await emitter.emit(self.chain, contract, *some)
-            except (TransactionRefused, ChainError):
-                await trio.lowlevel.checkpoint()
-                continue
-            with trio.move_on_after(0.5):
-                await mined(self.chain, signed.tx_hash)
+            async with self.sending:
+                emitter.nonce = await self.chain.nonce(emitter.address)
+                contract, some = self.records()
+                try:
+                    signed = await emitter.emit(self.chain, contract, *some)
+                except (TransactionRefused, ChainError):
+                    await trio.lowlevel.checkpoint()
+                    continue
+                if self.automines:
+                    await mined(self.chain, signed.tx_hash)
+
+    async def reorganise(self, depth: int) -> None:
+        """Replace blocks while transactions come, and none is mined: an anvil that mines meanwhile loses
+        blocks, and one whose transaction was just sent is about to mine."""
+        await self._set_automine(on=False)
+        await self.chain.reorganise(depth)
+        await self._set_automine(on=True)
+
+    async def _set_automine(self, *, on: bool) -> None:
+        async with self.sending:
+            await self.chain.set_automine(on=on)
+            self.automines = on
 
 
 async def mined(chain: DevChain, tx_hash: bytes) -> None:
@@ -172,9 +189,7 @@ async def test_re_organisations_are_followed_while_transactions_keep_coming(
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(scene.keep_emitting)
                         await scene.emit(3)
-                        await chain.set_automine(on=False)  # an anvil that mines meanwhile loses blocks
-                        await chain.reorganise(depth)
-                        await chain.set_automine(on=True)
+                        await scene.reorganise(depth)
                         await scene.emit(2)
                         nursery.cancel_scope.cancel()
                     await follows(indexer, chain)

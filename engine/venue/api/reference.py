@@ -43,8 +43,7 @@ _LINKS = " · ".join(
 
 
 class Reference:
-    """The two endpoints that describe all others, themselves included. What they serve is made when it is
-    asked for the first time, and kept.
+    """The two endpoints that describe all others, themselves included.
 
     Args:
         endpoints: the other rows.
@@ -88,7 +87,7 @@ class Reference:
         return docs_page(openapi_document(self._all, self._examples)).encode()
 
     def _serve_document(self, _: Call) -> Reply:
-        return Reply(200, self._encoded)
+        return Reply(200, self._document)
 
     def _serve_page(self, _: Call) -> Reply:
         return Reply(200, self._page, _HEADERS, HTML)
