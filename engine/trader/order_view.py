@@ -93,10 +93,10 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: Settled | None) 
 
 def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     """What is agreed to."""
-    terms = offer.terms
-    wish, src = terms.wish, terms.wish.src
     from rich.table import Table
 
+    terms = offer.terms
+    wish, src = terms.wish, terms.wish.src
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

