@@ -1,7 +1,8 @@
 """The indexer on chains with an EVM, anvil first: re-organisations, restarts, and what nodes leave out."""
 
+import os
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from support.patience import PATIENCE_S, STORY_S
 from support.stores import BOB, NOW_MS, Engine
 
 DEPTHS = range(1, 21)
+ON_NODES = DEPTHS if os.environ.get("HYPOTHESIS_PROFILE") == "long" else (1, 2, 3, 5, 8, 13, 20)
+"""Depths on an anvil; the embedded chain has each one in every run."""
 SENDERS = tuple(SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
 
 
@@ -46,12 +49,14 @@ class Scene(Struct):
         emitters: of accounts of their own, so that their nonces do not meet.
         sending: held while `keep_emitting` sends a transaction and, where the chain mines by itself, until it
             is mined.
+        times: of blocks by their hashes, as scans have found them.
     """
 
     chain: DevChain
     contracts: Contracts
     emitters: tuple[Emitter, ...]
     dice: random.Random
+    times: dict[bytes, int] = field(default_factory=dict)
     sending: trio.Lock = field(default_factory=trio.Lock)
     automines: bool = True
 
@@ -137,7 +142,7 @@ async def same(store: Store, scene: Scene) -> bool:
     """Whether what is kept is what a fresh full scan finds."""
     kept = await kept_by(store, CHAIN_ID)
     assert sum(map(len, kept.values())) > 20
-    return kept == await scanned(scene.chain, scene.contracts)
+    return kept == await scanned(scene.chain, scene.contracts, scene.times)
 
 
 @pytest.mark.anvil
@@ -145,7 +150,7 @@ async def same(store: Store, scene: Scene) -> bool:
 async def test_re_organisations_of_every_depth_are_followed(engine: Engine, anvil: Anvil) -> None:
     with trio.fail_after(STORY_S):
         async with a_scene(anvil) as scene, engine.open() as store:
-            await follow_every_depth(scene, store)
+            await follow_depths(scene, store, ON_NODES)
 
 
 @pytest.mark.skipif(not IS_INSTALLED, reason="needs pyrevm")
@@ -154,16 +159,16 @@ async def test_re_organisations_of_the_embedded_chain_are_followed(tmp_path: Pat
     chain = EmbeddedChain(CHAIN_ID, lambda: NOW_MS // 1_000, funded)
     with trio.fail_after(STORY_S):
         async with sqlite_engine(tmp_path).open() as store:
-            await follow_every_depth(await staged(chain), store)
+            await follow_depths(await staged(chain), store, DEPTHS)
 
 
-async def follow_every_depth(scene: Scene, store: Store) -> None:
-    """Blocks are replaced 1, 2, ... 20 deep, some of their transactions among the new ones."""
+async def follow_depths(scene: Scene, store: Store, depths: Iterable[int]) -> None:
+    """Blocks are replaced so deep, some of their transactions among the new ones."""
     chain = scene.chain
     indexer = an_indexer(chain, store, contracts=scene.contracts)
     async with running(indexer):
         await scene.emit(20)
-        for depth in DEPTHS:
+        for depth in depths:
             dropped = await scene.emit(depth)
             await follows(indexer, chain)
             count = indexer.statistics().reorganisations
@@ -185,7 +190,7 @@ async def test_re_organisations_are_followed_while_transactions_keep_coming(
             indexer = an_indexer(chain, store, contracts=scene.contracts)
             async with running(indexer):
                 await scene.emit(20)
-                for depth in DEPTHS:
+                for depth in ON_NODES:
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(scene.keep_emitting)
                         await scene.emit(3)

@@ -102,16 +102,25 @@ async def kept_by(store: Store, chain_id: int) -> Kept:
     }
 
 
-async def scanned(chain: Chain, contracts: Contracts = CONTRACTS) -> Kept:
-    """What the chain says now, from its first block on."""
+async def scanned(
+    chain: Chain, contracts: Contracts = CONTRACTS, known: dict[bytes, int] | None = None
+) -> Kept:
+    """What the chain says now, from its first block on.
+
+    Args:
+        known: the times of blocks by their hashes, which scans before this one have asked for.
+    """
     head = await chain.block()
     assert head is not None
     logs = await chain.logs(contracts.filter(), 0, head.number)
+    known = {} if known is None else known
     times = {}
-    for number in {log.block_number for log in logs}:
-        header = await chain.block(number)
-        assert header is not None
-        times[number] = header.time_s
+    for number, block_hash in {(log.block_number, log.block_hash) for log in logs}:
+        if block_hash not in known:
+            header = await chain.block(block_hash)
+            assert header is not None
+            known[block_hash] = header.time_s
+        times[number] = known[block_hash]
     kept: Kept = {table.name: [] for table in CHAIN_LOGS}
     for table, row in rows_of(chain.chain_id, read_events(contracts, logs), times):
         kept[table.name].append(row)

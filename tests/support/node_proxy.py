@@ -11,15 +11,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import trio
 
+from cambist.codecs.http1 import Http1Limits
+from cambist.config import limits
 from cambist.config.nodes import NodeSettings
+from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.anvil import Anvil
 from support.patience import PATIENCE_S
 from support.scripted_server import Caller, scripted_server
 
 _ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
+_JSON = (b"content-type", b"application/json")
+_WIDE = Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 _Words = dict[str, Any]
 
 
@@ -35,7 +39,7 @@ class NodeProxy:
         requests, calls: that it was asked; a request has one call or more.
     """
 
-    def __init__(self, anvil: Anvil, client: httpx.AsyncClient) -> None:
+    def __init__(self, anvil: Anvil, client: HttpClient) -> None:
         self.range_blocks_max = 1 << 60
         self.cut_every = 0
         self.behind = 0
@@ -76,7 +80,7 @@ class NodeProxy:
                 self.calls += len(asked) if isinstance(asked, list) else 1
                 try:
                     answered = await self._answers(asked if isinstance(asked, list) else [asked])
-                except httpx.HTTPError:
+                except HttpFailure:
                     return  # the node is away
                 body = json.dumps(answered if isinstance(asked, list) else answered[0]).encode()
                 head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
@@ -103,8 +107,9 @@ class NodeProxy:
         return [answers[one["id"]] for one in asked]
 
     async def _node(self, asked: list[_Words]) -> list[_Words]:
-        response = await self._client.post(self._anvil.url, json=asked)
-        answered: list[_Words] = response.json()
+        body = json.dumps(asked).encode()
+        response = await self._client.request(b"POST", b"/", [_JSON], body, deadline_s=PATIENCE_S)
+        answered: list[_Words] = json.loads(response.body)
         return answered
 
     async def _as_behind(self, one: _Words) -> _Words:
@@ -147,7 +152,7 @@ async def _pump(source: trio.abc.Stream, target: trio.abc.Stream, scope: trio.Ca
 @asynccontextmanager
 async def node_proxy(anvil: Anvil) -> AsyncGenerator[NodeProxy]:
     """The proxy, for as long as the context is open."""
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+    async with HttpClient("127.0.0.1", anvil.port, connections_max=64, limits=_WIDE) as client:
         proxy = NodeProxy(anvil, client)
         async with (
             scripted_server(proxy.serve) as proxy.http_port,
