@@ -69,12 +69,11 @@ async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
         ChainError: it was not mined in TRANSACTION_S.
     """
     with trio.move_on_after(TRANSACTION_S):
-        receipt = await chain.receipt(tx_hash)  # a chain that mines at once has it
-        while receipt is None:
+        while True:
             head = await chain.block()
             receipt = await chain.receipt(tx_hash)
-            if receipt is None:
-                with trio.move_on_after(HEAD_POLL_S):
-                    await chain.wait_head(head.hash if head else b"")
-        return receipt
+            if receipt is not None:
+                return receipt
+            with trio.move_on_after(HEAD_POLL_S):
+                await chain.wait_head(head.hash if head else b"")
     raise ChainError(f"0x{tx_hash.hex()} was not mined in {TRANSACTION_S:.0f} s; it may still be")
