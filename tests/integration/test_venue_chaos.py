@@ -158,7 +158,7 @@ class Market:
         return quantiles(times, n=100)[98], longest.seconds
 
     async def measured(self) -> tuple[float, float]:
-        """The least p99 of several attempts, as a busy machine only adds to it, and the median longest pass."""
+        """The least p99 of several attempts (a busy machine only adds to it) and the median longest pass."""
         attempts = [await self.quote_times() for _ in range(ATTEMPTS)]
         return min(p99 for p99, _ in attempts), median(longest for _, longest in attempts)
 
