@@ -119,6 +119,7 @@ class VenueApp:
         otc: runs the OTC orders.
         quotes: GET /v2/quote.
         router: every endpoint.
+        reference: the description of the API.
         scheme: http or https.
         drained: `run` came to its end: every answer went out.
     """
@@ -185,10 +186,11 @@ class VenueApp:
             ).endpoints(),
             *operating_endpoints(health, self._streams),
         )
+        self.reference = Reference(rows, parts.places)
         self.router = router = Router(encode_trading_error)
         mount_endpoints(
             router,
-            (*rows, *Reference(rows, parts.places).endpoints()),
+            (*rows, *self.reference.endpoints()),
             self.admission,
             cors_origins=settings.server.cors_origins,
             body_bytes_max=settings.server.body_bytes_max,

@@ -30,9 +30,10 @@ async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Pa
     return await serve_app(
         settings.server,
         lambda log: opened_venue(settings, environ=environ, folder=folder, clock=clock, access_log=log),
-        _announce,
+        _begin,
     )
 
 
-def _announce(app: VenueApp, url: str) -> None:
+def _begin(app: VenueApp, url: str) -> None:
+    app.reference.make()
     _log.info("serving", url=url, chains=sorted(app.places))
