@@ -99,6 +99,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._waiting: dict[Account, None] = {}
         self._told: deque[Collection[Pair]] = deque()  # are to be sorted in
         self._apart: Apart[Account] = Apart()
+        self._rested: Account | None = None  # is looked at alone just now
         self._rests: dict[Account, float] = {}  # seconds, of what was looked at just now
         self._asleep = trio.lowlevel.ParkingLot()
         self._count = VENUE_FUNDS_ACCOUNTS_MAX  # of the next look
@@ -182,7 +183,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     def _note(self, account: Account) -> bool:
         """Have an account read, unless it rests. Returns whether it is to be."""
-        is_wanted = account in self._of_account and account not in self._apart
+        rests = account in self._apart and account != self._rested
+        is_wanted = account in self._of_account and not rests
         if is_wanted:
             self._waiting[account] = None
         return is_wanted
@@ -234,7 +236,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
             accounts = list(islice(self._waiting, self._count))
             for account in accounts:
                 del self._waiting[account]
-            rested = self._apart.take(trio.current_time())
+            rested = self._rested = self._apart.take(trio.current_time())
             try:
                 await self._look_at(accounts, top)
                 await self._look_at([] if rested is None else [rested], top)
@@ -297,6 +299,8 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
 
     def _set_apart(self, account: Account | None, rest_s: float = 0.0) -> None:
         """Let an account rest that is still followed: for some seconds, or since it cannot be read."""
+        if account == self._rested:
+            self._rested = None
         if account is not None and account in self._of_account:
             self._waiting.pop(account, None)
             self._apart.add(account, trio.current_time(), rest_s)

@@ -318,6 +318,20 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         for at in range(0, len(behind), VENUE_LOAD_ORDERS):
             await self._reload(behind[at : at + VENUE_LOAD_ORDERS])
 
+    async def notice(self, rows: Sequence[OrderRow]) -> None:
+        """Take in the orders that are run here and of which these rows, as the store has them, are newer.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        behind = [
+            row.order_hash
+            for row in rows
+            if (live := self._orders.get(row.order_hash)) is not None and live.row.version < row.version
+        ]
+        for at in range(0, len(behind), VENUE_LOAD_ORDERS):
+            await self._read(behind[at : at + VENUE_LOAD_ORDERS])
+
     def _is_known(self, event: OrderEvent) -> bool:
         """Whether an event says nothing new, or is of an order that is run elsewhere."""
         live = self._orders.get(event.order_hash)

@@ -10,6 +10,9 @@
 Which accounts are read, and when, is `accounts_watch`. An account's orders are read from the store, as other
 engines may run some of them, which have their shares too: what they write has the account read again.
 
+An order may have come back to the same share before its events are heard, so that `tend` sees no change. So
+the orders in memory are brought up to the rows that were read before these are compared.
+
 An order that is new here is read once the indexer has looked at the chain again: what it was checked by
 may be of a later block than has been read so far.
 
@@ -198,6 +201,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         dues: list[_Due] = []
         for account, values in zip(followed, found, strict=True):
             rows, holding = [OTC.found(one) for one in values], read[account].holding
+            await self._orders.notice(rows)
             if account in self._of_account:
                 self._found[account] = holding
             permitted = await self._permitted(account, rows, holding, top)

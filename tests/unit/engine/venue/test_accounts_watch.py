@@ -23,9 +23,12 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
     Attributes:
         looks: at accounts, with the block that the chain is read to.
         broken: an account that no look survives.
+        slow: what a look waits for; `is_slow` while it does.
     """
 
     broken: Pair | None = None
+    slow: trio.Event | None = None
+    is_slow = False
 
     def __init__(self, watch: Watch) -> None:
         chain: Any = SimpleNamespace(chain_id=1)
@@ -38,10 +41,17 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
     def forget(self, number: int) -> None:
         self._forget(hash_of(number))
 
+    def changed(self, account: Pair) -> None:
+        """An order of the account has changed."""
+        self._mark(account)
+
     async def _look(self, accounts: Sequence[Pair], top: Mark) -> None:
         await trio.lowlevel.checkpoint()
         if self.broken in accounts:
             raise ZeroDivisionError
+        if self.slow is not None:
+            self.is_slow = True
+            await self.slow.wait()
         self.looks.append((tuple(accounts), top))
         self._reads += len(accounts)
 
@@ -141,4 +151,25 @@ async def test_whoever_meets_another_accounts_bug_is_looked_at_soon(
     kind.broken = None
     await until(lambda: len(kind.looks) == 4)
     assert trio.current_time() - began < FUNDS_RECHECK_S
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_account_that_rested_is_read_again_where_it_changes_while_it_is_read(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch = Watch()
+    kind = Kind(watch)
+    kind.broken = WETH, BOB
+    await nursery.start(kind.run)
+    kind.follow(1, (WETH, BOB))
+    began = trio.current_time()
+    tell(watch, kind)
+    await until(lambda: kind.statistics().apart == 1)
+    kind.broken, kind.slow = None, trio.Event()
+    await until(lambda: kind.is_slow)
+    kind.changed((WETH, BOB))
+    kind.slow.set()
+    await until(lambda: len(kind.looks) == 2)
+    assert trio.current_time() - began < FUNDS_RECHECK_S, "long before the slow round"
+    assert kind.statistics().apart == 0
     nursery.cancel_scope.cancel()

@@ -1,5 +1,6 @@
 """Whose funds are read, when, and what follows from it, on a chain that counts what it is asked."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from cambist.config.limits import (
 )
 from cambist.config.timeouts import DRAFT_LOOK_S, FUNDS_RECHECK_S, FUNDS_STEP_REST_S
 from cambist.crypto.eip1271 import SELECTOR4
-from cambist.engine.store.rows import OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import OrderEvent, OtcOrder, amount32, amount_of
 from cambist.engine.venue.otc.document import OtcDocument
 from support.otc_chain import MOST, RFQ, OtcChain
 from support.otc_engine import (
@@ -78,6 +79,36 @@ async def test_orders_follow_the_funds_of_their_maker(tmp_path: Path, autojump_c
         told = venue.funds.statistics()
         assert (told.orders, told.accounts) == (3, 1)
         assert (told.suspended, told.restored) == (6, 6)
+
+
+async def test_a_fill_that_is_taken_back_before_anybody_hears_of_it_gives_the_share_back(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        row = await venue.submit(an_order())
+        venue.chain.mine()
+        await venue.is_told()
+        began = trio.current_time()
+        hear, is_heard = venue.orders.hear, trio.Event()
+
+        async def late(events: Sequence[OrderEvent]) -> None:
+            await is_heard.wait()
+            await hear(events)
+
+        monkeypatch.setattr(venue.orders, "hear", late)
+        venue.chain.fills(row, 40)
+        venue.chain.mine()
+        await venue.is_told()
+        assert amount_of((await venue.row(row)).remaining) == 60
+        venue.chain.cut(venue.chain.head.number - 1)
+        venue.chain.mine(2)
+        await venue.is_told()
+        is_heard.set()
+        after = await venue.has_left(row, 100)
+        await venue.when(after, lambda found: funds_of(found) == (100, 100, 100))
+        assert trio.current_time() - began < FUNDS_RECHECK_S / 2, "long before the slow round"
 
 
 async def test_what_an_order_leaves_goes_to_the_younger_ones(tmp_path: Path, autojump_clock: object) -> None:
