@@ -60,7 +60,7 @@ test: setup-test ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
-	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
+	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --no-loadscope-reorder --failed-first \
 	  -m "not oracle and not anvil and not process" $(QUICK)
 
 test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries other interpreters with.
