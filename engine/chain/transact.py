@@ -68,12 +68,13 @@ async def mined(chain: Chain, tx_hash: bytes) -> Receipt:
     Raises:
         ChainError: it was not mined in TRANSACTION_S.
     """
+    known: bytes | None = None  # a head that was there before the receipt was asked for
     with trio.move_on_after(TRANSACTION_S):
-        while True:
+        while (receipt := await chain.receipt(tx_hash)) is None:
+            if known is not None:
+                with trio.move_on_after(HEAD_POLL_S):
+                    await chain.wait_head(known)
             head = await chain.block()
-            receipt = await chain.receipt(tx_hash)
-            if receipt is not None:
-                return receipt
-            with trio.move_on_after(HEAD_POLL_S):
-                await chain.wait_head(head.hash if head else b"")
+            known = head.hash if head else b""
+        return receipt
     raise ChainError(f"0x{tx_hash.hex()} was not mined in {TRANSACTION_S:.0f} s; it may still be")
