@@ -1,8 +1,9 @@
-"""httpx on our HTTP client, for the cold paths: polling, JSON-RPC, webhooks.
+"""httpx on our HTTP client, for the cold paths: polling, webhooks; and the clients' pool for JSON-RPC.
 
 httpx brings its interface, redirects and JSON; what goes over the wire is ours: one dial, one framing, one
-set of bounds. (httpcore leaves async generators behind whenever a request fails or is cancelled, which trio
-reports as leaks.)
+set of bounds. `exchange` is the same without httpx, whose objects cost more than the request itself.
+(httpcore leaves async generators behind whenever a request fails or is cancelled, which trio reports as
+leaks.)
 
 A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
 opened. A POST is never sent twice.
@@ -15,7 +16,7 @@ Choice: where a status is all that counts, of webhooks, an answer has no headers
     is framed and coded nor how long it is can make it another.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 from types import TracebackType
@@ -24,13 +25,16 @@ from typing import Self, TypeAlias
 import httpx
 import trio
 
-from ...codecs.http1 import Http1Limits
+from ...codecs.http1 import Http1Limits, Response
 from ...config.timeouts import HTTP_REQUEST_S
 from .http_client import HttpClient, HttpFailure, Stage
 from .streams import Dial, dial
 
-_Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
+Origin: TypeAlias = tuple[str, str, int]
+"""(scheme, host, port)."""
+
 _OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
+_PLAIN = (b"accept-encoding", b"identity")
 _PORTS = {"http": 80, "https": 443}
 _LATE: dict[Stage, type[httpx.TransportError]] = {
     Stage.TURN: httpx.PoolTimeout,
@@ -68,7 +72,7 @@ class DialTransport(httpx.AsyncBaseTransport):
         self._limits = limits
         self._dial = dial
         self._needs_body = needs_body
-        self._clients: dict[_Origin, tuple[HttpClient, trio.CancelScope]] = {}
+        self._clients: dict[Origin, tuple[HttpClient, trio.CancelScope]] = {}
         self._opening = trio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -106,18 +110,13 @@ class DialTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: the kind that says in which stage it failed.
         """
         body = await request.aread()
-        client = await self._client(request.url)  # no checkpoint between here and its use: it may be evicted
+        origin = origin_of(request.url)
+        fields = [field for field in request.headers.raw if field[0].lower() not in _OURS]
         times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
+        deadline_s = max(times, default=HTTP_REQUEST_S)
         try:
-            answer = await client.request(
-                request.method.encode(),
-                request.url.raw_path,
-                [
-                    *(field for field in request.headers.raw if field[0].lower() not in _OURS),
-                    (b"accept-encoding", b"identity"),
-                ],
-                body,
-                deadline_s=max(times, default=HTTP_REQUEST_S),
+            answer = await self.exchange(
+                origin, request.method.encode(), request.url.raw_path, fields, body, deadline_s=deadline_s
             )
         except HttpFailure as failure:
             kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
@@ -127,23 +126,38 @@ class DialTransport(httpx.AsyncBaseTransport):
             raise httpx.LocalProtocolError(str(error)) from error
         if not self._needs_body:
             return httpx.Response(answer.status)
-        headers = [field for field in answer.headers if field[0].lower() != b"set-cookie"]
-        response = httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
-        coding = response.headers.get("content-encoding", "identity")
-        if coding.lower() != "identity":
-            raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
-        return response
+        headers = [field for field in answer.headers if field[0] != b"set-cookie"]
+        return httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
 
-    async def _client(self, url: httpx.URL) -> HttpClient:
-        if url.scheme not in _PORTS:
-            raise httpx.UnsupportedProtocol(f"neither http nor https: {url.scheme!r}")
-        origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
+    async def exchange(
+        self,
+        origin: Origin,
+        method: bytes,
+        target: bytes,
+        fields: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        deadline_s: float,
+    ) -> Response:
+        """What a host answers, as `HttpClient.request`; nothing is compressed.
+
+        Raises:
+            HttpFailure: as there, or the answer has a content-encoding.
+            ValueError: as there.
+        """
         if origin not in self._clients:
             async with self._opening:
                 await self._open(origin)
-        return self._clients[origin][0]
+        client, _ = self._clients[origin]  # no checkpoint between here and its use: it may be evicted
+        answer = await client.request(method, target, [*fields, _PLAIN], body, deadline_s=deadline_s)
+        if self._needs_body:
+            for name, coding in answer.headers:
+                if name == b"content-encoding" and coding.lower() != b"identity":
+                    detail = f"a content-encoding nobody asked for: {coding.decode('latin-1')!r}"
+                    raise HttpFailure(detail, Stage.READ, is_late=False)
+        return answer
 
-    async def _open(self, origin: _Origin) -> None:
+    async def _open(self, origin: Origin) -> None:
         if origin in self._clients:
             return
         for old, (unused, scope) in tuple(self._clients.items()):
@@ -161,6 +175,17 @@ class DialTransport(httpx.AsyncBaseTransport):
             needs_body=self._needs_body,
         )
         self._clients[origin] = client, await self._nursery.start(_keep_open, client)
+
+
+def origin_of(url: httpx.URL) -> Origin:
+    """Where requests to a URL go.
+
+    Raises:
+        httpx.UnsupportedProtocol: the scheme is neither http nor https.
+    """
+    if url.scheme not in _PORTS:
+        raise httpx.UnsupportedProtocol(f"neither http nor https: {url.scheme!r}")
+    return url.scheme, url.host, url.port or _PORTS[url.scheme]
 
 
 async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[trio.CancelScope]) -> None:

@@ -64,10 +64,13 @@ async def test_each_change_is_told_once_to_maker_taker_and_whoever_follows_the_o
             stored = await story.posted(order)
             first = text_of(await story.fill(order, ONE // 2))
             await story.becomes(stored, "PENDING", **all_of(HALF))
+            await story.is_looked_at(stored)
             await story.allows(HALF - 1)
             await story.becomes(stored, "SUSPENDED")
+            await story.is_looked_at(stored)
             await story.allows(MOST)
             await story.becomes(stored, "PENDING")
+            await story.is_looked_at(stored)
             last = text_of(await story.fill(order, ONE // 2))
             await story.becomes(stored, "FULFILLED")
             heard = [await stream.take(5) for stream in streams]

@@ -28,7 +28,7 @@ from cambist.engine.venue import accounts_watch
 from cambist.engine.venue.otc import drafts
 from support.event_streams import OTC_PATH, Following
 from support.otc_front import CHAIN_ID, FILLABLE, P2P, OtcFront
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE_S, until, until_told
 from support.rfq_stories import funded, refusal
 from support.sse import EventStream
 from support.venue_fronts import StoryClock
@@ -102,6 +102,20 @@ class OtcStory(OtcFront):
             return top is not None and top.hash == block_hash
 
         await until(is_so, PATIENCE_S)
+
+    async def is_looked_at(self, stored: Stored) -> None:
+        """Wait until nothing is asked about the latest block any more: an anvil that mines the next one
+        meanwhile may answer of that."""
+        await self.is_read()
+        order_hash = bytes.fromhex(stored["orderHash"][2:])
+        funds = self.engine.chains[CHAIN_ID].funds
+
+        async def is_so() -> bool:
+            row, live = await self.row(stored), self.engine.orders.get(order_hash)
+            is_asleep = funds._asleep.statistics().tasks_waiting == 1
+            return live is not None and live.row == row and is_asleep and not funds.statistics().waiting
+
+        await until_told(is_so)
 
     async def seen(self, stored: Stored) -> Stored:
         """The order as it is as soon as the chain is read to its head: asked for once."""
