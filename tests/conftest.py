@@ -51,9 +51,9 @@ if not IS_INSTALLED:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One for each core; one more where tests wait for processes and nodes as much as they work."""
+    """One for each core; two more where tests wait for processes and nodes as much as they work."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + ("not process" not in config.option.markexpr)
+    return cores + 2 * ("not process" not in config.option.markexpr)
 
 
 # A shell has those in its background ignore interrupts; the processes of these tests are to hear them.
