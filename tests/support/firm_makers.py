@@ -41,7 +41,7 @@ from cambist.feeds.pair_index import PairIndex
 from support.firm_books import ASKS, BIDS, Levels
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S
 from support.scripted_server import Caller, scripted_server
-from support.world import HOUR_S, MOST, NOBODY, ONE, RFQ_NAME, USDC, World, person
+from support.world import HOUR_S, MOST, NOBODY, ONE, RFQ_NAME, World, person
 
 PATIENT = FirmSettings(soft_s=FIRM_SOFT_S, hard_s=FIRM_HARD_S)
 """For makers that all answer: a busy machine makes nobody late."""
@@ -256,8 +256,8 @@ class Stage:
         """So many whole tokens of each, which the RFQ contract may take."""
         key = self.makers[name].key
         await self.world.chain.set_balance(key.address, 2 * amount * ONE)
-        given = [(token, amount * 10 ** self.decimals[token]) for token in tokens]
-        await self.world.stock(*((key, token, raw, self.world.at.rfq) for token, raw in given))
+        for token in tokens:
+            await self.world.give(key, token, amount * 10 ** self.decimals[token], self.world.at.rfq)
 
     # --- Swaps ----------------------------------------------------------------------------------------
 
@@ -302,8 +302,9 @@ class Stage:
 async def a_stage(world: World, settings: FirmSettings = PATIENT) -> AsyncGenerator[Stage]:
     """Nobody quotes or has anything yet but the user: ten WETH and 100,000 of USDC and DAI."""
     stage = Stage(world, settings, (await world.now_s()) * 1_000)
-    stock = ((world.weth, 10 * ONE), (world.usdc, 10**5 * USDC), (world.dai, 10**5 * ONE))
-    await world.stock(*((world.user, token, amount, world.at.router) for token, amount in stock))
+    await world.give(world.user, world.weth, 10 * ONE, world.at.router)
+    for token in (world.usdc, world.dai):
+        await world.give(world.user, token, 10**5 * 10 ** stage.decimals[token], world.at.router)
     async with AsyncExitStack() as stack:
         await stage.open(stack)
         yield stage

@@ -85,8 +85,11 @@ async def an_order_table(world: World, folder: Path) -> AsyncIterator[OrderTable
     """A venue without makers of its own, and everybody's funds."""
     for key in (world.maker, world.taker):
         await world.chain.set_balance(key.address, 2_000 * ONE)
-    stock = ((world.weth, 1_000 * ONE), (world.usdc, 10**6 * USDC), (world.dai, 10**6 * ONE))
-    traders = (world.maker, world.taker)
-    await world.stock(*((key, token, amount, world.at.rfq) for key in traders for token, amount in stock))
+        for token, amount in (
+            (world.weth, 1_000 * ONE),
+            (world.usdc, 10**6 * USDC),
+            (world.dai, 10**6 * ONE),
+        ):
+            await world.give(key, token, amount, world.at.rfq)
     async with a_venue_story(world, folder, {}) as story:
         yield OrderTable(story)

@@ -189,8 +189,8 @@ async def _stocked(world: World) -> Market:
     market = await a_market(world)
     key = MAKER_KEYS[_MAKER]
     await world.chain.set_balance(key.address, 2_000 * ONE)
-    stock = ((world.weth, 1_000 * ONE), (world.usdc, 10**6 * USDC), (world.dai, 10**6 * ONE))
-    await world.stock(*((key, token, amount, world.at.rfq) for token, amount in stock))
+    for token, amount in ((world.weth, 1_000 * ONE), (world.usdc, 10**6 * USDC), (world.dai, 10**6 * ONE)):
+        await world.give(key, token, amount, world.at.rfq)
     return market
 
 

@@ -349,13 +349,10 @@ def events(receipt: Receipt, kind: type[Event]) -> list[Event]:
 async def a_market(world: World) -> Market:
     """The user has WETH, the taker USDC, the maker and an agent all three tokens."""
     agent = await create(world.chain, world.owner, "DevAgent")
-    stock = ((world.usdc, 100_000 * USDC), (world.dai, 100_000 * ONE))
-    await world.stock(
-        (world.user, world.weth, 10 * ONE, world.at.delta),
-        (world.taker, world.usdc, 10_000 * USDC, world.at.delta),
-        *((world.maker, token, amount, world.at.rfq) for token, amount in stock),
-    )
-    for token, amount in stock:
+    await world.give(world.user, world.weth, 10 * ONE, world.at.delta)
+    await world.give(world.taker, world.usdc, 10_000 * USDC, world.at.delta)
+    for token, amount in ((world.usdc, 100_000 * USDC), (world.dai, 100_000 * ONE)):
+        await world.give(world.maker, token, amount, world.at.rfq)
         await world.mint(token, agent, amount)
     await world.approve(world.maker, world.weth, world.at.rfq)
     return Market(world, agent)

@@ -57,7 +57,7 @@ from support.venue_role import (
     venue_text,
     write_grids,
 )
-from support.world import NATIVE, ONE, RFQ_NAME, USDC, Gift, World, person
+from support.world import NATIVE, ONE, RFQ_NAME, USDC, World, person
 
 Moved = dict[tuple[str, str], int]
 """(who, token) -> what came; negative for what went."""
@@ -505,12 +505,11 @@ async def _running_maker(
 async def _stock(world: World, makers: Grids) -> None:
     """Give everybody what they trade."""
     await world.chain.set_balance(world.user.address, 1_000 * ONE)
-    gifts: list[Gift] = []
     for owner, spender, weth, others in (
         (world.user, world.at.router, 100, 100_000),
         *((KEYS[name], world.at.rfq, 1_000, 1_000_000) for name in makers),
     ):
         await world.chain.set_balance(owner.address, 2_000 * ONE)
-        stock = ((world.weth, weth * ONE), (world.usdc, others * USDC), (world.dai, others * ONE))
-        gifts += [(owner, token, amount, spender) for token, amount in stock]
-    await world.stock(*gifts)
+        await world.give(owner, world.weth, weth * ONE, spender)
+        await world.give(owner, world.usdc, others * USDC, spender)
+        await world.give(owner, world.dai, others * ONE, spender)

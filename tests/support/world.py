@@ -52,11 +52,6 @@ RFQ_NAME, DELTA_NAME, DELTA_VERSION = "Cambist RFQ", "Cambist Delta", "1"
 DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
 
 
-Gift = tuple[SigningKey, bytes, int, bytes]
-"""Who gets it, a token, how much, and who may take it."""
-_STOCK_GAS = 300_000  # for each transaction: a block has room for a hundred
-
-
 def person(number: int) -> SigningKey:
     """A key of no importance; the first four are of accounts that an anvil funds."""
     secret = KEYS[number] if number < len(KEYS) else f"{0xCA3B157 + number:064x}"
@@ -174,7 +169,8 @@ class World(msgspec.Struct):
             assert isinstance(to, SigningKey)
             await self.send(to, token, selector("deposit()"), value_wei=amount, gas=DEV_GAS)
             return
-        await self.send(self.owner, token, _minting(to, amount), gas=DEV_GAS)
+        words = _address(to).rjust(32, b"\0") + uint_word(amount)
+        await self.send(self.owner, token, selector("mint(address,uint256)") + words, gas=DEV_GAS)
 
     async def approve(self, owner: SigningKey, token: bytes, spender: bytes, amount: int = MOST) -> None:
         """Let `spender` take an owner's tokens."""
@@ -184,30 +180,6 @@ class World(msgspec.Struct):
         """Mint and approve."""
         await self.mint(token, owner, amount)
         await self.approve(owner, token, spender)
-
-    async def stock(self, *gifts: Gift) -> None:
-        """Mint and approve as `give` does; all is sent before any of it is waited for."""
-        fees = await self.chain.fees()
-        price = 2 * fees.base_fee_wei + fees.tip_wei
-        nonces: dict[bytes, int] = {}
-        hashes = []
-        for owner, token, amount, spender in gifts:
-            minting = (
-                (owner, selector("deposit()"), amount)
-                if token == self.weth
-                else (self.owner, _minting(owner, amount), 0)
-            )
-            for key, data, wei in (minting, (owner, calldata.approve(spender, MOST), 0)):
-                if key.address not in nonces:
-                    nonces[key.address] = await self.chain.nonce(key.address)
-                nonce = nonces[key.address]
-                nonces[key.address] += 1
-                made = Transaction(
-                    self.chain.chain_id, nonce, fees.tip_wei, price, _STOCK_GAS, token, wei, data
-                )
-                hashes.append(await self.chain.send_raw(sign_transaction(made, key).raw))
-        for tx_hash in hashes:
-            assert (await mined(self.chain, tx_hash)).succeeded
 
     async def balance(self, token: bytes, owner: SigningKey | bytes) -> int:
         """Of a token, or native."""
@@ -329,10 +301,6 @@ async def a_world(chain: DevChain) -> World:
     return World(
         chain, at, weth, permit2, usdc, dai, owner, relayer, maker, user, taker, partner, stranger, protocol
     )
-
-
-def _minting(to: SigningKey | bytes, amount: int) -> bytes:
-    return selector("mint(address,uint256)") + _address(to).rjust(32, b"\0") + uint_word(amount)
 
 
 def _address(who: SigningKey | bytes) -> bytes:
