@@ -15,12 +15,15 @@ from collections.abc import Sequence
 import httpx
 import msgspec
 
+from ...codecs.http1 import Response
+from ...codecs.http1.framing import joined
 from ...codecs.wire import decoder, encode
 from ...config import limits
 from ...config.endpoint_url import NAMES_PLACE
 from ...config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput, NodeUnavailable
 from ...config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ...crypto.hexadecimal import parse_hex, to_hex
+from ...feeds.net.httpx_transport import DialTransport, origin_of
 from .rpc_wording import Fault, is_batch_refusal, is_too_large
 
 Call = tuple[str, list[object]]  # method, parameters
@@ -71,8 +74,8 @@ class Node:
     """One node.
 
     Args:
-        transport: its owner opens and closes it, and bounds the size of answers. httpx's client is not
-            between: redirects and cookies are not for nodes, and take longer than the request itself.
+        transport: its owner opens and closes it, and bounds the size of answers. httpx is not between:
+            redirects and cookies are not for nodes, and its objects take longer than the request itself.
         url: http or https; a user and a password in it become basic authentication.
         name: shown in errors instead of the URL.
         call_s: for one request.
@@ -81,19 +84,19 @@ class Node:
         ConfigError: nothing can be sent to the URL.
     """
 
-    def __init__(
-        self, transport: httpx.AsyncBaseTransport, url: str, name: str, call_s: float = NODE_CALL_S
-    ) -> None:
+    def __init__(self, transport: DialTransport, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
         try:
-            self._url = httpx.URL(url)
+            place = httpx.URL(url)
         except httpx.InvalidURL:
             raise ConfigError(name, NAMES_PLACE) from None
-        self._headers = httpx.Headers({"content-type": "application/json"})
-        if self._url.userinfo:
-            user = b64encode(f"{self._url.username}:{self._url.password}".encode())
-            self._headers["authorization"] = f"Basic {user.decode()}"
+        self._origin = origin_of(place)
+        self._target = place.raw_path
+        self._headers = [(b"content-type", b"application/json")]
+        if place.userinfo:
+            user = b64encode(f"{place.username}:{place.password}".encode())
+            self._headers.append((b"authorization", b"Basic " + user))
         self._transport = transport
-        self._extensions = {"timeout": httpx.Timeout(call_s).as_dict()}
+        self._call_s = call_s
         self._next_id = 1
         self.name = name
         self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
@@ -186,41 +189,39 @@ class Node:
         ]
         is_batch = len(calls) > 1
         try:
-            response = await self._transport.handle_async_request(
-                httpx.Request(
-                    "POST",
-                    self._url,
-                    headers=self._headers,
-                    content=encode(requests if is_batch else requests[0]),
-                    extensions=self._extensions,
-                )
+            response = await self._transport.exchange(
+                self._origin,
+                b"POST",
+                self._target,
+                self._headers,
+                encode(requests if is_batch else requests[0]),
+                deadline_s=self._call_s,
             )
-            body = await response.aread()
         except httpx.HTTPError as error:
             if BodyTooLarge.error_type in str(error):
                 raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
             raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
         self._check_status(response, is_batch=is_batch)
         try:
-            answers = _decode_answers(body)
+            answers = _decode_answers(response.body)
         except InvalidInput as error:
             raise self._odd(response, f"not a JSON-RPC answer: {error.detail}") from None
         return self._sorted(answers, first, len(calls))
 
-    def _check_status(self, response: httpx.Response, *, is_batch: bool) -> None:
-        status = response.status_code
+    def _check_status(self, response: Response, *, is_batch: bool) -> None:
+        status = response.status
         if status == _OVER_RATE:
-            after = response.headers.get("retry-after", "")
-            self.rest_s = min(float(after), NODE_REST_S_MAX) if after.isascii() and after.isdigit() else 0.0
+            after = joined(response.headers).get(b"retry-after", b"")
+            self.rest_s = min(float(after), NODE_REST_S_MAX) if after.isdigit() else 0.0
             raise NodeUnavailable(f"{self.name}: over its rate: HTTP status {status}")
         if is_batch and status in _REFUSES_BATCH:
             raise _BatchRefused(f"{self.name}: HTTP status {status}")
         if status >= 500:
             raise NodeUnavailable(f"{self.name}: HTTP status {status}")
 
-    def _odd(self, response: httpx.Response, detail: str) -> ChainError:
-        if response.status_code != 200:
-            return NodeUnavailable(f"{self.name}: HTTP status {response.status_code}")
+    def _odd(self, response: Response, detail: str) -> ChainError:
+        if response.status != 200:
+            return NodeUnavailable(f"{self.name}: HTTP status {response.status}")
         return ChainError(f"{self.name}: {detail}")
 
     def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, Outcome]:

@@ -1,8 +1,8 @@
-"""httpx on our HTTP client, for the cold paths: polling, JSON-RPC, webhooks.
+"""httpx on our HTTP client, for the cold paths (polling, webhooks); for JSON-RPC the same without httpx.
 
 httpx brings its interface, redirects and JSON; what goes over the wire is ours: one dial, one framing, one
-set of bounds. (httpcore leaves async generators behind whenever a request fails or is cancelled, which trio
-reports as leaks.)
+set of bounds. Its objects take as long as the request itself: `exchange` does without them. (httpcore leaves
+async generators behind whenever a request fails or is cancelled, which trio reports as leaks.)
 
 A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
 opened. A POST is never sent twice.
@@ -15,7 +15,7 @@ Choice: where a status is all that counts, of webhooks, an answer has no headers
     is framed and coded nor how long it is can make it another.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from ssl import SSLContext
 from types import TracebackType
@@ -24,12 +24,14 @@ from typing import Self, TypeAlias
 import httpx
 import trio
 
-from ...codecs.http1 import Http1Limits
+from ...codecs.http1 import Http1Limits, Response
 from ...config.timeouts import HTTP_REQUEST_S
 from .http_client import HttpClient, HttpFailure, Stage
 from .streams import Dial, dial
 
-_Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
+Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
+
+_PLAIN = (b"accept-encoding", b"identity")
 _OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PORTS = {"http": 80, "https": 443}
 _LATE: dict[Stage, type[httpx.TransportError]] = {
@@ -68,7 +70,7 @@ class DialTransport(httpx.AsyncBaseTransport):
         self._limits = limits
         self._dial = dial
         self._needs_body = needs_body
-        self._clients: dict[_Origin, tuple[HttpClient, trio.CancelScope]] = {}
+        self._clients: dict[Origin, tuple[HttpClient, trio.CancelScope]] = {}
         self._opening = trio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -105,52 +107,68 @@ class DialTransport(httpx.AsyncBaseTransport):
         Raises:
             httpx.TransportError: the kind that says in which stage it failed.
         """
-        body = await request.aread()
-        client = await self._client(request.url)  # no checkpoint between here and its use: it may be evicted
         times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
+        answer = await self.exchange(
+            origin_of(request.url),
+            request.method.encode(),
+            request.url.raw_path,
+            [field for field in request.headers.raw if field[0].lower() not in _OURS],
+            await request.aread(),
+            deadline_s=max(times, default=HTTP_REQUEST_S),
+        )
+        if not self._needs_body:
+            return httpx.Response(answer.status)
+        headers = [field for field in answer.headers if field[0] != b"set-cookie"]
+        return httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
+
+    async def exchange(
+        self,
+        origin: Origin,
+        method: bytes,
+        target: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        *,
+        deadline_s: float,
+    ) -> Response:
+        """As `HttpClient.request`, of the client for that host.
+
+        Args:
+            origin: as `origin_of` tells it.
+            headers: without Accept-Encoding too.
+
+        Raises:
+            httpx.TransportError: as `handle_async_request`.
+        """
+        if origin not in self._clients:
+            async with self._opening:
+                await self._open(origin)
+        client = self._clients[origin][0]  # no checkpoint between here and its use: it may be evicted
         try:
-            answer = await client.request(
-                request.method.encode(),
-                request.url.raw_path,
-                [
-                    *(field for field in request.headers.raw if field[0].lower() not in _OURS),
-                    (b"accept-encoding", b"identity"),
-                ],
-                body,
-                deadline_s=max(times, default=HTTP_REQUEST_S),
-            )
+            answer = await client.request(method, target, (*headers, _PLAIN), body, deadline_s=deadline_s)
         except HttpFailure as failure:
             kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
             other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
             raise (kind or other)(failure.detail) from failure
         except ValueError as error:
             raise httpx.LocalProtocolError(str(error)) from error
-        if not self._needs_body:
-            return httpx.Response(answer.status)
-        headers = [field for field in answer.headers if field[0].lower() != b"set-cookie"]
-        response = httpx.Response(answer.status, headers=headers, stream=httpx.ByteStream(answer.body))
-        coding = response.headers.get("content-encoding", "identity")
-        if coding.lower() != "identity":
-            raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
-        return response
+        if self._needs_body:
+            for name, value in answer.headers:
+                if name == b"content-encoding" and value.lower() != b"identity":
+                    coding = value.decode("latin-1")
+                    raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
+        return answer
 
-    async def _client(self, url: httpx.URL) -> HttpClient:
-        if url.scheme not in _PORTS:
-            raise httpx.UnsupportedProtocol(f"neither http nor https: {url.scheme!r}")
-        origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
-        if origin not in self._clients:
-            async with self._opening:
-                await self._open(origin)
-        return self._clients[origin][0]
-
-    async def _open(self, origin: _Origin) -> None:
+    async def _open(self, origin: Origin) -> None:
         if origin in self._clients:
             return
+        scheme, host, port = origin
+        if scheme not in _PORTS:
+            raise httpx.UnsupportedProtocol(f"neither http nor https: {scheme!r}")
         for old, (unused, scope) in tuple(self._clients.items()):
             if unused.is_unused:
                 del self._clients[old]
                 scope.cancel()
-        scheme, host, port = origin
         client = HttpClient(
             host,
             port,
@@ -161,6 +179,11 @@ class DialTransport(httpx.AsyncBaseTransport):
             needs_body=self._needs_body,
         )
         self._clients[origin] = client, await self._nursery.start(_keep_open, client)
+
+
+def origin_of(url: httpx.URL) -> Origin:
+    """Where a URL leads; the host as it is asked for by name, in ASCII."""
+    return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS.get(url.scheme, 0)
 
 
 async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
