@@ -171,8 +171,8 @@ class Node:
     async def _chunk(self, calls: Sequence[Call]) -> list[Outcome]:
         """One batch; what is missing from its answer is asked once more."""
         found = await self._post(calls)
-        missing = [at for at in range(len(calls)) if at not in found]
-        if missing and len(missing) < len(calls):
+        if 0 < len(found) < len(calls):
+            missing = [at for at in range(len(calls)) if at not in found]
             again = await self._post([calls[at] for at in missing])
             found |= {missing[place]: outcome for place, outcome in again.items()}
         if len(found) < len(calls):
@@ -233,22 +233,29 @@ class Node:
             answers = [answers]
         found: dict[int, Outcome] = {}
         for answer in answers:
-            if answer.id is None and answer.error is not None and count == 1:
-                answer.id = first  # it could not even read the id
+            error = answer.error
+            if answer.id is None and error is not None:
+                if count == 1:
+                    answer.id = first  # it could not even read the id
+                elif is_batch_refusal(error):
+                    raise _BatchRefused(f"{self.name}: {error}")
             at = -1 if answer.id is None else answer.id - first
-            if answer.id is None and answer.error is not None and is_batch_refusal(answer.error):
-                raise _BatchRefused(f"{self.name}: {answer.error}")
             if not 0 <= at < count or at in found:
                 raise ChainError(f"{self.name}: an answer that nobody asked for, or a second one")
-            outcome = answer.error or answer.result
-            if isinstance(outcome, msgspec.UnsetType):
-                raise ChainError(f"{self.name}: an answer with neither result nor error")
-            if isinstance(outcome, Fault) and count > 1 and is_too_large(outcome):
-                raise AnswerTooLarge(f"{self.name}: {outcome}")
-            if isinstance(outcome, Fault) and count > 1 and is_batch_refusal(outcome):
-                raise _BatchRefused(f"{self.name}: {outcome}")
-            found[at] = outcome if isinstance(outcome, Fault) else bytes(outcome)
+            found[at] = self._outcome(answer, is_batch=count > 1)
         return found
+
+    def _outcome(self, answer: _Answer, *, is_batch: bool) -> Outcome:
+        error = answer.error
+        if error is None:
+            if isinstance(answer.result, msgspec.UnsetType):
+                raise ChainError(f"{self.name}: an answer with neither result nor error")
+            return bytes(answer.result)
+        if is_batch and is_too_large(error):
+            raise AnswerTooLarge(f"{self.name}: {error}")
+        if is_batch and is_batch_refusal(error):
+            raise _BatchRefused(f"{self.name}: {error}")
+        return error
 
     def __repr__(self) -> str:
         return f"Node({self.name})"
