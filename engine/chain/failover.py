@@ -191,7 +191,8 @@ class Nodes:
             if health.rests_until > now:
                 continue
             try:
-                await self._check(health)
+                if not health.is_checked:
+                    await self._check(health)
                 answer = await converse(Talk(health.node))
             except _REFUSALS:
                 self._well(health)
@@ -213,8 +214,6 @@ class Nodes:
 
     async def _check(self, health: _Health) -> None:
         """Before its first use, and after each rest: what is behind a URL may change."""
-        if health.is_checked:
-            return
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
         if isinstance(outcome, Fault):

@@ -16,13 +16,13 @@ import httpx
 import msgspec
 
 from ...codecs.http1 import Response
+from ...codecs.http1.framing import joined
 from ...codecs.wire import decoder, encode
 from ...config import limits
 from ...config.endpoint_url import NAMES_PLACE
 from ...config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput, NodeUnavailable
 from ...config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ...crypto.hexadecimal import parse_hex, to_hex
-from ...feeds.net.http_client import HttpFailure
 from ...feeds.net.httpx_transport import DialTransport, origin_of
 from .rpc_wording import Fault, is_batch_refusal, is_too_large
 
@@ -75,7 +75,7 @@ class Node:
 
     Args:
         transport: its owner opens and closes it, and bounds the size of answers. httpx is not between:
-            redirects and cookies are not for nodes.
+            redirects and cookies are not for nodes, and its objects take longer than the request itself.
         url: http or https; a user and a password in it become basic authentication.
         name: shown in errors instead of the URL.
         call_s: for one request.
@@ -86,14 +86,15 @@ class Node:
 
     def __init__(self, transport: DialTransport, url: str, name: str, call_s: float = NODE_CALL_S) -> None:
         try:
-            there = httpx.URL(url)
-            self._origin, self._target = origin_of(there), there.raw_path
-        except (httpx.InvalidURL, httpx.UnsupportedProtocol):
+            place = httpx.URL(url)
+        except httpx.InvalidURL:
             raise ConfigError(name, NAMES_PLACE) from None
-        self._fields = [(b"content-type", b"application/json")]
-        if there.userinfo:
-            user = b64encode(f"{there.username}:{there.password}".encode())
-            self._fields.append((b"authorization", b"Basic " + user))
+        self._origin = origin_of(place)
+        self._target = place.raw_path
+        self._headers = [(b"content-type", b"application/json")]
+        if place.userinfo:
+            user = b64encode(f"{place.username}:{place.password}".encode())
+            self._headers.append((b"authorization", b"Basic " + user))
         self._transport = transport
         self._call_s = call_s
         self._next_id = 1
@@ -170,8 +171,8 @@ class Node:
     async def _chunk(self, calls: Sequence[Call]) -> list[Outcome]:
         """One batch; what is missing from its answer is asked once more."""
         found = await self._post(calls)
-        missing = [at for at in range(len(calls)) if at not in found]
-        if missing and len(missing) < len(calls):
+        if 0 < len(found) < len(calls):
+            missing = [at for at in range(len(calls)) if at not in found]
             again = await self._post([calls[at] for at in missing])
             found |= {missing[place]: outcome for place, outcome in again.items()}
         if len(found) < len(calls):
@@ -187,16 +188,19 @@ class Node:
             for at, (method, parameters) in enumerate(calls)
         ]
         is_batch = len(calls) > 1
-        body = encode(requests if is_batch else requests[0])
         try:
             response = await self._transport.exchange(
-                self._origin, b"POST", self._target, self._fields, body, deadline_s=self._call_s
+                self._origin,
+                b"POST",
+                self._target,
+                self._headers,
+                encode(requests if is_batch else requests[0]),
+                deadline_s=self._call_s,
             )
-        except HttpFailure as failure:
-            if BodyTooLarge.error_type in failure.detail:
+        except httpx.HTTPError as error:
+            if BodyTooLarge.error_type in str(error):
                 raise AnswerTooLarge(f"{self.name}: an answer of more than {_ANSWER_MIB} MiB") from None
-            late = ", time is up" if failure.is_late else ""
-            raise NodeUnavailable(f"{self.name}: not reached: {failure.stage.value}{late}") from None
+            raise NodeUnavailable(f"{self.name}: not reached: {type(error).__name__}") from None
         self._check_status(response, is_batch=is_batch)
         try:
             answers = _decode_answers(response.body)
@@ -207,7 +211,7 @@ class Node:
     def _check_status(self, response: Response, *, is_batch: bool) -> None:
         status = response.status
         if status == _OVER_RATE:
-            after = dict(response.headers).get(b"retry-after", b"")
+            after = joined(response.headers).get(b"retry-after", b"")
             self.rest_s = min(float(after), NODE_REST_S_MAX) if after.isdigit() else 0.0
             raise NodeUnavailable(f"{self.name}: over its rate: HTTP status {status}")
         if is_batch and status in _REFUSES_BATCH:
@@ -229,22 +233,29 @@ class Node:
             answers = [answers]
         found: dict[int, Outcome] = {}
         for answer in answers:
-            if answer.id is None and answer.error is not None and count == 1:
-                answer.id = first  # it could not even read the id
+            error = answer.error
+            if answer.id is None and error is not None:
+                if count == 1:
+                    answer.id = first  # it could not even read the id
+                elif is_batch_refusal(error):
+                    raise _BatchRefused(f"{self.name}: {error}")
             at = -1 if answer.id is None else answer.id - first
-            if answer.id is None and answer.error is not None and is_batch_refusal(answer.error):
-                raise _BatchRefused(f"{self.name}: {answer.error}")
             if not 0 <= at < count or at in found:
                 raise ChainError(f"{self.name}: an answer that nobody asked for, or a second one")
-            outcome = answer.error or answer.result
-            if isinstance(outcome, msgspec.UnsetType):
-                raise ChainError(f"{self.name}: an answer with neither result nor error")
-            if isinstance(outcome, Fault) and count > 1 and is_too_large(outcome):
-                raise AnswerTooLarge(f"{self.name}: {outcome}")
-            if isinstance(outcome, Fault) and count > 1 and is_batch_refusal(outcome):
-                raise _BatchRefused(f"{self.name}: {outcome}")
-            found[at] = outcome if isinstance(outcome, Fault) else bytes(outcome)
+            found[at] = self._outcome(answer, is_batch=count > 1)
         return found
+
+    def _outcome(self, answer: _Answer, *, is_batch: bool) -> Outcome:
+        error = answer.error
+        if error is None:
+            if isinstance(answer.result, msgspec.UnsetType):
+                raise ChainError(f"{self.name}: an answer with neither result nor error")
+            return bytes(answer.result)
+        if is_batch and is_too_large(error):
+            raise AnswerTooLarge(f"{self.name}: {error}")
+        if is_batch and is_batch_refusal(error):
+            raise _BatchRefused(f"{self.name}: {error}")
+        return error
 
     def __repr__(self) -> str:
         return f"Node({self.name})"

@@ -1,9 +1,8 @@
-"""httpx on our HTTP client, for the cold paths: polling, webhooks; and the clients' pool for JSON-RPC.
+"""httpx on our HTTP client, for the cold paths (polling, webhooks); for JSON-RPC the same without httpx.
 
 httpx brings its interface, redirects and JSON; what goes over the wire is ours: one dial, one framing, one
-set of bounds. `exchange` is the same without httpx, whose objects cost more than the request itself.
-(httpcore leaves async generators behind whenever a request fails or is cancelled, which trio reports as
-leaks.)
+set of bounds. Its objects take as long as the request itself: `exchange` does without them. (httpcore leaves
+async generators behind whenever a request fails or is cancelled, which trio reports as leaks.)
 
 A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
 opened. A POST is never sent twice.
@@ -30,11 +29,10 @@ from ...config.timeouts import HTTP_REQUEST_S
 from .http_client import HttpClient, HttpFailure, Stage
 from .streams import Dial, dial
 
-Origin: TypeAlias = tuple[str, str, int]
-"""(scheme, host, port)."""
+Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
 
-_OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PLAIN = (b"accept-encoding", b"identity")
+_OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PORTS = {"http": 80, "https": 443}
 _LATE: dict[Stage, type[httpx.TransportError]] = {
     Stage.TURN: httpx.PoolTimeout,
@@ -109,21 +107,15 @@ class DialTransport(httpx.AsyncBaseTransport):
         Raises:
             httpx.TransportError: the kind that says in which stage it failed.
         """
-        body = await request.aread()
-        origin = origin_of(request.url)
-        fields = [field for field in request.headers.raw if field[0].lower() not in _OURS]
         times = [seconds for seconds in request.extensions.get("timeout", {}).values() if seconds is not None]
-        deadline_s = max(times, default=HTTP_REQUEST_S)
-        try:
-            answer = await self.exchange(
-                origin, request.method.encode(), request.url.raw_path, fields, body, deadline_s=deadline_s
-            )
-        except HttpFailure as failure:
-            kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
-            other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
-            raise (kind or other)(failure.detail) from failure
-        except ValueError as error:
-            raise httpx.LocalProtocolError(str(error)) from error
+        answer = await self.exchange(
+            origin_of(request.url),
+            request.method.encode(),
+            request.url.raw_path,
+            [field for field in request.headers.raw if field[0].lower() not in _OURS],
+            await request.aread(),
+            deadline_s=max(times, default=HTTP_REQUEST_S),
+        )
         if not self._needs_body:
             return httpx.Response(answer.status)
         headers = [field for field in answer.headers if field[0] != b"set-cookie"]
@@ -134,37 +126,49 @@ class DialTransport(httpx.AsyncBaseTransport):
         origin: Origin,
         method: bytes,
         target: bytes,
-        fields: Sequence[tuple[bytes, bytes]],
+        headers: Sequence[tuple[bytes, bytes]],
         body: bytes,
         *,
         deadline_s: float,
     ) -> Response:
-        """What a host answers, as `HttpClient.request`; nothing is compressed.
+        """As `HttpClient.request`, of the client for that host.
+
+        Args:
+            origin: as `origin_of` tells it.
+            headers: without Accept-Encoding too.
 
         Raises:
-            HttpFailure: as there, or the answer has a content-encoding.
-            ValueError: as there.
+            httpx.TransportError: as `handle_async_request`.
         """
         if origin not in self._clients:
             async with self._opening:
                 await self._open(origin)
-        client, _ = self._clients[origin]  # no checkpoint between here and its use: it may be evicted
-        answer = await client.request(method, target, [*fields, _PLAIN], body, deadline_s=deadline_s)
+        client = self._clients[origin][0]  # no checkpoint between here and its use: it may be evicted
+        try:
+            answer = await client.request(method, target, (*headers, _PLAIN), body, deadline_s=deadline_s)
+        except HttpFailure as failure:
+            kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
+            other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
+            raise (kind or other)(failure.detail) from failure
+        except ValueError as error:
+            raise httpx.LocalProtocolError(str(error)) from error
         if self._needs_body:
-            for name, coding in answer.headers:
-                if name == b"content-encoding" and coding.lower() != b"identity":
-                    detail = f"a content-encoding nobody asked for: {coding.decode('latin-1')!r}"
-                    raise HttpFailure(detail, Stage.READ, is_late=False)
+            for name, value in answer.headers:
+                if name == b"content-encoding" and value.lower() != b"identity":
+                    coding = value.decode("latin-1")
+                    raise httpx.RemoteProtocolError(f"a content-encoding nobody asked for: {coding!r}")
         return answer
 
     async def _open(self, origin: Origin) -> None:
         if origin in self._clients:
             return
+        scheme, host, port = origin
+        if scheme not in _PORTS:
+            raise httpx.UnsupportedProtocol(f"neither http nor https: {scheme!r}")
         for old, (unused, scope) in tuple(self._clients.items()):
             if unused.is_unused:
                 del self._clients[old]
                 scope.cancel()
-        scheme, host, port = origin
         client = HttpClient(
             host,
             port,
@@ -178,14 +182,8 @@ class DialTransport(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Where requests to a URL go.
-
-    Raises:
-        httpx.UnsupportedProtocol: the scheme is neither http nor https.
-    """
-    if url.scheme not in _PORTS:
-        raise httpx.UnsupportedProtocol(f"neither http nor https: {url.scheme!r}")
-    return url.scheme, url.host, url.port or _PORTS[url.scheme]
+    """Where a URL leads; the host as it is asked for by name, in ASCII."""
+    return url.scheme, url.raw_host.decode("ascii"), url.port or _PORTS.get(url.scheme, 0)
 
 
 async def _keep_open(client: HttpClient, task_status: trio.TaskStatus[trio.CancelScope]) -> None:

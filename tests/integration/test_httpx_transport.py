@@ -216,6 +216,22 @@ async def test_a_dial_without_end_is_a_connect_time_out(autojump_clock: trio.tes
             await http.get("http://node/")
 
 
+async def test_an_international_name_is_dialled_and_asked_for_in_ascii() -> None:
+    async def script(caller: Caller) -> None:
+        asked.append(dict((await caller.answer()).headers)[b"host"])
+
+    async def dial(host: str, port: int, **_: object) -> trio.abc.Stream:
+        dialled.append((host, port))
+        return await trio.open_tcp_stream("127.0.0.1", served)
+
+    asked: list[bytes] = []
+    dialled: list[tuple[str, int]] = []
+    transport = DialTransport(tls=client_tls(), connections_max=1, limits=LIMITS, dial=dial)
+    async with scripted_server(script) as served, httpx.AsyncClient(transport=transport) as http:
+        await http.get("http://bücher.example/")
+    assert (dialled, asked) == ([("xn--bcher-kva.example", 80)], [b"xn--bcher-kva.example"])
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "text"),
     [

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from cambist.codecs.http1 import encode_response
 from cambist.config.errors import ChainError
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.maker.funds import Funds, FundsSettings
-from support.maker_role import CHAIN_ID, NOW_MS, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
+from cambist.engine.telemetry.clock import WallClock
+from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
 from support.maker_server import Venue, running_maker
-from support.node_answers import NAME, NodeAnswers
 from support.patience import until
-from support.scripted_node import ScriptedNode, scripted_node
+from support.scripted_node import ScriptedNode, node_at, node_that_says, scripted_node
 
 ONE = 10**18
-BLOCK = {"number": hex(7), "timestamp": hex(NOW_MS // 1000)}
 FUNDS = FundsSettings(
     maker=bytes.fromhex(USER[2:]),
     contract=bytes(20),
@@ -151,28 +151,20 @@ async def test_urls_may_be_references_and_are_never_shown(tmp_path: Path) -> Non
     ],
 )
 async def test_whatever_a_node_answers_is_a_chain_error(body: bytes, words: str) -> None:
-    node = NodeAnswers(200, body).node()
-    with pytest.raises(ChainError) as caught:
-        await node.head()
+    async with node_that_says(encode_response(200, body), "maker.chains.1.node_url") as node:
+        with pytest.raises(ChainError) as caught:
+            await node.head()
     assert words in caught.value.detail or words == "malformed"
     assert "secret" not in caught.value.detail + repr(node)
-    assert caught.value.detail.startswith(NAME)
+    assert caught.value.detail.startswith("maker.chains.1.node_url")
 
 
 async def test_a_round_that_fails_changes_nothing() -> None:
     role = a_chain(node_url="http://127.0.0.1:1")
-
-    def answer(question: bytes) -> bytes:
-        asked = msgspec.json.decode(question)
-        results = [
-            {"id": call["id"], "result": BLOCK if call["method"] == "eth_getBlockByNumber" else "0x12"}
-            for call in (asked if isinstance(asked, list) else [asked])
-        ]
-        return msgspec.json.encode(results if isinstance(asked, list) else results[0])
-
-    node = NodeAnswers(200, answer).node()
-    with pytest.raises(ChainError, match="expected one word"):
-        await Funds(node, role.desk, role.holdings, FUNDS, lambda: NOW_MS).read()
+    async with scripted_node() as told, node_at(told.url, "node") as node:
+        told.returned = b"\x12"
+        with pytest.raises(ChainError, match="expected one word"):
+            await Funds(node, role.desk, role.holdings, FUNDS, WallClock().now_ms).read()
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
 
 

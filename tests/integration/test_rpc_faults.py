@@ -124,7 +124,7 @@ def fails(code: int, message: str, data: object = None) -> Any:
         (over_rate, "over its rate: HTTP status 429"),
         (over_rate_within, "over its rate: -32005 limit exceeded"),
         (internal, "eth_getBalance: -32603 disk full"),
-        (silent, "not reached: no answer, time is up"),
+        (silent, "not reached: ReadTimeout"),
         (nonsense, "not a JSON-RPC answer"),
         (wrong_type, "expected a string"),
         (wrong_id, "an answer that nobody asked for"),

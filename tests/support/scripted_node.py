@@ -3,19 +3,25 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
 import trio
 
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING_BALANCES
+from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.resource_messages import maker_error_body
 from cambist.codecs.wire import encode
+from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.server import ServerSettings
+from cambist.engine.chain.json_rpc import Node
 from cambist.engine.server import Call, Reply, Router, Server, Surface
 from cambist.engine.telemetry.clock import WallClock
-from cambist.feeds.net.streams import listen
+from cambist.feeds.net.httpx_transport import DialTransport
+from cambist.feeds.net.streams import client_tls, listen
+from support.scripted_server import Script, keep_answering, scripted_server
 
 
 class ScriptedNode:
@@ -28,6 +34,7 @@ class ScriptedNode:
         block, behind_s: the latest block, and how old it is.
         away: answer 503 to everything.
         reverting: answer each call with an error.
+        returned: what each call returns instead, unless it is empty.
         asked: method names of all calls.
         tags: the block tags of eth_call.
         lists_asked: how often the list of takers was asked for.
@@ -42,6 +49,7 @@ class ScriptedNode:
         self.block = 100
         self.behind_s = 0
         self.away = self.reverting = False
+        self.returned = b""
         self.asked: list[str] = []
         self.lists_asked = 0
         self.tags: set[str] = set()
@@ -74,6 +82,8 @@ class ScriptedNode:
         return answer | {"result": "0x" + self._returned(call["to"], data).hex()}
 
     def _returned(self, to: str, data: bytes) -> bytes:
+        if self.returned:
+            return self.returned
         word = data[:4]
         if word == BALANCE_OF:
             return self.balances.get(to, 0).to_bytes(32, "big")
@@ -101,3 +111,19 @@ async def scripted_node() -> AsyncIterator[ScriptedNode]:
         await nursery.start(server.serve, listener)
         yield node
         nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def node_at(url: str, name: str) -> AsyncIterator[Node]:
+    """Ours towards a node, with a transport of its own."""
+    bounds = Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+    async with DialTransport(tls=client_tls(), connections_max=1, limits=bounds) as transport:
+        yield Node(transport, url, name)
+
+
+@asynccontextmanager
+async def node_that_says(answer: bytes, name: str) -> AsyncIterator[Node]:
+    """Ours towards one that answers the same, head and body, to everything. Its URL holds a `secret`."""
+    script: Script = partial(keep_answering, answer=answer)
+    async with scripted_server(script) as port, node_at(f"http://127.0.0.1:{port}/secret", name) as node:
+        yield node

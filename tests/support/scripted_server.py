@@ -56,11 +56,11 @@ class Caller:
 Script: TypeAlias = Callable[[Caller], Awaitable[object]]
 
 
-async def keep_answering(caller: Caller) -> None:
-    """Answer 200 until the other side has enough."""
+async def keep_answering(caller: Caller, answer: bytes = OK) -> None:
+    """Answer the same until the other side has enough."""
     while True:
         try:
-            await caller.answer()
+            await caller.answer(answer)
         except (EOFError, trio.BrokenResourceError):
             return
 

@@ -5,14 +5,20 @@ import json
 import httpx
 import hypothesis
 import hypothesis.strategies as st
+import outcome
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 
+from cambist.codecs.http1 import Request, encode_response
+from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
-from cambist.engine.chain.json_rpc import Call
+from cambist.engine.chain.json_rpc import AnswerTooLarge, Call
 from cambist.engine.chain.rpc_wording import Fault
-from support.node_answers import NAME, NodeAnswers
+from support.scripted_node import node_at, node_that_says
+from support.scripted_server import Caller, scripted_server
 
+NAME = "chains.1.node.urls[0]"
 TWO: list[Call] = [("eth_chainId", []), ("eth_gasPrice", [])]
 
 _VALUES = st.recursive(
@@ -25,8 +31,10 @@ _VALUES = st.recursive(
 )
 
 
-async def outcomes(status: int, body: bytes, calls: list[Call]) -> list[bytes | Fault]:
-    return await NodeAnswers(status, body).node().outcomes(calls)
+async def outcomes(body: bytes, calls: list[Call], status: int = 200) -> list[bytes | Fault]:
+    async with node_that_says(encode_response(status, body), NAME) as node:
+        found = await outcome.acapture(node.outcomes, calls)
+    return found.unwrap()  # out here, where no nursery makes a group of an error
 
 
 @hypothesis.given(
@@ -37,7 +45,7 @@ def test_nothing_else_ever_comes_of_an_answer(count: int, body: bytes, status: i
     said = f"{NAME}: "
     found: list[bytes | Fault] = []
     try:
-        found = trio.run(outcomes, status, body, TWO[:count])
+        found = trio.run(outcomes, body, TWO[:count], status)
     except ChainError as error:
         said = error.detail
     assert said.startswith(f"{NAME}: ")
@@ -47,44 +55,85 @@ def test_nothing_else_ever_comes_of_an_answer(count: int, body: bytes, status: i
 
 async def test_a_whole_batch() -> None:
     body = b'[{"id":2,"error":{"code":-1,"message":"no","data":{"a":1}}},{"id":1,"result":"0x1","extra":1}]'
-    first, second = await outcomes(200, body, TWO)
+    first, second = await outcomes(body, TWO)
     assert first == b'"0x1"'
     assert isinstance(second, Fault)
     assert (second.code, second.message, bytes(second.data)) == (-1, "no", b'{"a":1}')
 
 
 async def test_a_result_of_null_is_a_result() -> None:
-    assert await outcomes(200, b'{"id":1,"result":null}', TWO[:1]) == [b"null"]
+    assert await outcomes(b'{"id":1,"result":null}', TWO[:1]) == [b"null"]
     both = b'{"id":1,"result":null,"error":null}'
-    assert await outcomes(200, both, TWO[:1]) == [b"null"]
+    assert await outcomes(both, TWO[:1]) == [b"null"]
 
 
 async def test_an_error_under_another_status_than_200_is_read() -> None:
     body = b'{"id":1,"error":{"code":-32602,"message":"bad"}}'
-    (found,) = await outcomes(400, body, TWO[:1])
+    (found,) = await outcomes(body, TWO[:1], 400)
     assert isinstance(found, Fault)
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404, 429, 500, 502])
 async def test_a_status_is_told(status: int) -> None:
     with pytest.raises(NodeUnavailable, match=f"HTTP status {status}"):
-        await outcomes(status, b"<html>", TWO[:1])
+        await outcomes(b"<html>", TWO[:1], status)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (limits.CHAIN_ANSWER_BYTES_MAX + 1),
+            AnswerTooLarge,
+            f"an answer of more than {limits.CHAIN_ANSWER_BYTES_MAX >> 20} MiB",
+        ),
+        (
+            encode_response(200, b"{}", extra_headers=[(b"content-encoding", b"gzip")]),
+            NodeUnavailable,
+            "not reached: RemoteProtocolError",
+        ),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", NodeUnavailable, "not reached: RemoteProtocolError"),
+    ],
+)
+async def test_what_is_no_answer_is_told_by_kind(answer: bytes, kind: type[ChainError], said: str) -> None:
+    async with node_that_says(answer, NAME) as node:
+        with pytest.raises(ChainError) as caught:
+            await node.outcomes(TWO[:1])
+    assert (type(caught.value), caught.value.detail) == (kind, f"{NAME}: {said}")
+
+
+async def test_a_node_that_is_away_is_told_by_the_kind_of_failure() -> None:
+    with held_port() as unused:
+        async with node_at(f"http://127.0.0.1:{port_of(unused)}/secret", NAME) as node:
+            with pytest.raises(NodeUnavailable, match="not reached: ConnectError") as caught:
+                await node.outcomes(TWO[:1])
+    assert "secret" not in str(caught.value)
 
 
 async def test_user_and_password_of_the_url_are_basic_authentication() -> None:
-    answers = NodeAnswers(200, b'{"id":1,"result":"0x1"}')
-    await answers.node("http://us%20er:p%3Aw@node.example:8545/key?a=b").outcomes(TWO[:1])
-    (request,) = answers.asked
-    assert request.origin == ("http", "node.example", 8545)
+    async def script(caller: Caller) -> None:
+        asked.append(await caller.answer(encode_response(200, b'{"id":1,"result":"0x1"}')))
+
+    asked: list[Request] = []
+    async with (
+        scripted_server(script) as port,
+        node_at(f"http://us%20er:p%3Aw@127.0.0.1:{port}/key?a=b", NAME) as node,
+    ):
+        await node.outcomes(TWO[:1])
+    (request,) = asked
     assert (request.method, request.target) == (b"POST", b"/key?a=b")
-    fields = dict(request.fields)
-    assert fields.pop(b"authorization").decode() == httpx.BasicAuth("us er", "p:w")._auth_header
-    assert fields == {b"content-type": b"application/json"}
+    assert dict(request.headers) == {
+        b"host": b"127.0.0.1:%d" % port,
+        b"content-type": b"application/json",
+        b"authorization": httpx.BasicAuth("us er", "p:w")._auth_header.encode(),
+        b"accept-encoding": b"identity",
+        b"content-length": b"%d" % len(request.body),
+    }
 
 
-@pytest.mark.parametrize("url", ["http://sécret..example/key", "ftp://secret.example/key", "secret/key"])
-def test_a_url_that_nothing_can_be_sent_to_is_a_setting_to_mend(url: str) -> None:
+async def test_a_url_that_nothing_can_be_sent_to_is_a_setting_to_mend() -> None:
     with pytest.raises(ConfigError) as caught:
-        NodeAnswers(200, b"").node(url)
+        async with node_at("http://sécret..example/key", NAME):
+            pass
     assert NAME in str(caught.value)
     assert "cret" not in str(caught.value).replace(NAME, "")
