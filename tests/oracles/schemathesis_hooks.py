@@ -1,0 +1,39 @@
+"""What Schemathesis, a process of .venv-peers, loads: it writes down the statuses of all answers.
+
+STATUSES names the file, a line for each answer: `GET /prices 400`. Where EACH_FAULT is `once`, a query that
+is wrong in one parameter is sent with one choice of the others, and not with every optional one in turn.
+"""
+
+# pyright: reportMissingImports=false
+import os
+from typing import Any
+
+import schemathesis
+
+STATUSES = open(os.environ["STATUSES"], "a", buffering=1)  # noqa: PTH123, SIM115 - for as long as the process lives
+IS_ONCE = os.environ["EACH_FAULT"] == "once"
+tried_faults: set[tuple[str, ...]] = set()
+
+
+def filter_case(context: Any, case: Any) -> bool:
+    """Whether a request is sent."""
+    phase, mode = case.meta.phase, case.meta.generation.mode.value
+    if not IS_ONCE or (phase.name.value, mode) != ("coverage", "negative"):
+        return True
+    tried = phase.data
+    if tried.parameter_location is None or tried.parameter_location.value != "query":
+        return True
+    value = (case.query or {}).get(tried.parameter)
+    fault = tuple(map(repr, (case.operation.label, tried.scenario, tried.parameter, value)))
+    is_new = fault not in tried_faults
+    tried_faults.add(fault)
+    return is_new
+
+
+def after_call(context: Any, case: Any, response: Any) -> None:
+    """Note an answer."""
+    STATUSES.write(f"{case.operation.label} {response.status_code}\n")
+
+
+for hook in (filter_case, after_call):
+    schemathesis.hook(hook)
