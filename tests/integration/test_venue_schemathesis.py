@@ -29,6 +29,7 @@ from cambist.engine.venue.delta.auction import decide
 from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_rows
 from cambist.engine.venue.delta.document import encode_document
 from support.bidding import a_proven, a_round_order
+from support.examples import IS_LONG
 from support.oracles import require_oracle
 from support.stores import a_delta_order as a_row
 from support.venue_role import CHAIN_ID, KEYS, USER, RunningVenue, running_venue
@@ -65,7 +66,6 @@ api_key = "acme"
 HOOKS = Path(__file__).parents[1] / "oracles" / "schemathesis_hooks.py"
 TABLES = Path(__file__).parents[2] / ".hypothesis"
 """Of characters: they take Hypothesis a second, and are kept from run to run."""
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 # In its first seconds a route can still be built, so the operation that builds one is tried first.
 # Methods that HTTP here does not know at all, as TRACE, are 501 (RFC 9110 15.6.2).
 SETTINGS = f"""

@@ -5,7 +5,6 @@ model at the same moment. What follows from messages is compared to the unit whe
 what follows from time may come as late as the next look at the age of books.
 """
 
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from random import Random
@@ -21,6 +20,7 @@ from cambist.config.timeouts import BOOK_LOOK_S, FEED_REQUEST_S, SOCKET_GRACE_S
 from cambist.feeds import backoff, poll
 from cambist.feeds.fill import quote_paid, quote_received
 from cambist.feeds.pair_index import PairIndex
+from support.examples import IS_LONG
 from support.maker_feeds import (
     ADDRESSES,
     DECIMALS,
@@ -34,7 +34,6 @@ from support.maker_feeds import (
 )
 from support.memory_maker import BASE_URL, SOCKET_URL, MemoryMaker
 
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 SPAN_S = 3_600.0 if IS_LONG else 450.0
 LOOK_MS = round(BOOK_LOOK_S * 1_000) + 1
 GRACE_MS = round(SOCKET_GRACE_S * 1_000)

@@ -5,7 +5,6 @@ replaced; the node is away; the engine is begun anew. Once nothing moves, every 
 from what the chain has: what is left of it, whether and by what it ended, its share of the funds.
 """
 
-import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,13 +23,12 @@ from cambist.engine.store.rows import NEVER_S, OtcOrder, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.venue.otc.balances import Backed, standings
 from cambist.engine.venue.otc.life import ENDED, LIVE
-from support.examples import examples
+from support.examples import IS_LONG, examples
 from support.otc_chain import MOST, OtcChain
 from support.otc_engine import CONFIRMATIONS, MAKER, OtcVenue, an_order, funds_of, otc_store, running
 from support.stores import BOB, WETH
 
 _S = OtcState
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = 400 if IS_LONG else examples(25)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)
 WALLET = b"\x3a" * 20

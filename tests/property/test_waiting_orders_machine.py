@@ -9,7 +9,6 @@ filled, and nothing is left in memory.
 """
 
 import itertools
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,13 +18,12 @@ import trio.testing
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from support.examples import examples
+from support.examples import IS_LONG, examples
 from support.waiting_chain import OWNERS
 from support.waiting_orders import a_life_of_orders
 from support.waiting_venue import CONFIRMATIONS
 from support.world import MOST, ONE
 
-IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EXAMPLES = 200 if IS_LONG else examples(8)
 PHASES = tuple(Phase) if IS_LONG else (Phase.explicit, Phase.reuse, Phase.generate)
 """A life takes seconds: to make a failing one short takes minutes."""
