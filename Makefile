@@ -26,27 +26,31 @@ setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the serve
 setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, anvil and the Solidity compiler.
 
-$(VENV)/.ready: .ci/locks/dev.txt pyproject.toml
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) $(PIP) --require-hashes -r .ci/locks/dev.txt
-	$(PY) $(PIP) --no-deps --no-build-isolation --editable .
+# Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
+define install
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python $(PIP) --require-hashes -r .ci/locks/uv.txt
+	$(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bin/python $(PIP) $(2)
+endef
+EDITABLE := --no-deps --no-build-isolation --editable .
+
+$(VENV)/.ready: .ci/locks/dev.txt .ci/locks/uv.txt pyproject.toml
+	$(call install,$(VENV),--require-hashes -r .ci/locks/dev.txt)
+	$(PY) $(PIP) $(EDITABLE)
 	touch $@
 
-$(PEERS)/.ready: .ci/locks/peers.txt pyproject.toml
-	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python $(PIP) --require-hashes -r .ci/locks/peers.txt
-	$(PEERS)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+$(PEERS)/.ready: .ci/locks/peers.txt .ci/locks/uv.txt pyproject.toml
+	$(call install,$(PEERS),--require-hashes -r .ci/locks/peers.txt)
+	$(PEERS)/bin/python $(PIP) $(EDITABLE)
 	touch $@
 
-$(LOAD)/.ready: .ci/locks/load.txt pyproject.toml
-	test -x $(LOAD)/bin/python || $(PYTHON) -m venv $(LOAD)
-	$(LOAD)/bin/python $(PIP) --require-hashes -r .ci/locks/load.txt
-	$(LOAD)/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+$(LOAD)/.ready: .ci/locks/load.txt .ci/locks/uv.txt pyproject.toml
+	$(call install,$(LOAD),--require-hashes -r .ci/locks/load.txt)
+	$(LOAD)/bin/python $(PIP) $(EDITABLE)
 	touch $@
 
-$(NAUTILUS)/.ready: .ci/locks/nautilus.txt
-	test -x $(NAUTILUS)/bin/python || $(PYTHON) -m venv $(NAUTILUS)
-	$(NAUTILUS)/bin/python $(PIP) --only-binary :all: --require-hashes -r .ci/locks/nautilus.txt
+$(NAUTILUS)/.ready: .ci/locks/nautilus.txt .ci/locks/uv.txt
+	$(call install,$(NAUTILUS),--only-binary :all: --require-hashes -r .ci/locks/nautilus.txt)
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -104,7 +108,9 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m cambist.engine.lifecycle
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
-	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) uv
+	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) -r .ci/locks/uv.in
+	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url .ci/locks/uv.in -o .ci/locks/uv.txt
 	for lock in "dev --extra test --extra lint" "peers --extra bench" \
 	    "load --extra load --constraint .ci/locks/dev.txt" \
 	    "nautilus --extra nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \

@@ -264,24 +264,23 @@ def test_framing_does_not_rely_on_the_parser(headers: list[tuple[bytes, bytes]],
     assert caught.value.status == status
 
 
-@pytest.mark.parametrize("byte", range(256))
-def test_every_byte_in_a_header_value(byte: int) -> None:
+def taken(data: bytes) -> bool:
+    connection = ServerConnection(Http1Limits())
+    connection.receive_data(data)
+    return isinstance(connection.next_event(), Request)
+
+
+def test_every_byte_in_a_header_value() -> None:
     """Visible ASCII, space, tab and the upper half pass; every other byte is refused."""
-    data = b"GET / HTTP/1.1\r\nHost: a\r\nX: a%bb\r\n\r\n" % bytes([byte])
-    connection = ServerConnection(Http1Limits())
-    connection.receive_data(data)
-    taken = isinstance(connection.next_event(), Request)
-    assert taken == (byte == 9 or (byte >= 32 and byte != 127))
+    passed = [at for at in range(256) if taken(b"GET / HTTP/1.1\r\nHost: a\r\nX: a%bb\r\n\r\n" % bytes([at]))]
+    assert passed == [9, *range(32, 127), *range(128, 256)]
 
 
-@pytest.mark.parametrize("byte", range(256))
-def test_every_byte_in_a_header_name(byte: int) -> None:
-    data = b"GET / HTTP/1.1\r\nHost: a\r\nX%bb: 1\r\n\r\n" % bytes([byte])
-    connection = ServerConnection(Http1Limits())
-    connection.receive_data(data)
-    taken = isinstance(connection.next_event(), Request)
+def test_every_byte_in_a_header_name() -> None:
+    """A token's bytes pass; a colon ends the name early, which is no fault."""
+    passed = [at for at in range(256) if taken(b"GET / HTTP/1.1\r\nHost: a\r\nX%bb: 1\r\n\r\n" % bytes([at]))]
     token = b"!#$%&'*+-.^_`|~0123456789:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    assert taken == (byte in token)  # a colon ends the name early, which is no fault
+    assert passed == sorted(token)
 
 
 def test_the_cases_are_all_different() -> None:
