@@ -26,6 +26,9 @@ from .failover import Talk
 from .rpc import RpcChain
 
 HARDFORK = "cancun"  # what the embedded chain has
+STATES_MAX = 10_000
+"""Blocks whose states an anvil keeps, all in memory. By itself it writes those before the last 500 to files
+below the home directory, without the contracts' code: after a reorganisation no contract answers any more."""
 _LISTENING = b"Listening on "
 _LINE_BYTES_MAX = 64 << 10
 
@@ -116,7 +119,7 @@ def anvil_command(
         options: more, of anvil's own.
     """
     command = [str(program), "--hardfork", HARDFORK, "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--chain-id", str(chain_id)]
+    command += ["--chain-id", str(chain_id), "--prune-history", str(STATES_MAX)]
     if state is not None:
         command += ["--state", str(state), "--preserve-historical-states"]
     return [*command, *options]

@@ -190,7 +190,7 @@ class _Filling:
         self._wanted = wanted
         self._user = user
         self._limit = limit
-        now = trio.current_time()
+        self._began_at = now = trio.current_time()
         self._soft_at = now + desk.settings.soft_s
         self._hard_at = now + desk.settings.hard_s
         self._due_s = desk.settings.soft_s / PATIENCES
@@ -230,7 +230,7 @@ class _Filling:
         return found
 
     async def _route(self, plan: RoutePlan) -> FirmRoute:
-        self._go(plan)
+        self._go(plan, self._began_at)
         while True:
             self._tend()
             way = next((way for way in self._ways if way.is_filled), None)
@@ -273,11 +273,11 @@ class _Filling:
     def _is_late(self) -> bool:
         return trio.current_time() >= self._soft_at
 
-    def _go(self, plan: RoutePlan) -> None:
+    def _go(self, plan: RoutePlan, now: float) -> None:
         """Set out on a way."""
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
-        self._begin(way, parts_of(plan, trio.current_time(), self._soft_at))
+        self._begin(way, parts_of(plan, now, self._soft_at), now)
 
     def _drop(self, way: Way, why: str) -> None:
         """Nothing can come of a way. NoRoute where it was the last one."""
@@ -285,21 +285,21 @@ class _Filling:
         if not self._ways:
             raise self._no_route(why)
 
-    def _begin(self, way: Way, parts: list[Part]) -> None:
+    def _begin(self, way: Way, parts: list[Part], now: float) -> None:
         """Ask for each part the maker that it is planned for."""
         way.parts += parts
         for part in parts:
-            self._try(way, part, [part.share])
+            self._try(way, part, [part.share], now)
 
-    def _try(self, way: Way, part: Part, shares: Sequence[MakerShare]) -> None:
-        asks = [self._ask_for(way, part, share) for share in shares]
+    def _try(self, way: Way, part: Part, shares: Sequence[MakerShare], now: float) -> None:
+        asks = [self._ask_for(way, part, share, now) for share in shares]
         part.tries.append(tuple(asks))
         self._asks += asks
         self._desk.asked += len(asks)
         for ask in asks:
             self.nursery.start_soon(self._ask, ask)
 
-    def _ask_for(self, way: Way, part: Part, share: MakerShare) -> Ask:
+    def _ask_for(self, way: Way, part: Part, share: MakerShare, now: float) -> Ask:
         """The question: for more than the need where that varies and makes the need no dearer."""
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -312,7 +312,6 @@ class _Filling:
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
                 asked, shown = wider, shown_wider
-        now = trio.current_time()
         return Ask(share.maker, share, asked, shown, now, self._lag(now))
 
     def _over_ask_bps(self) -> int:
@@ -371,17 +370,17 @@ class _Filling:
             return False
         if now >= part.beside_at:
             for share in self._able_alone(way, part)[: part.lacking(now)]:
-                self._stand_ins(way, part, [share])
+                self._stand_ins(way, part, [share], now)
         while part.lacking(now):
             plan = self._find(way, part, _needed(part, self._wanted.side), part.pending())
             if plan is None or not part.may_do(plan.paths[0].hops[0].shares):
                 return part.alive > 1 and now < part.everybody_at
-            self._stand_ins(way, part, plan.paths[0].hops[0].shares)
+            self._stand_ins(way, part, plan.paths[0].hops[0].shares, now)
         return True
 
-    def _stand_ins(self, way: Way, part: Part, shares: Sequence[MakerShare]) -> None:
+    def _stand_ins(self, way: Way, part: Part, shares: Sequence[MakerShare], now: float) -> None:
         self._desk.stand_ins += len(shares)
-        self._try(way, part, shares)
+        self._try(way, part, shares, now)
 
     def _able_alone(self, way: Way, part: Part) -> list[MakerShare]:
         """Others for a part, each for all of it."""
@@ -425,7 +424,7 @@ class _Filling:
         if plan is None or not indicative_within(plan, self._limit):
             return
         self._waited_for = waited_for
-        self._go(plan)
+        self._go(plan, now)
         self._desk.stand_ins += len(self._ways[-1].parts)
 
     def _failed(self) -> set[str]:
@@ -464,7 +463,8 @@ class _Filling:
         way.parts = [part for part in way.parts if part not in parts]
         hop, now = plan.paths[0].hops[0], trio.current_time()
         is_exact = parts[0].is_exact
-        self._begin(way, parts_of_hop(hop, short.path, short.hop, now, self._soft_at, is_exact=is_exact))
+        further = parts_of_hop(hop, short.path, short.hop, now, self._soft_at, is_exact=is_exact)
+        self._begin(way, further, now)
 
     def _give_up_worst(self, way: Way, asks: list[Ask]) -> None:
         """Fail the quote that is worse than planned by most.

@@ -40,7 +40,7 @@ class Ask(Struct, eq=False):
     Attributes:
         share: what the plan expects of it.
         shown: what the maker's book said to the same question; None where it was not that deep.
-        asked_at: on the clock of the tasks, seconds.
+        asked_at: when its time began, on the clock of the tasks, seconds; the question goes out at once then.
         lag_s: by which that clock's wake-ups had come late until then, for this swap.
         quote: the answer, as long as nothing is found wrong with it.
         is_drifted: it is much worse than the book.

@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.resource_messages import DocumentMeta
 from cambist.config.agent import AgentSettings
@@ -58,23 +59,31 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_commands_run(page: Path, tmp_path: Path) -> None:
     script = "set -euo pipefail\n" + "\n".join(blocks(page, "sh"))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    process = subprocess.Popen(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    with process:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with ExitStack() as stack:
+        # Ports of the page's servers may be somebody's here.
+        for port in set(re.findall(r"^port = (\d+)$", script, re.MULTILINE)):
+            free = port_of(stack.enter_context(held_port()))
+            script = re.sub(rf"\b{port}\b", str(free), script)
+        output, errors = [stack.enter_context((tmp_path / name).open("w")) for name in ("output", "errors")]
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+        )
         try:
-            _, stderr = process.communicate(timeout=STORY_S)
+            returncode = process.wait(STORY_S)
         finally:
             with suppress(ProcessLookupError):  # what it left running ends with it
                 os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, stderr
-    assert "Error" not in stderr
+            process.wait()
+    said = (tmp_path / "errors").read_text()
+    assert returncode == 0, (tmp_path / "output").read_text() + said
+    assert "Error" not in said
 
 
 def test_the_sample_settings_load(tmp_path: Path) -> None:

@@ -270,6 +270,14 @@ async def test_reorganisation(anvil_chain: AnvilChain, depth: int) -> None:
     assert await chain.logs(LogFilter(), 0, height) == list(moved.logs)
 
 
+async def test_a_contract_answers_after_a_reorganisation_of_an_old_chain(anvil_chain: AnvilChain) -> None:
+    address = await emitter(anvil_chain)
+    await anvil_chain.mine(600)
+    await anvil_chain.reorganise(590)
+    receipt = await mined(anvil_chain, signed(1, to=address, data=b"\x01", wei=0))
+    assert [log.data for log in receipt.logs] == [b"\x01"]
+
+
 async def test_heads_wake(anvil_chain: AnvilChain) -> None:
     chain = anvil_chain
     await until(lambda: chain.statistics().heads.is_listening)

@@ -1,5 +1,8 @@
 """Who is asked when, and for how long anybody is waited for: on a clock of the test's own."""
 
+from collections.abc import Mapping
+from types import SimpleNamespace
+
 import pytest
 import trio
 import trio.testing
@@ -8,6 +11,7 @@ from trio.testing import MockClock
 from cambist.config.errors import NoRoute
 from cambist.engine.routing.firm_parts import PATIENCES
 from cambist.feeds.firm_check import FirmFault
+from cambist.feeds.pair_index import Key, LiveBook
 from support.firm_books import USDC, WETH, a_live_book
 from support.timed_makers import HANGING, SETTINGS, Maker, Timed, makers_of
 
@@ -142,6 +146,23 @@ async def test_wake_ups_that_are_a_little_late_save_nobody(mock_clock: MockClock
         nursery.start_soon(stage.sell)
         await pass_time(mock_clock, 0.4, steps=23)
         nursery.cancel_scope.cancel()
+    assert stage.reasons() == {"alpha": {"late": 1}}
+
+
+async def test_who_hangs_is_late_however_long_the_question_takes_to_make(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look at the books takes 20 ms, which no maker's due is shorter by."""
+    stage = Timed(alpha=HANGING, beta=Maker(0.001))
+    looks = iter((0.02,))
+    between = stage.index.between
+
+    def slow(one: bytes, other: bytes) -> Mapping[Key, LiveBook]:
+        autojump_clock.jump(next(looks, 0.0))
+        return between(one, other)
+
+    monkeypatch.setattr(stage.desk, "index", SimpleNamespace(between=slow))
+    assert makers_of(await stage.sell()) == ["beta"]
     assert stage.reasons() == {"alpha": {"late": 1}}
 
 
