@@ -32,7 +32,7 @@ def test_what_cannot_be_run_is_none(tmp_path: Path) -> None:
 def test_the_command_holds_the_hardfork_and_the_chain() -> None:
     assert anvil_command(Path("anvil"), 31338, state=Path("s.json"), options=["--no-mining"]) == [
         "anvil", "--hardfork", "cancun", "--host", "127.0.0.1", "--port", "0", "--chain-id", "31338",
-        "--state", "s.json", "--preserve-historical-states", "--no-mining",
+        "--prune-history", "10000", "--state", "s.json", "--preserve-historical-states", "--no-mining",
     ]  # fmt: skip
 
 
