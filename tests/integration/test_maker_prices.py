@@ -60,10 +60,9 @@ async def test_a_walk_is_quoted_as_it_is_shown_and_leans_up_when_base_is_sold(tm
     settings = priced_by("random_walk", interval_ms=20, pairs={PAIR: pair})
     async with running_maker(tmp_path, settings) as (maker, venue):
         board, feed = maker.chains[CHAIN_ID].board, maker.feeds[CHAIN_ID]
-        before = await shown(venue)
+        before, grid = await shown(venue), board.pairs[PAIR].grid
         order = await quoted(venue, **BUYS_ONE)
         assert int(order.taker_amount) == Decimal(before["asks"][0][0]) * 10**6
-        grid = board.pairs[PAIR].grid
         await until(lambda: board.pairs[PAIR].grid != grid)
         after = await shown(venue)
         for side in ("bids", "asks"):
