@@ -20,6 +20,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.config.server import TlsSettings
 from cambist.engine.server import Call, Reply, Router
+from support.call_counts import counted_calls
 from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
 from support.server_harness import GET, Served, a_router, a_surface, serving
@@ -83,21 +84,12 @@ async def test_another_task_never_waits_long_while_clients_flood(driver: dict[st
 
 async def _no_stretch_is_long(is_over: Callable[[], bool]) -> None:
     """Assert that none of the stretches between two turns of this task is much of what the thread does."""
-    calls = longest = last = 0
-
-    def count(*_: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    sys.setprofile(count)
-    try:
-        with trio.fail_after(PATIENCE_S):
-            while not is_over():
-                await trio.lowlevel.checkpoint()
-                longest, last = max(longest, calls - last), calls
-    finally:
-        sys.setprofile(None)
-    assert longest < max(calls * SHARE_MAX, STRETCH)
+    longest = last = 0
+    with trio.fail_after(PATIENCE_S), counted_calls() as calls:
+        while not is_over():
+            await trio.lowlevel.checkpoint()
+            longest, last = max(longest, calls.made - last), calls.made
+    assert longest < max(calls.made * SHARE_MAX, STRETCH)
 
 
 def _has_answered(served: Served, until: int) -> bool:
