@@ -79,7 +79,7 @@ class Line:
                 failure = f"no connection: {_reason(error)}"
         if scope.cancelled_caught:
             failure = f"nothing complete within {probe.timeout_s:g} s"
-        if failure or response is None or not response.keep_alive:
+        if response is not None and not response.keep_alive:
             await self._drop()
         latency_ms = (trio.current_time() - started) * 1000
         probe.requests += 1
@@ -103,10 +103,17 @@ class Line:
         except MakerError:
             if not reused or self._http.response_started:
                 raise
-            await self._drop()
         return await self._once(method, target, body, fields)
 
     async def _once(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
+        """A connection with a request that is not answered is of no further use, why ever it is not."""
+        try:
+            return await self._answered(method, target, body, fields)
+        except BaseException:
+            await self._drop()
+            raise
+
+    async def _answered(self, method: str, target: str, body: bytes, fields: Mapping[str, str]) -> Response:
         probe = self._probe
         if self._stream is None:
             self._stream = await probe.connect()

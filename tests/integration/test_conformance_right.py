@@ -19,6 +19,7 @@ from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
 from support.faulty_serving import Server
 from support.faulty_table import RETIRED_WELL
 from support.patience import PATIENCE_S
+from support.scripted_server import Caller, keep_answering, scripted_server
 from support.server_certificates import make_certificate
 
 _NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
@@ -193,6 +194,32 @@ async def test_a_pause_comes_behind_the_answer_so_that_a_signature_never_waits()
             with trio.fail_after(PATIENCE_S):
                 await heard.wait()
             nursery.cancel_scope.cancel()
+
+
+async def test_a_request_that_is_given_up_leaves_no_half_answered_connection() -> None:
+    """As a stage does that stops asking when its time is over."""
+    heard = trio.Event()
+
+    async def silent(caller: Caller) -> None:
+        await caller.request()
+        heard.set()
+        await trio.sleep_forever()
+
+    async with (
+        scripted_server(silent, keep_answering) as port,
+        Probe(options(port).base, timeout_s=PATIENCE_S, now_ms=now_ms) as probe,
+    ):
+        with trio.CancelScope() as leaving:
+
+            async def leave() -> None:
+                await heard.wait()
+                leaving.cancel()
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(leave)
+                await probe.get("prices")
+        assert leaving.cancelled_caught
+        assert (await probe.get("tokens")).body == b"ok"
 
 
 async def test_a_maker_that_goes_away_is_told_and_does_not_end_the_run() -> None:
