@@ -23,12 +23,15 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain import failover
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.rpc import RpcChain
-from support.patience import PATIENCE_S
+from support.patience import PATIENCE, PATIENCE_S
 from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
 
 FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
 OWNER = b"\1" * 20
-LONG_REST_S = 10.0
+LONG_REST_S = PATIENCE_S
+CALL_S = min(PATIENCE_S, 60.0)
+LATE_CALL_S = min(PATIENCE, 20.0)
+"""One node lets it come; the other answers within it."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +52,7 @@ async def two_nodes(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, Scripte
         first = await stack.enter_async_context(scripted_rpc())
         second = await stack.enter_async_context(scripted_rpc())
         chain = await stack.enter_async_context(
-            RpcChain.open(1, NodeSettings(urls=(first.url, second.url), **settings))
+            RpcChain.open(1, NodeSettings(urls=(first.url, second.url), **{"call_s": CALL_S} | settings))
         )
         yield first, second, chain
 
@@ -132,7 +135,7 @@ def fails(code: int, message: str, data: object = None) -> Any:
     ],
 )
 async def test_a_node_that_fails_is_named_and_the_next_one_asked(fault: Any, said: str) -> None:
-    async with two_nodes(call_s=0.3) as (first, second, chain):
+    async with two_nodes(call_s=LATE_CALL_S if fault is silent else CALL_S) as (first, second, chain):
         fault(first)
         assert await chain.balance(OWNER) == 5
         assert said in first_said(chain)
@@ -142,6 +145,7 @@ async def test_a_node_that_fails_is_named_and_the_next_one_asked(fault: Any, sai
         assert second.asked.count("eth_getBalance") == 2
 
 
+@pytest.mark.usefixtures("short_rests")
 async def test_a_rest_is_as_long_as_the_node_asks() -> None:
     async with two_nodes() as (first, _, chain):
         over_rate(first)
@@ -151,7 +155,7 @@ async def test_a_rest_is_as_long_as_the_node_asks() -> None:
 
 async def test_questions_that_fail_together_are_one_failure() -> None:
     """One hiccup while many are asked does not make a node rest for half a minute."""
-    async with two_nodes(call_s=0.3) as (first, second, chain):
+    async with two_nodes(call_s=LATE_CALL_S) as (first, second, chain):
         first.silent = True
         async with trio.open_nursery() as nursery:
             for _ in range(12):
