@@ -47,13 +47,14 @@ def short_rests(long_rests: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def two_nodes(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, ScriptedRpc, RpcChain]]:
+async def two_nodes(
+    call_s: float = CALL_S, **settings: Any
+) -> AsyncIterator[tuple[ScriptedRpc, ScriptedRpc, RpcChain]]:
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(scripted_rpc())
         second = await stack.enter_async_context(scripted_rpc())
-        chain = await stack.enter_async_context(
-            RpcChain.open(1, NodeSettings(urls=(first.url, second.url), **{"call_s": CALL_S} | settings))
-        )
+        nodes = NodeSettings(urls=(first.url, second.url), call_s=call_s, **settings)
+        chain = await stack.enter_async_context(RpcChain.open(1, nodes))
         yield first, second, chain
 
 
