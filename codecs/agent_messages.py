@@ -4,9 +4,9 @@
              is closed, and of the others' only what is public afterwards.
     notify   what became of an agent's bids; the answer is not read
 
-Both are signed as document 3 signs requests to makers. A bid names what the user gets of it
-(`promisedAmount`) and the steps that the executor takes for that; the venue simulates the real settlement and
-believes nothing else.
+Both are signed as document 3 signs requests to makers. A bid names what the user gets of it at least
+(`promisedAmount`) and the steps that the executor takes for that. The settlement reverts below the promise;
+the venue simulates it, and ranks the promises of those that do not.
 
 Source: design, "Auction"; contracts/Delta.sol, contracts/RfqExecutor.sol.
 Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
@@ -152,6 +152,7 @@ class Notice(StrEnum):
     LOST = "lost"
     SETTLING = "settling"
     SETTLED = "settled"
+    SETTLED_BELOW = "settledBelow"
     REVERTED = "reverted"
     SIMULATION_MISMATCH = "simulationMismatch"
     BELOW_LIMIT = "belowLimit"
@@ -167,7 +168,8 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
         order_hash: of the order, or empty where the agent as such is meant.
         detail: why, in words; empty where there is nothing to add.
         simulated_amount: raw units that the user would get or spend, by the venue's simulation.
-        best_amount: of the bid that won.
+        best_amount: what the bid that won promised.
+        settled_amount: raw units that the user got or spent when it was mined.
         part_amount: of a bid that settles a part of an order: raw units of the fixed side.
         best_part_amount: the same of the bid that won.
         tx_hash: of the settlement.
@@ -183,6 +185,7 @@ class NoticeEntry(Struct, frozen=True, rename="camel"):
     until_ms: Count | None = None
     part_amount: str | None = None
     best_part_amount: str | None = None
+    settled_amount: str | None = None
 
 
 class NotifyRequest(Struct, frozen=True, rename="camel"):

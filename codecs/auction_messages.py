@@ -18,9 +18,9 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
 
     Attributes:
         notice: what became of it in the round.
-        promised_amount: raw units that the user was to get (SELL) or spend (BUY).
-        simulated_amount: the same by the venue's simulation.
-        net_amount: the simulated one less gas (SELL) or with it (BUY); below zero where gas costs more.
+        promised_amount: raw units that the user was to get at least (SELL) or spend at most (BUY).
+        simulated_amount: what that was in the venue's simulation.
+        net_amount: the promised one less gas (SELL) or with it (BUY); below zero where gas costs more.
         surplus_amount: by which it was ranked: how much better that is than the limit, of a part pro rata.
         part_amount: of a bid for a part: raw units of the fixed side that it settles.
         gas: units that this order bears.
@@ -41,6 +41,26 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
     part_amount: str | None = None
 
 
+class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
+    """What became of a bid that won, or that was next.
+
+    Attributes:
+        state: settling, settled, reverted, or notSent.
+        promised_amount: raw units that the user gets at least (SELL) or spends at most (BUY).
+        simulated_amount: what that was in the venue's simulation.
+        settled_amount: what it was when it was mined.
+        detail: why it was reverted, or is given up.
+    """
+
+    agent: str
+    state: str
+    promised_amount: str
+    simulated_amount: str
+    settled_amount: str | None
+    tx_hash: str | None
+    detail: str
+
+
 class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
     """One order of a closed round.
 
@@ -53,6 +73,7 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
         bids_left_out: how many more there were.
         part_min: of an order that may be filled in parts: raw units of the fixed side that a bid had to
             settle at least.
+        settlements: of this round, in the order in which they were tried.
     """
 
     order_hash: str
@@ -67,6 +88,7 @@ class AuctionedOrder(Struct, frozen=True, rename="camel", kw_only=True):
     bids: tuple[AuctionBid, ...]
     bids_left_out: Count
     part_min: str | None = None
+    settlements: tuple[AuctionSettlement, ...] = ()
 
 
 class Auction(Struct, frozen=True, rename="camel"):
@@ -77,6 +99,29 @@ class Auction(Struct, frozen=True, rename="camel"):
     opened_at: str
     closed_at: str
     orders: tuple[AuctionedOrder, ...]
+
+
+class AgentScore(Struct, frozen=True, rename="camel"):
+    """How an agent does on a chain, since the venue's start.
+
+    Attributes:
+        answers: in time and in order.
+        delivered: settlements that brought what they did in the simulation.
+        faults: kind -> how many.
+        strikes: that its next rest is reckoned from.
+        rests_until: Unix milliseconds, while it is not asked.
+    """
+
+    agent: str
+    answers: Count
+    delivered: Count
+    faults: dict[str, Count]
+    strikes: Count
+    rests_until: Count | None
+
+
+AgentScores = tuple[AgentScore, ...]
+"""GET /v2/delta/agents/scores/{chainId}."""
 
 
 class OrderRound(Struct, frozen=True, rename="camel"):

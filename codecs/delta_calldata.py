@@ -29,7 +29,7 @@ _TWAP_ORDER = (
     "(address,address,address,address,uint256,uint256,uint64,uint64,uint32,uint256,uint256,bytes,bytes,"
     f"{_BRIDGE})"
 )
-_EXECUTION = "(uint256,(address,uint256,bytes)[],address[])"
+_EXECUTION = "(uint256,uint256,(address,uint256,bytes)[],address[])"
 
 SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
 SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256)[])")
@@ -69,12 +69,14 @@ class Execution(msgspec.Struct, frozen=True):
     """How a part of an order is traded.
 
     Attributes:
+        promised: raw units, fees taken: the least that arrives of a sale, or the most that a purchase spends.
         src_given: what the executor gets of a purchase's source; a sale gives all.
         steps: taken in turn; one that fails undoes all.
         leftovers: tokens of which the owner gets what the executor has, before the steps and after them. Name
             what a step gives all of: a unit that somebody left there would make it fail.
     """
 
+    promised: int
     src_given: int
     steps: tuple[Step, ...]
     leftovers: tuple[bytes, ...] = ()
@@ -261,4 +263,5 @@ def _execution(execution: Execution) -> Dynamic:
         for step in execution.steps
     ]
     leftovers = words_tail([address_word(token) for token in execution.leftovers])
-    return Dynamic(encode(uint_word(execution.src_given), tuples_tail(steps), leftovers))
+    amounts = uint_word(execution.promised) + uint_word(execution.src_given)
+    return Dynamic(encode(amounts, tuples_tail(steps), leftovers))

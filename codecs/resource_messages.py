@@ -121,21 +121,68 @@ class PairScore(Struct, frozen=True, rename="camel"):
     block_until: int | None
 
 
-class MakerScore(Struct, frozen=True, rename="camel"):
+class MakerBound(Struct, frozen=True, rename="camel"):
+    """What a maker is asked for at most, since it refused more.
+
+    Attributes:
+        amount: raw units of the pair's base token in one quote.
+        until: Unix milliseconds.
+    """
+
+    src_token: str
+    dest_token: str
+    amount: str
+    until: int
+
+
+class MakerFault(Struct, frozen=True, rename="camel"):
+    """A fault or refusal of a maker's, as it happened.
+
+    Attributes:
+        at: Unix milliseconds.
+        src_token, dest_token: what the user gives, and gets.
+        detail: what was expected and what came.
+    """
+
+    at: int
+    kind: str
+    src_token: str
+    dest_token: str
+    detail: str
+
+
+class MakerFaults(Struct, frozen=True, rename="camel"):
+    """What a maker is told at its `notify_url`: faults and refusals on one chain, the oldest first."""
+
+    maker: str
+    network: int
+    faults: tuple[MakerFault, ...]
+
+
+class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
     """GET /makers/scores, item: how a maker's last firm quotes went.
 
     Attributes:
+        network: chain id.
         score: part of them that was clean, percent.
-        reasons: kind of fault -> how many.
+        quotes: how many, refusals left out.
+        reasons: kind of fault, or `refused` -> how many.
         block_until: Unix milliseconds until which it is not asked; null where it is.
+        block_reason: why it is not; empty where it is.
+        bounds: of what it is asked for, by direction.
+        last_faults: the latest first, for the maker itself and on the venue's machine; null for others.
     """
 
+    network: int
     maker: str
     score: int
     quotes: int
     reasons: dict[str, int]
     block_until: int | None
+    block_reason: str
     pairs: tuple[PairScore, ...]
+    bounds: tuple[MakerBound, ...]
+    last_faults: tuple[MakerFault, ...] | None
 
 
 MakerScores = tuple[MakerScore, ...]  # GET /makers/scores

@@ -186,6 +186,14 @@ MAKER_SIGNATURE_BYTES_MAX = 4_096  # of a firm quote: a contract's (EIP-1271) ha
 MAKER_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed: the user pays for that as well
 MAKER_HEALTH_QUOTES_MAX = 100  # design, "Firm quotes": the last quotes that the score is of
 MAKER_HEALTH_MEMORY_S = 3_600  # older ones are forgotten
+MAKER_FAULTS_A_PAIR = 2  # that count when it is asked whether all of a maker rests
+MAKER_LAST_FAULTS_MAX = 10  # of a maker on a chain, told with reasons
+MAKER_FAULTS_WAITING_MAX = 64  # of a maker on a chain that it is still to be told; the oldest goes first
+MAKER_FAULT_CHARS_MAX = 300  # of such a reason
+MAKER_PROBES_MAX = 8  # of one desk, begun at a time
+MAKER_ASKERS_MAX = 20  # users of whom it is remembered whether a maker served them
+MAKER_UNSERVING_S = 60  # a maker that blacklists most of them rests so long
+MAKER_REFUSALS_MAX = 32  # beyond which no bound lasts longer
 MAKER_REASONS_MAX = 8  # makers whose failure is told in one error
 
 # --- Agents ----------------------------------------------------------------------------------------
@@ -200,6 +208,10 @@ AGENT_STEP_GAS_MAX = 5_000_000  # contracts/RfqExecutor.sol: units that one step
 AGENT_NOTICES_WAITING_MAX = 256  # notices that one agent has not taken yet; the oldest goes first
 AGENT_SOFT_FAULTS_MAX = 5  # answers in a row that may be late, malformed or none, before an agent rests
 AGENT_STRIKES_MAX = 32  # beyond which no rest grows
+AGENT_GAS_DRIFT_BPS = 1_000  # by which a settlement may take more gas than its simulation, and besides
+AGENT_GAS_DRIFT = 25_000  # units: a slot of storage that is written first costs 22,100
+VENUE_UNFILLED_S_MAX = 300  # a signed quote counts as not filled for so long, whatever its own expiry
+AGENT_DRIFT_BPS = 10  # by which a settlement may bring less than its simulation a moment before: markets move
 VENUE_ROUNDS_OPEN_MAX = 8  # of one chain, at a time; an agent is asked about so many at once
 VENUE_AUCTION_BIDS_MAX = 64  # bids on one order that a round's record keeps, the best first
 VENUE_AUCTION_DETAIL_CHARS_MAX = 300  # of what such a record says of one bid

@@ -198,7 +198,7 @@ class InsufficientAllowance(RequestError):
     """Document 1."""
 
     messages = ("InsufficientAllowance",)
-    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
     cause = "wrong spender approved"
     fix = "approve the Delta spender, not the Market router"
 
@@ -207,7 +207,7 @@ class InsufficientBalance(RequestError):
     """Document 1."""
 
     messages = ("InsufficientBalance",)
-    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}"
+    endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
     cause = "balance dropped after pricing"
     fix = "requote and rebuild"
 

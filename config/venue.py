@@ -71,10 +71,18 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     Attributes:
         credentials: absent, requests are not signed.
         chains: chain id -> where it is.
+        notify_url: its faults and refusals are posted there, http or https; empty for nowhere.
     """
 
     chains: dict[int, VenueMakerChain]
     credentials: MakerCredentials | None = None
+    notify_url: str = ""
+
+    def __post_init__(self) -> None:
+        if self.notify_url:
+            check_url("notify_url", self.notify_url, HTTP)
+            if "?" in self.notify_url:
+                raise ValueError("notify_url has no query")
 
 
 class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,7 +95,10 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         over_ask_buy_bps: what a hop before the last asks beyond that (BUY).
         drift_bps: a quote that is worse than its maker's own book by more is its fault.
         rest_s: of a pair, or of a maker, after the first fault beyond what is tolerated; doubles with each
-            further one, up to rest_s_max (`feeds.maker_health`).
+            further one, up to rest_s_max (`feeds.maker_health`). So long a refusal bounds the size that is
+            asked for.
+        unfilled_max: swaps of one address without a key that are signed and not filled, at a time and chain.
+        unfilled_user_max: the same of one user; unfilled_keyed_max: of one key.
     """
 
     soft_s: Seconds = timeouts.FIRM_SOFT_S
@@ -96,8 +107,11 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     over_ask_bps: int = 100
     over_ask_buy_bps: int = 1
     drift_bps: int = 50
-    rest_s: Seconds = 5.0
+    rest_s: Seconds = 2.0
     rest_s_max: Seconds = 900.0
+    unfilled_max: int = 8
+    unfilled_user_max: int = 16
+    unfilled_keyed_max: int = 1_024
 
     def __post_init__(self) -> None:
         if self.soft_s > self.hard_s:
@@ -106,6 +120,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             raise ValueError(f"connections_max is 1 to 1024, got {self.connections_max}")
         if self.rest_s > self.rest_s_max:
             raise ValueError("rest_s is above rest_s_max")
+        for name in ("unfilled_max", "unfilled_user_max", "unfilled_keyed_max"):
+            if not 1 <= getattr(self, name) <= 100_000:
+                raise ValueError(f"{name} is 1 to 100000, got {getattr(self, name)}")
         for name in ("over_ask_bps", "over_ask_buy_bps", "drift_bps"):
             if not 0 <= getattr(self, name) <= 1_000:
                 raise ValueError(f"{name} is 0 to 1000, got {getattr(self, name)}")

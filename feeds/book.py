@@ -26,6 +26,7 @@ Choice: an amount of zero is taken, written so or floored to it: the level is th
 Choice: equal prices may follow one another in a side; only a better price after a worse one is refused.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from operator import mul, sub
@@ -141,6 +142,23 @@ def build_ladder(
         raise InvalidInput(field=f"{field}{fault.field}", expected=fault.expected, got=fault.got) from None
     quote_before = tuple(accumulate(map(mul, prices, bases), initial=0))
     return Ladder(prices, base_before, quote_before, price_scale - finer)
+
+
+def cut_ladder(ladder: Ladder, base_most: int) -> Ladder:
+    """The side up to so many raw base units: its last level is a part of the one that exceeds them."""
+    sums, quotes = ladder.base_before, ladder.quote_before
+    if base_most >= sums[-1]:
+        return ladder
+    if base_most <= 0:
+        return Ladder((), (0,), (0,), ladder.quote_scale)
+    level = bisect_left(sums, base_most) - 1
+    last = quotes[level] + (base_most - sums[level]) * ladder.prices[level]
+    return Ladder(
+        ladder.prices[: level + 1],
+        (*sums[: level + 1], base_most),
+        (*quotes[: level + 1], last),
+        ladder.quote_scale,
+    )
 
 
 def _present(levels: Sequence[Level] | UnsetType) -> Sequence[Level]:

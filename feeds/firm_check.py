@@ -53,7 +53,6 @@ class FirmFault(StrEnum):
 
 AGAINST_MAKER = frozenset(
     (
-        FirmFault.REFUSED,
         FirmFault.LATE,
         FirmFault.UNAVAILABLE,
         FirmFault.INVALID,
@@ -61,7 +60,7 @@ AGAINST_MAKER = frozenset(
         FirmFault.DRIFTED,
     )
 )
-"""What a maker is scored for. The rest lies with the user or with us."""
+"""What a maker is scored for. A refusal bounds what it is asked for; the rest is not its doing."""
 
 
 class FirmFailure(MakerError):

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from ssl import SSLContext
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
@@ -31,12 +30,11 @@ from ..config.errors import InvalidInput
 from ..config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from ..crypto.hmac_auth import RequestSigner
 from .firm_check import FirmAsked, FirmFailure, FirmFault
-from .net.http_client import HttpClient, HttpClientStatistics, HttpFailure, Stage
-from .net.streams import Dial, client_tls, dial
+from .net.http_client import HttpClientStatistics, HttpFailure, Stage
+from .net.signed_client import SignedClient
+from .net.streams import Dial, dial
 
 _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
-_PORTS = {"http": 80, "https": 443}
-_JSON = (b"content-type", b"application/json")
 
 
 class FirmClient:
@@ -63,18 +61,14 @@ class FirmClient:
         tls: SSLContext | None = None,
         dial: Dial = dial,
     ) -> None:
-        parts = urlsplit(url)
-        is_secure = parts.scheme == "https"
         self.maker = maker
-        self._signer = signer
-        self._wall_ms = wall_ms
-        self._target = f"{parts.path.rstrip('/')}/firm"
-        self._http = HttpClient(
-            parts.hostname or "",
-            parts.port or _PORTS[parts.scheme],
-            tls=(tls or client_tls()) if is_secure else None,
+        self._http = SignedClient(
+            url,
+            signer=signer,
+            wall_ms=wall_ms,
             connections_max=connections_max,
             limits=_LIMITS,
+            tls=tls,
             dial=dial,
         )
 
@@ -103,15 +97,8 @@ class FirmClient:
         Raises:
             FirmFailure: see the module. Its text names no host, key or header.
         """
-        body = encode(_request(asked))
-        headers = [_JSON]
-        if self._signer is not None:
-            signed = self._signer.headers(self._wall_ms(), "POST", self._target, body)
-            headers += [(name.encode(), value.encode()) for name, value in signed.items()]
         try:
-            answer = await self._http.request(
-                b"POST", self._target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
-            )
+            answer = await self._http.post("/firm", encode(_request(asked)), deadline_s)
         except HttpFailure as failure:
             raise _failure_of(failure) from None
         return _order_of(answer)

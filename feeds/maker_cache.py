@@ -6,7 +6,8 @@
 
 A book is in the index exactly while its pair stands in all three, its grid makes a book with a level on some
 side, it was confirmed within `stale_ms`, it does not rest, and nothing withholds the maker. In which order
-the three came does not matter: what is not of use yet is remembered.
+the three came does not matter: what is not of use yet is remembered. Of a side whose size is bounded the
+first levels are there, up to the bound.
 
 The `apply_` methods are generators that yield after every entry, so that whoever drives them can let others
 run; between two steps the cache is whole, and one that is abandoned leaves what it did not come to as it
@@ -29,7 +30,6 @@ from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from enum import StrEnum
 from typing import TypeVar
 
 from msgspec import UNSET, Struct
@@ -51,52 +51,16 @@ from ..config.errors import InvalidInput
 from ..config.limits import MAKER_ENTRIES_MAX, NAME_CHARS_MAX
 from ..crypto.addresses import parse_address
 from .blacklist import MakerBlacklist
-from .book import Book, build_book
+from .book import Book, build_book, cut_ladder
 from .pair_index import LiveBook, PairIndex
+from .standing import CacheStatistics, Standing
 
 E = TypeVar("E")
 
+EXCLUDED = "excluded"
+"""The operator withholds the maker."""
 _REST = "rest"
 _NO_TOKENS = (b"", b"")
-
-
-class Standing(StrEnum):
-    """Why a pair is routed, or is not."""
-
-    LIVE = "live"
-    WITHHELD = "withheld"  # the whole maker is
-    RESTING = "resting"
-    STALE = "stale"
-    DOUBLED = "doubled"  # another pair id between the same two tokens is shown
-    EMPTY = "empty"  # no level on either side
-    DISABLED = "disabled"  # `{}`
-    UNPRICED = "unpriced"  # absent from the prices
-    REFUSED_GRID = "refused grid"
-    UNPAIRED = "unpaired"  # absent from the pairs
-    REFUSED_PAIR = "refused pair"
-    UNKNOWN_TOKEN = "unknown token"  # noqa: S105
-    REFUSED_TOKEN = "refused token"  # noqa: S105
-    UNLISTED_TOKEN = "unlisted token"  # noqa: S105
-
-
-class CacheStatistics(Struct, frozen=True):
-    """One moment of a cache.
-
-    Attributes:
-        pairs: standing -> how many pairs have it.
-        reasons: pair id -> why it is not live, in words.
-        withheld: why the whole maker is; empty while it is not.
-        refused: `tokens`, `pairs`, `prices`, `blacklist` -> entries refused since the start.
-        blacklisted: addresses that are kept.
-        updated_ms: when something was last applied; 0 before that.
-    """
-
-    pairs: Mapping[Standing, int]
-    reasons: Mapping[str, str]
-    withheld: tuple[str, ...]
-    refused: Mapping[str, int]
-    blacklisted: int
-    updated_ms: int
 
 
 class _KnownToken(Struct, frozen=True):
@@ -198,6 +162,7 @@ class MakerCache:
         self._shown: dict[tuple[bytes, bytes], LiveBook] = {}
         self._withheld: set[str] = set()
         self._rests: dict[tuple[bytes, bytes], int] = {}
+        self._bounds: dict[tuple[bytes, bytes], tuple[int, int]] = {}  # (src, dest) -> (base units, until)
         self._rests_until_ms = 0
         self._refused: Counter[str] = Counter()
         self._updated_ms = 0
@@ -271,6 +236,10 @@ class MakerCache:
             for ends in self._usable:
                 self._show(ends)
 
+    def is_withheld(self, reason: str) -> bool:
+        """Whether all books are hidden for this reason."""
+        return reason in self._withheld
+
     def rest_pair(self, base: bytes, quote: bytes, until_ms: int) -> None:
         """Hide the book between two tokens, in either order, until then; in place of its rest before."""
         ends = _ends(base, quote)
@@ -281,6 +250,20 @@ class MakerCache:
         """Hide all books until then; in place of the rest before."""
         self._rests_until_ms = until_ms
         self.withhold(_REST)
+
+    def bound(self, src: bytes, dest: bytes, amount: int, until_ms: int) -> None:
+        """Show no more than so many raw base units of what takes `src`, until then; in place of the bound
+        before.
+        """
+        self._bounds[src, dest] = amount, until_ms
+        self._show(_ends(src, dest))
+
+    def free(self, now_ms: int) -> None:
+        """End all rests and bounds."""
+        self._rests_until_ms = now_ms
+        self._rests = dict.fromkeys(self._rests, now_ms)
+        self._bounds = {sides: (amount, now_ms) for sides, (amount, _) in self._bounds.items()}
+        self.expire(now_ms)
 
     def expire(self, now_ms: int) -> None:
         """Hide what became stale, show what has rested; to be called again and again."""
@@ -298,6 +281,9 @@ class MakerCache:
         for ends in [ends for ends, until_ms in self._rests.items() if until_ms <= now_ms]:
             del self._rests[ends]
             self._show(ends)
+        for sides in [sides for sides, (_, until_ms) in self._bounds.items() if until_ms <= now_ms]:
+            del self._bounds[sides]
+            self._show(_ends(*sides))
         if self._rests_until_ms <= now_ms:
             self.release(_REST)
         self.blacklist.expire(now_ms)
@@ -562,17 +548,30 @@ class MakerCache:
         """Bring the index up to date between two tokens."""
         hidden = bool(self._withheld) or ends in self._rests
         entry = None if hidden else self._winner(ends)
+        book = None if entry is None or entry.built is None else self._bounded(entry, entry.built.book)
+        if book is None or not (book.bids.prices or book.asks.prices):
+            entry = None
         before = self._shown.get(ends)
         if before is not None and (entry is None or entry.base != before.base):
             del self._shown[ends]
             self._index.drop(self.maker, before.base, before.quote)
-        if entry is None or entry.built is None or entry.pair is None:
+        if entry is None or book is None or entry.pair is None:
             return
-        live = LiveBook(
-            self.maker, entry.base, entry.quote, entry.built.book, max(entry.pair.liquidity_usd, Decimal())
-        )
+        live = LiveBook(self.maker, entry.base, entry.quote, book, max(entry.pair.liquidity_usd, Decimal()))
         self._shown[ends] = live
         self._index.put(live)
+
+    def _bounded(self, entry: _Entry, book: Book) -> Book:
+        """Its sides up to their bounds."""
+        if not self._bounds:
+            return book
+        bids = self._bounds.get((entry.base, entry.quote))
+        asks = self._bounds.get((entry.quote, entry.base))
+        if bids is not None:
+            book = replace(book, bids=cut_ladder(book.bids, bids[0]))
+        if asks is not None:
+            book = replace(book, asks=cut_ladder(book.asks, asks[0]))
+        return book
 
 
 def _with_faults(key: str, entries: Mapping[str, E], refused: Mapping[str, str]) -> Mapping[str, E | str]:

@@ -31,12 +31,13 @@ from ..config.venue import VenueMakerChain
 from ..crypto.hmac_auth import RequestSigner
 from .backoff import pause_s
 from .blacklist import MakerBlacklist
-from .maker_cache import CacheStatistics, MakerCache
+from .maker_cache import MakerCache
 from .net.streams import Dial, dial
 from .pair_index import PairIndex
 from .poll import Poll, PollStatistics, Resource
 from .remarks import Remarks
 from .slices import Slices
+from .standing import CacheStatistics
 from .stream import Stream, StreamStatistics
 
 _log = structlog.get_logger("cambist.feeds")

@@ -35,6 +35,9 @@ ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 FILLER_GAS = 21_000
 TOO_LATE = "its deadline passed before it was mined"
 GIVEN_UP = "it was given up before it was mined"
+OUT_OF_GAS = "out of gas"
+UNEXPLAINED = "reverted; the block before it would have taken it"
+"""Of a call that behaves differently when it is mined."""
 
 _AGAIN_MS = round(RELAY_AGAIN_S * 1_000)
 _TAKEN_MS = round(RELAY_TAKEN_S * 1_000)

@@ -55,6 +55,8 @@ from .port import Call, Chain, Header, Receipt
 from .relay_plan import (
     ENDED,
     FILLER_GAS,
+    OUT_OF_GAS,
+    UNEXPLAINED,
     Facts,
     Memory,
     Plan,
@@ -518,7 +520,7 @@ class Relayer:
         receipt = action.receipt
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
-            return "out of gas"
+            return OUT_OF_GAS
         call = Call(
             transaction.to, transaction.data, self._key.address, transaction.value_wei, transaction.gas
         )
@@ -532,7 +534,7 @@ class Relayer:
         except (ChainError, trio.TooSlowError) as error:
             said = str(error) or "no answer in time"
             return f"reverted; asking why failed: {said}"[:RELAY_REASON_CHARS_MAX]
-        return "reverted; the block before it would have taken it"
+        return UNEXPLAINED
 
 
 class _Blocks:

@@ -22,6 +22,7 @@ _COMMANDS = {
     "order": "order",
     "otc": "otc",
     "webhooks": "webhooks",
+    "makers": "makers",
     "maker": "maker",
     "agent": "agent",
     "contracts": "contracts",
@@ -94,6 +95,7 @@ def cli() -> None:
     Setting up?  cambist keys new --out FILE       an encrypted key
                  cambist config check              is my settings file right?
     Running?     cambist db status                 what the store holds; backup, export, vacuum
+                 cambist makers exclude NAME ...   leave a maker out at once; release, list
     On chain?    cambist devnet                    chains of our own for wallets and scripts
                  cambist contracts deploy ...      the contracts on a chain of yours
     """

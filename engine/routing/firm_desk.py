@@ -16,8 +16,8 @@ after that, in a time of its own. So any number of makers may hang: one that wou
 maker that failed is not asked again for this swap. A stand-in costs the user nothing but its price, which
 keeps within the limit, or there is no route.
 
-What each maker did is recorded once, when the swap is settled or given up: faults of its own, and clean
-quotes, whether they were used or not. One that was cancelled has done nothing.
+What each maker did is noted once (`firm_scores`), when the swap is settled or given up: faults of its own,
+refusals, and clean quotes, whether they were used or not. One that was cancelled has done nothing.
 
 Source: design, "Firm quotes"; interop.md section 4; choices.md 18.
 Choice: a failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker
@@ -33,7 +33,7 @@ Choice: more than the need is asked for only where that makes the need dearer by
     what they show would not come to what was quoted.
 Choice: a quote worse than the plan is no fault as long as the whole swap keeps the user's limit. The maker is
     scored for it where it is worse than its own book by more than drift_bps.
-Choice: a refusal is no fault where the maker's book had less, or nothing, when it was asked.
+Choice: a refusal says nothing where the maker's book had less, or nothing, when it was asked.
 Choice: all quotes of a maker for one swap are of one account: what it has is counted once.
 """
 
@@ -52,14 +52,12 @@ from ...config.errors import NoRoute, RequestError
 from ...config.timeouts import FIRM_BEAT_S
 from ...config.venue import FirmSettings
 from ...feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount, check_firm, is_drifted
-from ...feeds.firm_client import FirmClient
-from ...feeds.maker_cache import MakerCache
-from ...feeds.maker_health import MakerHealth
-from ...feeds.pair_index import PairIndex
+from ...feeds.pair_index import LiveBook, PairIndex
 from ..chain.port import Chain
 from .firm_parts import (
     PATIENCES,
     Ask,
+    HeldQuote,
     Part,
     Way,
     able_alone,
@@ -72,6 +70,7 @@ from .firm_parts import (
 )
 from .firm_proof import prove
 from .firm_route import FirmRoute
+from .firm_scores import FirmMaker, FirmScores
 from .legs import Short, arranged, over_asked
 from .plan import MakerShare, RoutePlan, Wanted
 
@@ -79,14 +78,6 @@ if TYPE_CHECKING:
     from .pathfinder import Pathfinder
 
 _RESIZES_MAX = 2  # a hop of a purchase is asked for anew so often, because the one after it needs more
-
-
-class FirmMaker(Struct, frozen=True):
-    """One maker on the desk's chain."""
-
-    client: FirmClient
-    health: MakerHealth
-    cache: MakerCache
 
 
 class FirmDeskStatistics(Struct, frozen=True):
@@ -97,6 +88,7 @@ class FirmDeskStatistics(Struct, frozen=True):
         filled, unfilled: swaps so far that came to a route, and that did not.
         asked: questions to makers so far.
         stand_ins: of them, those that were asked because of others.
+        probes: questions so far to makers at rest.
     """
 
     under_way: int
@@ -104,6 +96,7 @@ class FirmDeskStatistics(Struct, frozen=True):
     unfilled: int
     asked: int
     stand_ins: int
+    probes: int
 
 
 class FirmDesk:
@@ -140,21 +133,27 @@ class FirmDesk:
         self.digest_of = RFQ_ORDER.compiled.digest_for(separator)
         self.settings = settings
         self.wall_ms = wall_ms
+        self.scores = FirmScores(makers, self.digest_of, settings.hard_s, wall_ms)
         self._begun = self._under_way = self._filled = 0
         self.asked = self.stand_ins = 0
 
     def statistics(self) -> FirmDeskStatistics:
         """What happened so far."""
         unfilled = self._begun - self._under_way - self._filled
-        return FirmDeskStatistics(self._under_way, self._filled, unfilled, self.asked, self.stand_ins)
+        return FirmDeskStatistics(
+            self._under_way, self._filled, unfilled, self.asked, self.stand_ins, self.scores.probes
+        )
 
-    async def fill(self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int) -> FirmRoute:
+    async def fill(
+        self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int, held: list[HeldQuote] | None = None
+    ) -> FirmRoute:
         """Have a plan signed, by its makers or by others in their place.
 
         Args:
             plan: of `wanted`, by the books.
             user: who will execute the swap; 20 bytes.
             limit: raw units before fees: the least of the destination (SELL) or the most of the source (BUY).
+            held: takes every quote that a maker signs, used or not.
 
         Returns:
             A route whose amounts are to the unit what its execution brings.
@@ -163,7 +162,7 @@ class FirmDesk:
             NoRoute: nobody signs within the limit and the time; tells of each maker why.
             ServiceUnavailable: the chain does not answer.
         """
-        filling = _Filling(self, wanted, user, limit)
+        filling = _Filling(self, wanted, user, limit, [] if held is None else held)
         self._begun += 1
         self._under_way += 1
         try:
@@ -185,8 +184,11 @@ class _Filling:
 
     nursery: trio.Nursery
 
-    def __init__(self, desk: FirmDesk, wanted: Wanted, user: bytes, limit: int) -> None:
+    def __init__(
+        self, desk: FirmDesk, wanted: Wanted, user: bytes, limit: int, held: list[HeldQuote]
+    ) -> None:
         self._desk = desk
+        self._held = held
         self._wanted = wanted
         self._user = user
         self._limit = limit
@@ -243,7 +245,9 @@ class _Filling:
 
     def _settle(self, *, is_cancelled: bool) -> None:
         """Tell what each maker did."""
-        now, now_ms = trio.current_time(), self._desk.wall_ms()
+        now = trio.current_time()
+        until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S
+        self._held += [HeldQuote(until_s) for ask in self._asks if ask.is_pending]
         for ask in self._asks:
             fault = ask.failure.fault if ask.failure else None
             if ask.is_pending:
@@ -256,13 +260,7 @@ class _Filling:
                 continue
             if ask.quote is not None and ask.is_drifted:
                 fault = FirmFault.DRIFTED
-            maker = self._desk.makers[ask.maker]
-            src, dest = ask.asked.src_token, ask.asked.dest_token
-            rests = maker.health.record(src, dest, fault, now_ms)
-            if rests.pair_until_ms:
-                maker.cache.rest_pair(src, dest, rests.pair_until_ms)
-            if rests.maker_until_ms:
-                maker.cache.rest_maker(rests.maker_until_ms)
+            self._desk.scores.note(ask, fault)
 
     def _given_s(self, ask: Ask, now: float) -> float:
         """How long an answer could have been heard."""
@@ -312,7 +310,7 @@ class _Filling:
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(asked, shown, wider, shown_wider):
                 asked, shown = wider, shown_wider
-        return Ask(share.maker, share, asked, shown, now, self._lag(now))
+        return Ask(share.maker, share, asked, shown, now, self._lag(now), _base_amount(live, share, asked))
 
     def _over_ask_bps(self) -> int:
         settings = self._desk.settings
@@ -329,6 +327,9 @@ class _Filling:
             if failure.fault is FirmFault.BLACKLISTED:
                 maker.cache.blacklist.add((self._user,), desk.wall_ms())
         else:
+            order, latest_s = quote.order, desk.wall_ms() // 1_000 + limits.VENUE_UNFILLED_S_MAX
+            expiry_s = min(order.expiry, latest_s)
+            self._held.append(HeldQuote(expiry_s, order.maker, quote.digest32, order.maker_amount))
             ask.quote = quote
             ask.is_drifted = is_drifted(quote.order, ask.asked.side, ask.shown, desk.settings.drift_bps)
         self._changed.set()
@@ -496,6 +497,16 @@ class _Filling:
                 reasons.setdefault(ask.maker, FirmFault.LATE.value)
         told = [f"{maker}: {reason}" for maker, reason in reasons.items()][: limits.MAKER_REASONS_MAX]
         return NoRoute("; ".join([summary, *told]))
+
+
+def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> int:
+    """Raw units of the base token that a question comes to, by the plan where it is not what is fixed."""
+    if live is None:
+        return 0
+    gives_base = asked.src_token == live.base
+    if gives_base is (asked.side is Side.SELL):
+        return asked.amount
+    return share.src_amount if gives_base else share.dest_amount
 
 
 def _needed(part: Part, side: Side) -> int:

@@ -40,6 +40,7 @@ class Ask(Struct, eq=False):
     Attributes:
         share: what the plan expects of it.
         shown: what the maker's book said to the same question; None where it was not that deep.
+        base_amount: raw units of the pair's base token that it comes to by the book; 0 where there is none.
         asked_at: when its time began, on the clock of the tasks, seconds; the question goes out at once then.
         lag_s: by which that clock's wake-ups had come late until then, for this swap.
         quote: the answer, as long as nothing is found wrong with it.
@@ -53,6 +54,7 @@ class Ask(Struct, eq=False):
     shown: int | None
     asked_at: float
     lag_s: float
+    base_amount: int = 0
     quote: CheckedQuote | None = None
     is_drifted: bool = False
     failure: FirmFailure | None = None
@@ -80,6 +82,21 @@ class Ask(Struct, eq=False):
     def loss(self) -> Fraction:
         """By which part the quote is worse than the plan; negative where it is better."""
         return 1 - self.rate() * Fraction(self.share.src_amount, self.share.dest_amount)
+
+
+class HeldQuote(Struct, frozen=True):
+    """A quote for which a maker holds back stock, as far as anybody knows.
+
+    Attributes:
+        maker: account, 20 bytes; digest32: of the order. Both empty where no answer was heard.
+        amount: raw units that the maker gives.
+        expiry_s: Unix seconds; of one that holds for longer, VENUE_UNFILLED_S_MAX from its signature.
+    """
+
+    expiry_s: int
+    maker: bytes = b""
+    digest32: bytes = b""
+    amount: int = 0
 
 
 class Part(Struct, eq=False):

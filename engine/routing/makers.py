@@ -24,15 +24,19 @@ from ...config.nodes import NodeSettings, revealed
 from ...config.venue import FirmSettings, MakerCredentials, VenueMaker
 from ...crypto.hmac_auth import RequestSigner, decode_secret
 from ...feeds.firm_client import FirmClient
+from ...feeds.maker_cache import EXCLUDED
 from ...feeds.maker_health import MakerHealth
 from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.signed_client import SignedClient
 from ...feeds.pair_index import PairIndex
 from ...feeds.supervisor import MakerFeed
 from ...feeds.usd_prices import UsdPrices
 from ..chain.artifacts import known_errors
 from ..chain.port import Chain
 from ..chain.rpc import RpcChain
-from .firm_desk import FirmDesk, FirmMaker
+from .fault_notices import FaultNotices
+from .firm_desk import FirmDesk
+from .firm_scores import FirmMaker
 from .gas_watch import GasWatch
 from .pathfinder import Pathfinder
 from .served import ServedChain
@@ -76,17 +80,19 @@ class OpenMakers(Struct, frozen=True):
     feeds: Mapping[str, MakerFeed]
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Keep books and gas prices current until the nursery is cancelled."""
+        """Keep books and gas prices current, and probe makers at rest, until the nursery is cancelled."""
         nursery.start_soon(self.gas.run)
+        nursery.start_soon(self.desk.scores.run)
         for feed in self.feeds.values():
             nursery.start_soon(feed.run)
 
     def barred(self, *users: bytes, now_ms: int) -> frozenset[str]:
-        """Makers that have blacklisted one of these addresses."""
+        """Makers that have blacklisted one of these addresses, or that the operator has excluded."""
         return frozenset(
             maker
             for maker, feed in self.feeds.items()
-            if any(feed.cache.blacklist.holds(user, now_ms) for user in users)
+            if feed.cache.is_withheld(EXCLUDED)
+            or any(feed.cache.blacklist.holds(user, now_ms) for user in users)
         )
 
 
@@ -154,7 +160,18 @@ async def open_makers(
         )
         await owned.enter_async_context(client)
         health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
-        makers[name] = FirmMaker(client, health, feed.cache)
+        notices = None
+        if url := opening.makers[name].notify_url:
+            told = SignedClient(
+                url,
+                signer=signer,
+                wall_ms=opening.wall_ms,
+                connections_max=1,
+                limits=_ANSWER_LIMITS,
+                tls=opening.tls,
+            )
+            notices = FaultNotices(name, served.chain_id, await owned.enter_async_context(told))
+        makers[name] = FirmMaker(client, health, feed.cache, notices)
     pathfinder = Pathfinder(index, at["wrapped_native"])
     rfq, executor = at["rfq_contract"], at["executor"]
     desk = FirmDesk(

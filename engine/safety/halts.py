@@ -17,8 +17,6 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-HALT_FILE_BYTES_MAX = 64 << 10
-
 _CHAIN = re.compile(r"chain ([1-9][0-9]{0,17})")
 _PAIR = re.compile(r"pair ([1-9][0-9]{0,17}) (\S.{0,127})")
 
@@ -82,6 +80,25 @@ class Halts(msgspec.Struct, frozen=True):
         lines += [f"pair {chain_id} {pair_id}" for chain_id, pair_id in sorted(self.pairs)]
         return "".join(f"{line}\n" for line in lines)
 
+    @classmethod
+    def parse(cls, text: str) -> "Halts":
+        """What a halt file says."""
+        halts = cls()
+        lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        if not lines:
+            return cls(everything=True, reason="the halt file is there and names nothing")
+        for line in lines:
+            try:
+                halts = halts.with_scope(line)
+            except ValueError as error:
+                return cls(everything=True, reason=f"the halt file has a line that is {error}")
+        return halts
+
+    @classmethod
+    def unreadable(cls, reason: str) -> "Halts":
+        """Everything is stopped."""
+        return cls(everything=True, reason=f"the halt file {reason}")
+
     def _changed(self, scope: str, *, stop: bool) -> "Halts":
         if scope == "all":
             return msgspec.structs.replace(self, everything=True) if stop else NOTHING_HALTED
@@ -95,17 +112,3 @@ class Halts(msgspec.Struct, frozen=True):
 
 
 NOTHING_HALTED = Halts()
-
-
-def parse_halts(text: str) -> Halts:
-    """What a halt file says."""
-    halts = NOTHING_HALTED
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if not lines:
-        return Halts(everything=True, reason="the halt file is there and names nothing")
-    for line in lines:
-        try:
-            halts = halts.with_scope(line)
-        except ValueError as error:
-            return Halts(everything=True, reason=f"the halt file has a line that is {error}")
-    return halts

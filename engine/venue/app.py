@@ -42,6 +42,7 @@ from ..events.webhooks import Webhooks
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
+from ..server.routing import Call
 from ..store.opening import open_store
 from ..store.retention import Retention
 from ..store.store import Store
@@ -51,6 +52,7 @@ from ..telemetry.metrics import Metrics
 from .api.auctions import Auctions
 from .api.event_streams import EventStreams
 from .api.health import Health, Readiness
+from .api.maker_scores import MakerScoreBoard
 from .api.market import Market
 from .api.operating import operating_endpoints
 from .api.order_events import order_event_endpoints
@@ -69,7 +71,9 @@ from .delta.engine import DeltaEngine
 from .delta.issued import IssuedRoutes
 from .delta.opening import DeltaOpening, open_delta
 from .delta_metrics import DeltaCollector, FollowedCollector
+from .maker_watch import MakerWatch, rules_file
 from .market.market_desk import MarketDesk
+from .market.unfilled import Asker
 from .order_engines import OrderEngines, open_footing
 from .otc.engine import OtcEngine
 from .otc.opening import open_otc
@@ -92,6 +96,7 @@ class VenueParts(Struct, frozen=True):
         otc: runs the OTC orders.
         engines: runs both.
         webhooks: are told of orders.
+        maker_rules: file with the operator's word on makers.
     """
 
     places: Mapping[int, Place]
@@ -101,6 +106,7 @@ class VenueParts(Struct, frozen=True):
     otc: OtcEngine
     engines: OrderEngines
     webhooks: Webhooks
+    maker_rules: Path
 
 
 class VenueApp:
@@ -129,6 +135,7 @@ class VenueApp:
     ) -> None:
         venue = _venue_of(settings)
         self.places = parts.places
+        self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
         self.delta = parts.delta
@@ -136,11 +143,13 @@ class VenueApp:
         self._engines = parts.engines
         self._webhooks = parts.webhooks
         self._store = parts.store
+        self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._wall_ms = clock.now_ms
         self.issued = IssuedRoutes(parts.store, round(venue.route_life_s * 1_000))
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
-        market = MarketDesk(parts.places, parts.seal, settings.partners, settings.tiers)
+        partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
+        market = MarketDesk(parts.places, parts.seal, *partners, user_places=user_places)
         self.quotes = Quotes(
             parts.places,
             settings,
@@ -179,11 +188,9 @@ class VenueApp:
                 parts.places, parts.otc.orders, parts.store, small_usd=venue.otc_small_usd
             ).endpoints(),
             *otc_event_endpoints(self._events),
-            *Market(market, self.admission.partner).endpoints(),
+            *Market(market, self._asker_of, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
-            *WebhookDesk(
-                parts.webhooks, parts.store, key_of=self.admission.key, now_ms=clock.now_ms
-            ).endpoints(),
+            *self._partner_endpoints(venue),
             *operating_endpoints(health, self._streams),
         )
         self.reference = Reference(rows, parts.places)
@@ -197,6 +204,17 @@ class VenueApp:
         )
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
         self._tell_metrics()
+
+    def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """For makers and for those who have webhooks."""
+        desk = WebhookDesk(self._webhooks, self._store, key_of=self.admission.key, now_ms=self._wall_ms)
+        return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
+
+    def _asker_of(self, call: Call) -> Asker:
+        """Who has makers sign."""
+        key = self.admission.key(call)
+        places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
+        return Asker(self.admission.caller(call), bool(key), places)
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
         """Of orders and auctions; orders are taken where something settles them."""
@@ -226,6 +244,7 @@ class VenueApp:
             nursery.start_soon(self._streams.run)
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
+            nursery.start_soon(self._makers.run)
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
@@ -360,7 +379,8 @@ async def opened_venue(
             now_ms=clock.now_ms,
             random=opening.random,
         )
-        parts = VenueParts(places, store, seal, delta, otc, engines, webhooks)
+        rules = rules_file(settings, folder)
+        parts = VenueParts(places, store, seal, delta, otc, engines, webhooks, rules)
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 

@@ -8,9 +8,12 @@ from typing import TypeVar
 
 import trio
 
-from ...config.errors import BlockGone, ChainError, ServiceUnavailable
+from ...codecs.abi import WORD_BYTES, decode_address
+from ...config.errors import BlockGone, ChainError, InvalidInput, ServiceUnavailable
 from ...config.timeouts import ORDER_CHECK_S
-from ..chain.port import Chain, Header
+from ...crypto.addresses import ZERO_ADDRESS
+from ..chain.port import Call, Chain, Header
+from .permit_proof import PERMIT2_OF
 
 T = TypeVar("T")
 
@@ -39,3 +42,32 @@ async def latest_block(chain: Chain) -> Header:
     if header is None:
         raise BlockGone("the latest block is not in the chain")
     return header
+
+
+class Permit2s:
+    """The contracts that contracts of ours show permits to; they never change."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, bytes], bytes] = {}
+
+    async def of(self, chain: Chain, contract: bytes, field: str) -> bytes:
+        """That of one contract, 20 bytes.
+
+        Args:
+            field: of the permit that is to be shown.
+
+        Raises:
+            InvalidInput: there is none.
+            ServiceUnavailable: the contract does not answer.
+            ChainError: nobody answers.
+        """
+        found = self._found.get((chain.chain_id, contract))
+        if found is None:
+            answer = await chain.call(Call(contract, PERMIT2_OF))
+            if len(answer) < WORD_BYTES:
+                raise ServiceUnavailable("the contract that takes the permit does not answer")
+            found = decode_address(answer)
+            if found == ZERO_ADDRESS:
+                raise InvalidInput("there is no Permit2 on this chain", field=field)
+            self._found[chain.chain_id, contract] = found
+        return found

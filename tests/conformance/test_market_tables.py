@@ -25,6 +25,7 @@ from cambist.config.errors import InvalidInput, NoRoute, RequestError, TokenNotS
 from cambist.crypto.addresses import to_checksum
 from support.market_place import (
     CHAIN_ID,
+    KEYED,
     NOW_MS,
     ONE,
     ORIGIN,
@@ -188,6 +189,7 @@ BODY = [
 
 async def _built(sent: dict[str, Any], query: str = "onlyParams=true") -> Any:
     shop = _shop()
+    shop.chain.at_permit2 = ONE
     route = _prices(shop, {"version": "6.2"})
     body: dict[str, Any] = {
         "priceRoute": json.loads(encode(route)),
@@ -199,7 +201,7 @@ async def _built(sent: dict[str, Any], query: str = "onlyParams=true") -> Any:
         **sent,
     }
     raw = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
-    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS)
+    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED)
 
 
 @pytest.mark.parametrize("row", BODY, ids=lambda row: row.name)

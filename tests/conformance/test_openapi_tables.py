@@ -68,7 +68,8 @@ ROWS = {
                            "Unsupported chain", "Partner not allowed", "rate limit exceeded"],
     ("get", "/prices"): ["No route", "Token not supported", "Invalid srcToken", "Unsupported chain",
                          "rate limit exceeded"],
-    ("get", "/swap"): ["missing slippage", "No route", "Partner not allowed", "rate limit exceeded"],
+    ("get", "/swap"): ["missing slippage", "No route", "Partner not allowed", "rate limit exceeded",
+                       "InsufficientBalance", "InsufficientAllowance"],
     ("post", "/transactions/{chainId}"): ["missing slippage", "Invalid priceRoute", "Stale priceRoute",
                                           "Unsupported chain", "Partner not allowed",
                                           "InsufficientBalance", "InsufficientAllowance",
@@ -203,6 +204,7 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
         yield "/users/tokens/{chainId}/{user}", f"/users/tokens/{chain_id}/{TRADER}"
         yield "/prices/partnerfee/{chainId}", f"/prices/partnerfee/{chain_id}?partner=acme"
         yield "/v2/delta/agents/list/{chainId}", f"/v2/delta/agents/list/{chain_id}"
+    yield "/makers/scores", "/makers/scores"
     yield "/v2/delta/auctions/{auctionId}", "/v2/delta/auctions/7"
     yield "/v2/delta/orders/{orderId}/explain", "/v2/delta/orders/7/explain"
     path = "/v2/delta/prices/is-token-supported"

@@ -161,6 +161,15 @@ async def test_what_the_chain_says_of_orders(desk: Desk) -> None:
     strangers = replace(desk.order(), maker=STRANGER.address)
     by_stranger = sent(strangers, STRANGER, desk.at("rfq"))
     not_alphas = sent(desk.order(), STRANGER, desk.at("rfq"))
+    devnet = desk.venue.devnet
+    await devnet.allow(USER, "USDC", "router")
+    terms = {"maker_asset": desk.at("WETH"), "taker_asset": desk.at("USDC")}
+    native = {"srcToken": devnet.text("USDC"), "destToken": NATIVE, "srcAmount": str(GROSS)}
+    to_a_contract = desk.body(
+        one(desk.order(maker_amount=ONE, taker_amount=GROSS, **terms)),
+        receiver=devnet.text("permit2"),
+        **native,
+    )
     cases: list[tuple[str, Body, tuple[int, str, str]]] = [
         ("closed", desk.body(one(cancelled)),
          (400, "OrderClosed", "Order closed on the chain: orders[0] is filled or cancelled; what is left")),
@@ -173,8 +182,10 @@ async def test_what_the_chain_says_of_orders(desk: Desk) -> None:
          (400, "InsufficientBalance", "userAddress: expected at least")),
         ("the user's allowance", desk.body(userAddress=to_checksum(STRANGER.address)),
          (400, "InsufficientAllowance", "for the Market router")),
-        ("the swap as a whole", desk.body(permit="0x01"),
-         (400, "SimulationFailed", "Simulation failed: TRANSFER_FROM_FAILED")),
+        ("the user's allowance for Permit2", desk.body(permit="0x01"),
+         (400, "InsufficientAllowance", "of srcToken for Permit2")),
+        ("the swap as a whole", to_a_contract,
+         (400, "SimulationFailed", "Simulation failed: NATIVE_TRANSFER_FAILED")),
     ]  # fmt: skip
     faults: list[str] = []
     for case in cases:

@@ -13,6 +13,8 @@ from cambist.codecs.market_messages import PriceRoute
 from cambist.codecs.router_decoding import decode_swap
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
+from cambist.engine.chain.transact import transact
+from support import permit2
 from support.trading_requests import NATIVE, OPTIONS, PARTNER, TRADER, a_sale, plain, posted
 from support.venue_role import CHAIN_ID, USER, running_venue
 
@@ -151,9 +153,11 @@ async def test_the_document_of_the_table_is_that_of_the_answers() -> None:
 
 async def test_parameters_of_a_swap_reach_the_router(tmp_path: Path) -> None:
     async with running_venue(tmp_path, **OPTIONS) as venue:
+        await venue.devnet.allow(USER, "WETH", "router")
 
         async def swapped(**more: Any) -> Any:
-            told = await venue.get("/swap", **plain(venue, "/swap") | more)
+            with venue.with_key():
+                told = await venue.get("/swap", **plain(venue, "/swap") | more)
             return decode_swap(parse_hex(told["txParams"]["data"], "data"))[1]
 
         was = await swapped()
@@ -168,6 +172,10 @@ async def test_parameters_of_a_swap_reach_the_router(tmp_path: Path) -> None:
         assert (await swapped(slippage=1)).dest_amount > was.dest_amount
         assert (await swapped(receiver=PARTNER)).receiver == parse_hex(PARTNER, "receiver")
         assert (await swapped(deadline=4_000_000_000)).deadline == 4_000_000_000
+        devnet = venue.devnet
+        await devnet.allow(USER, "WETH", "permit2")
+        allow = permit2.allow(devnet.at("WETH"), devnet.at("router"), 10**18, 4_000_000_000)
+        await transact(devnet.chain, USER, devnet.at("permit2"), allow)
         assert (await swapped(permit="0x01")).permit == b"\x01"
         assert (await swapped(txOrigin=PARTNER)).dest_amount == was.dest_amount
         for flags in ({"isCapSurplus": "false"}, {"takeSurplus": "true"}, {"isDirectFeeTransfer": "true"}):

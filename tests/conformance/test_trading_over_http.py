@@ -183,6 +183,7 @@ def fault(response: Response, refusal: Refusal) -> str:
 async def test_error_rows_of_quotes_prices_and_swaps(tmp_path: Path) -> None:
     faults = []
     async with running_venue(tmp_path, **OPTIONS) as venue:
+        await venue.devnet.allow(USER, "WETH", "router")
         for path, rows in OF_ONE.items():
             assert (await venue.ask("GET", f"{path}?{urlencode(plain(venue, path))}")).status == 200
             for change, refusal in [*EVERYWHERE, *rows]:
@@ -221,6 +222,7 @@ def amounts(response: Response) -> tuple[str, str]:
 
 async def test_methods(tmp_path: Path) -> None:
     async with running_venue(tmp_path, **OPTIONS) as venue:
+        await venue.devnet.allow(USER, "WETH", "router")
         for path in OF_ONE:
             for slash in ("", "/"):
                 target = f"{path}{slash}?{urlencode(plain(venue, path))}"

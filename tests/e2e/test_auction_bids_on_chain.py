@@ -124,10 +124,17 @@ async def test_what_bids_promise_and_do_not_do_is_found_out(world: World, market
         bid([one], part(one, FAIR)),
     ]
     found = await simulated(world, *candidates)
+    first, second = to_hex(one.order_hash), to_hex(bought.order_hash)
     assert [(one.notice, one.detail) for one in found if isinstance(one, Rejection)] == [
-        (Notice.SIMULATION_MISMATCH, f"bids[0]: parts[0]: promised {FAIR + 1}, simulated {FAIR}"),
+        (
+            Notice.SIMULATION_MISMATCH,
+            f"bids[0]: {first}: promised {FAIR + 1}, simulated {FAIR}",
+        ),
         (Notice.BELOW_LIMIT, "bids[0]: simulated: BelowMinimum(received 2399999999, minimum 2400000000)"),
-        (Notice.SIMULATION_MISMATCH, f"bids[0]: parts[0]: promised {ONE}, simulated {ONE + 1}"),
+        (
+            Notice.SIMULATION_MISMATCH,
+            f"bids[0]: {second}: promised {ONE}, simulated {ONE + 1}",
+        ),
         (Notice.REVERTED, "bids[0]: simulated: StepFailed(step 1, reason TransferFailed())"),
         (Notice.BELOW_LIMIT, "bids[0]: simulated: BelowMinimum(received 0, minimum 2400000000)"),
     ]
@@ -140,7 +147,7 @@ async def test_of_two_bids_the_better_one_settles_and_the_runner_up_stands_by(
     found = await simulated(
         world,
         bid([one], part(one, FAIR, *market.agent_steps(FAIR)), agent="alpha"),
-        bid([one], part(one, FAIR, *market.agent_steps(FAIR + 5)), agent="beta", arrival=1),
+        bid([one], part(one, FAIR + 3, *market.agent_steps(FAIR + 5)), agent="beta", arrival=1),
         bid([one], part(one, FAIR + 9, *market.agent_steps(FAIR + 5)), agent="liar", arrival=2),
     )
     decision = decide([one], [bid for bid in found if isinstance(bid, Proven)], 10**9, {})

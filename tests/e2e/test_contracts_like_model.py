@@ -24,6 +24,7 @@ from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_par
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.router_calldata import owed
 from cambist.config.errors import Reverted
+from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
@@ -57,10 +58,12 @@ class Settle(Struct, frozen=True):
     thousandths: int
     given: int  # thousandths of the part's source
     delivered: int  # thousandths of the part's destination
+    promised: int | None = None  # thousandths of the part's limit; no promise that binds
 
 
 class Slice(Struct, frozen=True):
     delivered: int
+    promised: int | None = None
 
 
 class Cross(Struct, frozen=True):
@@ -74,6 +77,7 @@ class Cross(Struct, frozen=True):
     paid: int  # thousandths of what the other gives
     counter_paid: int
     again: int | None = None  # thousandths of a further part of the user's order, which is paid its minimum
+    promised: int | None = None  # to the user
 
 
 class Invalidate(Struct, frozen=True):
@@ -98,6 +102,7 @@ Delivered = st.sampled_from([990, 1_000, 1_003, 1_050, 1_200])
 Parts = st.sampled_from([0, 250, 333, 500, 1_000, 1_001])
 Given = st.sampled_from([0, 970, 990, 1_000, 1_001])
 Paid = st.sampled_from([0, 960, 980, 999, 1_000, 1_001])
+Promised = st.sampled_from([970, 1_000, 1_010, 1_050])
 EqualParts = st.sampled_from([250, 500, 1_000])
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Fill, st.integers(0, 3), st.one_of(st.none(), Shares), st.booleans()),
@@ -106,7 +111,9 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Settle, st.integers(0, 3), Parts, st.sampled_from([900, 990, 1_000, 1_001]), Delivered),
     st.builds(Settle, st.integers(0, 3), Parts, st.just(970), st.just(1_200)),
     st.builds(Settle, st.sampled_from([0, 2]), Parts, st.just(980), Delivered),
+    st.builds(Settle, st.integers(0, 3), Parts, st.just(970), st.just(1_050), Promised),
     st.builds(Slice, Delivered),
+    st.builds(Slice, Delivered, Promised),
     st.builds(Slice, st.just(1_050)),
     st.builds(Slice, st.just(1_050)),
     st.builds(
@@ -125,6 +132,7 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
             *[st.just(part)] * 2,
             st.just(0),
             *[st.sampled_from([970, 1_000])] * 2,
+            promised=st.none() | Promised,
         )
     ),
     st.builds(
@@ -279,8 +287,15 @@ class Stage(Struct):
             amount, given = _part_of(order, action.again, action.given)
             parts.append((order, amount, given, _least(order, amount)))
         crossed = [
-            Crossed(one, world.delta_hash(one), amount, given if one.kind == KIND_BUY else 0, paid)
-            for one, amount, given, paid in parts
+            Crossed(
+                one,
+                world.delta_hash(one),
+                amount,
+                given if one.kind == KIND_BUY else 0,
+                paid,
+                _promise(one, amount, action.promised if at == 0 else None),
+            )
+            for at, (one, amount, given, paid) in enumerate(parts)
         ]
         keys = {key.address: key for key in (world.user, world.stranger)}
         data = delta_calldata.settle_crossed(
@@ -289,7 +304,7 @@ class Stage(Struct):
                     one.order,
                     world.delta_signed(one.order, keys[one.order.owner]),
                     one.amount,
-                    Execution(one.src_given, ()),
+                    Execution(one.promised, one.src_given, ()),
                     one.paid,
                 )
                 for one in crossed
@@ -304,7 +319,8 @@ class Stage(Struct):
             each = twap.total_src_amount // twap.num_slices
             done, _ = model.state.slices.get(twap_hash, (0, 0))
             given = twap.total_src_amount - each * done if done == twap.num_slices - 1 else each
-            trade = Trade(given, twap.dest_amount_per_slice * action.delivered // 1_000)
+            promised = twap.dest_amount_per_slice * (action.promised or 0) // 1_000
+            trade = Trade(given, twap.dest_amount_per_slice * action.delivered // 1_000, promised)
             data = delta_calldata.settle_twap(
                 twap, world.delta_signed(twap), self.by_agent(twap, trade, given)
             )
@@ -314,7 +330,8 @@ class Stage(Struct):
         amount = whole * action.thousandths // 1_000
         src = order.src_amount * amount // whole
         given = src * action.given // 1_000 if order.kind == KIND_BUY else src
-        trade = Trade(given, order.dest_amount * amount // whole * action.delivered // 1_000)
+        delivered = order.dest_amount * amount // whole * action.delivered // 1_000
+        trade = Trade(given, delivered, _promise(order, amount, action.promised))
         signature = world.delta_signed(order)
         data = delta_calldata.settle(order, signature, amount, self.by_agent(order, trade, given))
         order_hash = world.delta_hash(order)
@@ -326,6 +343,7 @@ class Stage(Struct):
             (address_word(order.dest_token), address_word(self.world.at.executor), uint_word(trade.delivered))
         )
         return Execution(
+            trade.promised,
             trade.src_given,
             (
                 Step(order.src_token, STEP_GAS, calldata.transfer(self.agent, given)),
@@ -336,6 +354,14 @@ class Stage(Struct):
 
     def moved(self, _: Any, token: bytes, giver: bytes, receiver: bytes, amount: int) -> None:
         self.model.state.move(token, giver, receiver, amount, "InsufficientBalance")
+
+
+def _promise(order: DeltaOrder, amount: int, thousandths: int | None) -> int:
+    """Of a part's limit; None binds nobody."""
+    if order.kind == KIND_BUY:
+        limit = order.src_amount * amount // order.dest_amount
+        return UINT256_MAX if thousandths is None else limit * thousandths // 1_000
+    return order.dest_amount * amount // order.src_amount * (thousandths or 0) // 1_000
 
 
 def _part_of(order: DeltaOrder, thousandths: int, given: int) -> tuple[int, int]:

@@ -113,7 +113,7 @@ async def _check_delta(chain: AnvilChain, devnet: Devnet, script: dict[str, Any]
     signature = parse_hex(script["deltaSignature"], "signature")
     forged = KEYS[8].sign(bytes(32))[0] + b"\x1b"
     for signed, is_taken in ((signature, True), (forged, False)):
-        data = settle(order, signed, order.src_amount, Execution(0, (), ()))
+        data = settle(order, signed, order.src_amount, Execution(0, 0, (), ()))
         with pytest.raises(Reverted) as refusal:
             await chain.call(Call(delta, data, KEYS[1].address))
         assert (refusal.value.reason != "InvalidSignature()") is is_taken, refusal.value.reason

@@ -53,7 +53,13 @@ async def test_the_next_maker_fills_in_place_of_one_that_fails(
         assert await execute(world, route) == (ONE, 2_500 * USDC)
         assert stage.reasons("alpha") == {reason: 1}
         assert stage.reasons("beta") == {}
-        assert not stage.shows("alpha", world.weth, world.usdc), "its pair rests"
+        assert stage.shows("alpha", world.weth, world.usdc), "no single failure rests a pair"
+        for _ in range(2):
+            assert {"beta"} in makers_of(await stage.sell(world.weth, world.usdc, ONE, limit=2_490 * USDC))
+        is_bounded = reason == "refused"
+        assert stage.shows("alpha", world.weth, world.usdc) is is_bounded, "three faults rest it"
+        bounds = stage.firm["alpha"].health.bounds.told(stage.now_ms)
+        assert [bound.amount for bound in bounds.values()] == ([ONE // 8] if is_bounded else [])
         assert stage.shows("beta", world.weth, world.usdc)
         blacklist = stage.firm["alpha"].cache.blacklist
         assert not blacklist.holds(world.user.address, stage.now_ms)

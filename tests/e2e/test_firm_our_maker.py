@@ -11,7 +11,8 @@ from cambist.config.errors import NoRoute
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.firm_desk import FirmDesk
+from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.plan import Wanted
 from cambist.engine.telemetry.clock import WallClock

@@ -30,7 +30,7 @@ async def test_a_sale_to_one_maker(world: World) -> None:
             "takerAddress": f"0x{world.at.executor.hex()}",
         }
         assert await execute(world, route) == (ONE, 2_500 * USDC)
-        assert stage.desk.statistics() == FirmDeskStatistics(0, 1, 0, 1, 0)
+        assert stage.desk.statistics() == FirmDeskStatistics(0, 1, 0, 1, 0, 0)
         told = stage.firm["alpha"].health.report(stage.now_ms)
         assert (told.maker.quotes, told.maker.score, told.pairs) == (1, 100, ())
 

@@ -62,7 +62,7 @@ async def test_an_order_that_its_maker_has_cancelled_is_not_taken(world: World) 
         again = await stage.sell(world.weth, world.usdc, ONE)
         assert makers_of(again) == [{"beta"}]
         assert stage.reasons("alpha") == {"invalid": 1}
-        assert not stage.shows("alpha", world.weth, world.usdc), "its pair rests"
+        assert stage.shows("alpha", world.weth, world.usdc), "one fault rests nothing"
         assert await execute(world, again) == (ONE, again.dest_amount)
 
 

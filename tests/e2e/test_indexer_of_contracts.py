@@ -45,7 +45,7 @@ async def test_fills_cancels_settlements_deposits_and_nonces(world: World, tmp_p
         sale = await world.a_delta_order()
         for amount in (ONE // 4, ONE - ONE // 4):
             quote = world.a_firm_quote(maker_amount=2_500 * USDC * amount // ONE, taker_amount=amount)
-            execution = Execution(0, (world.fill_step(quote),))
+            execution = Execution(0, 0, (world.fill_step(quote),))
             data = delta_calldata.settle(sale, world.delta_signed(sale), amount, execution)
             await world.send(world.relayer, at.delta, data)
         await run_dry(indexer)

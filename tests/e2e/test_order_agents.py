@@ -41,6 +41,7 @@ async def test_a_promise_that_the_simulation_belies_wins_nothing_and_is_told(
         await story.heard("ann", record, "simulationMismatch")
         (mismatch,) = ann.told("simulationMismatch")
         assert f"promised {2_600 * USDC}, simulated {2_500 * USDC}" in mismatch.detail
+        assert mismatch.simulated_amount == str(2_500 * USDC)
         await until(lambda: bool(ann.told("banned")))
         asked = len(ann.requests)
         ann.lies_by = 0
@@ -72,20 +73,24 @@ async def test_agents_that_an_order_excludes_are_not_shown_it(world: World, tmp_
         assert (await story.explain(record))["status"] == "COMPLETED"
 
 
-async def test_equal_bids_are_won_by_who_promises_more_then_by_who_was_first(
-    world: World, tmp_path: Path
-) -> None:
+async def test_the_promise_wins_and_between_equals_who_was_first(world: World, tmp_path: Path) -> None:
+    """What an agent delivers beyond its promise is the user's, and wins nothing."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
         ann, bob = story.agents["ann"], story.agents["bob"]
-        ann.gives = bob.gives = lambda _: 2_500 * USDC
-        ann.lies_by = -USDC
-        record, _ = await story.completed(await world.a_delta_order())
+        ann.gives, bob.gives = lambda _: 2_520 * USDC, lambda _: 2_500 * USDC
+        ann.lies_by = -30 * USDC
+        record, moved = await story.completed(await world.a_delta_order())
         await story.heard("bob", record, "won")
-        ann.lies_by = 0
+        assert moved["user", "USDC"] == 2_500 * USDC
+        bob.gives = lambda _: 2_480 * USDC
+        record, moved = await story.completed(await world.a_delta_order())
+        await story.heard("ann", record, "won", "settled")
+        assert moved["user", "USDC"] == 2_520 * USDC
+        ann.lies_by, ann.gives, bob.gives = 0, lambda _: 2_500 * USDC, lambda _: 2_500 * USDC
         bob.waits()
         second = await story.submitted(await world.a_delta_order())
         await bob.asked.wait()
-        await until(lambda: ann.answered == 2)
+        await until(lambda: ann.answered == 3)
         await trio.testing.wait_all_tasks_blocked(0.01)
         bob.may_answer.set()
         await story.becomes(second, "COMPLETED")

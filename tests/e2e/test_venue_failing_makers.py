@@ -21,7 +21,7 @@ WORSE: dict[str, Any] = {"WETH/USDC": FAIR}
 HASTY = f"soft_s = 2\nhard_s = {FIRM_HARD_S}"
 """Others are asked after two thirds of a second."""
 CURT = "soft_s = 0.2\nhard_s = 0.4"
-USER_BARRED = "blacklists"
+USER_BARRED, REFUSING = "blacklists", "refuses"
 
 
 async def fails(story: Story, way: str) -> None:
@@ -41,7 +41,7 @@ async def fails(story: Story, way: str) -> None:
 
 
 WAYS = [
-    ("refuses", "refused", FIRM),
+    (REFUSING, "refused", FIRM),
     ("babbles", "invalid", FIRM),
     ("cuts", "unavailable", FIRM),
     ("hangs", "late", HASTY),
@@ -73,7 +73,7 @@ PURCHASE: Moved = {
 async def test_the_next_maker_fills_at_its_own_price(
     world: World, tmp_path: Path, way: str, reason: str, firm: str
 ) -> None:
-    """A sale, and a purchase on another pair, since the first one rests then."""
+    """A sale, and a purchase on another pair."""
     books = {"alpha": BETTER | {"WETH/DAI": GOOD}, "beta": WORSE | {"WETH/DAI": FAIR}}
     async with a_venue_story(world, tmp_path, books, firm=firm) as story:
         sale = await story.prices("SELL", "WETH", "USDC", ONE)
@@ -85,7 +85,8 @@ async def test_the_next_maker_fills_at_its_own_price(
             assert story.fronts["alpha"].asked == (number if reason else 1)
             assert (await story.score("alpha"))["reasons"] == ({reason: number} if reason else {})
         assert (await story.score("beta"))["reasons"] == {}
-        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == ({"beta"} if reason else {"alpha"})
+        shown = {"alpha", "beta"} if way == REFUSING else {"alpha"}
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == shown, "it is bounded, and does not rest"
 
 
 @WAY
@@ -101,7 +102,9 @@ async def test_without_a_fallback_there_is_no_route_and_nothing_moves(
         assert status == 400
         assert details.startswith("No route")
         assert f"alpha: {reason or 'blacklisted'}" in details
-        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == (set() if reason else {"alpha"})
+        shown = set() if way == REFUSING else {"alpha"}
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == shown
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE // 2) == {"alpha"}
 
 
 async def test_a_price_that_has_moved_a_little_is_the_users_within_his_bound(

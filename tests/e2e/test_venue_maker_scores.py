@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from cambist.crypto.addresses import to_checksum
 from support.patience import FIRM, until
 from support.venue_stories import Story, a_venue_story
-from support.world import ONE, World
+from support.world import ONE, USDC, World
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
 
@@ -15,20 +16,22 @@ BOOKS: dict[str, dict[str, Any]] = {
     "alpha": {
         "WETH/USDC": {"bids": [["2505", "50"]], "asks": [["2506", "50"]]},
         "WETH/DAI": {"bids": [["2505", "50"]], "asks": [["2506", "50"]]},
+        "DAI/USDC": {"bids": [["0.99", "90000"]], "asks": [["1.02", "90000"]]},
     },
     "beta": {
         "WETH/USDC": {"bids": [["2500", "50"]], "asks": [["2511", "50"]]},
         "WETH/DAI": {"bids": [["2500", "50"]], "asks": [["2511", "50"]]},
+        "DAI/USDC": {"bids": [["0.985", "90000"]], "asks": [["1.025", "90000"]]},
     },
 }
 RESTS = f"{FIRM}\nrest_s = 20\nrest_s_max = 25"
 
 
-async def a_failure(story: Story) -> None:
-    """A swap of WETH for USDC that alpha was to fill."""
-    route = await story.prices("SELL", "WETH", "USDC", ONE)
+async def a_failure(story: Story, src: str = "WETH", dest: str = "USDC") -> None:
+    """A swap that alpha was to fill."""
+    route = await story.prices("SELL", src, dest, ONE)
     moved = await story.swap(route)
-    assert moved["beta", "WETH"] == ONE
+    assert moved["beta", src] == ONE
 
 
 def pairs_of(story: Story, maker: str) -> int:
@@ -43,56 +46,97 @@ async def back(story: Story, seconds: float) -> None:
     await until(lambda: pairs_of(story, "alpha") == len(BOOKS["alpha"]))
 
 
-async def test_a_pair_that_failed_rests_and_comes_back(world: World, tmp_path: Path) -> None:
+async def test_a_pair_that_fails_again_and_again_rests_until_a_probe_is_answered(
+    world: World, tmp_path: Path
+) -> None:
+    """No single fault rests it, and none rests another pair; a quarter of the rest is enough."""
     async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
-        story.fronts["alpha"].habit = "refuses"
-        began_ms = story.clock.now_ms()
-        await a_failure(story)
-        score = await story.score("alpha")
-        assert (score["score"], score["quotes"], score["reasons"]) == (0, 1, {"refused": 1})
-        assert score["blockUntil"] is None, "the other pair goes on"
+        front = story.fronts["alpha"]
+        front.habit, began_ms, score = "babbles", 0, {}
+        for number in range(1, 4):
+            assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+            began_ms = story.clock.now_ms()
+            await a_failure(story)
+            score = await story.score("alpha")
+            assert (score["score"], score["quotes"], score["reasons"]) == (0, number, {"invalid": number})
+            assert score["blockUntil"] is None, "the other pairs go on"
         (pair,) = score["pairs"]
-        assert {text.lower() for text in pair["tokens"]} == {
-            f"0x{world.weth.hex()}",
-            f"0x{world.usdc.hex()}",
-        }
-        assert (pair["score"], pair["reasons"]) == (0, {"refused": 1})
+        assert set(pair["tokens"]) == {to_checksum(world.weth), to_checksum(world.usdc)}
+        assert (pair["score"], pair["reasons"]) == (0, {"invalid": 3})
         assert began_ms + 20_000 <= pair["blockUntil"] <= story.clock.now_ms() + 20_000
+        (*_, first), asked = score["lastFaults"], front.asked
+        assert first["detail"].startswith("invalid: ")
+        assert (first["srcToken"], first["destToken"]) == (to_checksum(world.weth), to_checksum(world.usdc))
         assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}
         assert await story.quoted_by("SELL", "WETH", "DAI", ONE) == {"alpha"}
-        story.fronts["alpha"].habit = ""
-        await back(story, 20)
+        front.habit = ""
+        await back(story, 6)
+        assert front.asked == asked + 1
         assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
         (pair,) = (await story.score("alpha"))["pairs"]
         assert pair["blockUntil"] is None
         moved = await story.swap(await story.prices("SELL", "WETH", "USDC", ONE))
         assert moved["alpha", "WETH"] == ONE
         score = await story.score("alpha")
-        assert (score["score"], score["quotes"], score["reasons"]) == (50, 2, {"refused": 1})
+        assert (score["score"], score["quotes"], score["reasons"]) == (25, 4, {"invalid": 3})
 
 
-async def test_a_maker_that_fails_on_and_on_rests_with_all_its_pairs(world: World, tmp_path: Path) -> None:
+async def test_a_rest_ends_by_itself_where_no_probe_is_answered(world: World, tmp_path: Path) -> None:
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        story.fronts["alpha"].habit = "babbles"
+        for _ in range(3):
+            await a_failure(story)
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}
+        await back(story, 20)
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+        await a_failure(story)
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}, "one fault is enough now"
+
+
+async def test_a_refusal_shrinks_what_is_routed_and_rests_nothing(world: World, tmp_path: Path) -> None:
     async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
         front = story.fronts["alpha"]
-        ways = ["refuses", "babbles", "signs wrongly", "cuts", "refuses", "refuses"]
-        for number, front.habit in enumerate(ways):
-            if number:
-                await back(story, 25)
-            assert await story.quoted_by("SELL", "WETH", "DAI", ONE) == {"alpha"}
-            await a_failure(story)
+        front.habit = "refuses"
+        await a_failure(story)
         score = await story.score("alpha")
-        assert score["reasons"] == {"refused": 3, "invalid": 2, "unavailable": 1}
+        assert (score["score"], score["quotes"], score["reasons"]) == (100, 0, {"refused": 1})
+        (bound,) = score["bounds"]
+        assert (bound["srcToken"], bound["destToken"]) == (to_checksum(world.weth), to_checksum(world.usdc))
+        assert bound["amount"] == str(ONE // 2)
+        assert score["lastFaults"][0]["detail"] == "refused: status 503: 'not today'"
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha", "beta"}
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE // 2) == {"alpha"}
+        assert await story.quoted_by("SELL", "WETH", "DAI", ONE) == {"alpha"}
+        assert await story.quoted_by("SELL", "USDC", "WETH", 2_500 * USDC) == {"alpha"}, "the other direction"
+        front.habit = ""
+        moved = await story.swap(await story.prices("SELL", "WETH", "USDC", ONE // 2))
+        assert moved["alpha", "WETH"] == ONE // 2
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}, "it signs again"
+
+
+async def test_faults_all_over_a_maker_rest_all_of_it(world: World, tmp_path: Path) -> None:
+    """Two on each of three pairs: none would rest its pair, and all of them show that it is the maker."""
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        front = story.fronts["alpha"]
+        ways = ["babbles", "signs wrongly", "cuts", "babbles", "cuts", "signs wrongly"]
+        pairs = [("WETH", "USDC"), ("WETH", "DAI"), ("DAI", "USDC")] * 2
+        for front.habit, ends in zip(ways, pairs, strict=True):
+            assert await story.quoted_by("SELL", *ends, ONE) == {"alpha"}
+            await a_failure(story, *ends)
+        score = await story.score("alpha")
+        assert score["reasons"] == {"invalid": 4, "unavailable": 2}
         assert score["score"] == 0
         assert score["blockUntil"] > story.clock.now_ms()
-        for dest in ("USDC", "DAI"):
-            assert await story.quoted_by("SELL", "WETH", dest, ONE) == {"beta"}
+        assert score["blockReason"] == "too many faults"
+        for ends in pairs[:3]:
+            assert await story.quoted_by("SELL", *ends, ONE) == {"beta"}
         front.habit = ""
         await back(story, 25)
         assert (await story.score("alpha"))["blockUntil"] is None
-        for dest in ("USDC", "DAI"):
-            assert await story.quoted_by("SELL", "WETH", dest, ONE) == {"alpha"}
-            moved = await story.swap(await story.prices("SELL", "WETH", dest, ONE))
-            assert moved["alpha", "WETH"] == ONE
+        for src, dest in pairs[:3]:
+            assert await story.quoted_by("SELL", src, dest, ONE) == {"alpha"}
+            moved = await story.swap(await story.prices("SELL", src, dest, ONE))
+            assert moved["alpha", src] == ONE
 
 
 @pytest.mark.parametrize("cause", ["the user's bound", "the user's blacklisting", "the user's funds"])

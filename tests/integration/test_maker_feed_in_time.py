@@ -14,8 +14,8 @@ from trio.testing import MockClock
 from cambist.codecs.http1 import Request
 from cambist.config import timeouts
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
-from cambist.feeds.maker_cache import Standing
 from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.standing import Standing
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import MakerFeed
 from support.maker_feeds import (

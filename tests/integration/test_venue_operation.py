@@ -70,7 +70,8 @@ async def test_firm_quotes_are_told_of_by_maker_and_outcome(tmp_path: Path) -> N
             "slippage": 100,
             "userAddress": f"0x{'ab' * 20}",
         }
-        status, built = await venue.post(f"/transactions/{CHAIN_ID}", body, ignoreChecks="true")
+        with venue.with_key():
+            status, built = await venue.post(f"/transactions/{CHAIN_ID}", body, ignoreChecks="true")
         assert status == 200, built
         told = await metrics(venue)
         clean = {key: number for key, number in told.items() if key[0] == "cambist_firm_quotes_total"}

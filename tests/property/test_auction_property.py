@@ -87,9 +87,9 @@ def _doubled(wei: int) -> int:
 
 def net(bid: Proven, at: int, gas_costs: Mapping[bytes, GasCost]) -> int:
     """What a bid comes to for one of its orders, reckoned once more; the higher the better."""
-    part, outcome = bid.candidate.parts[at], bid.outcomes[at]
-    gas = 2 * outcome.gas if part.asked.order_hash in gas_costs else 0
-    return outcome.received - gas if part.asked.terms.side is Side.SELL else -(outcome.spent + gas)
+    part = bid.candidate.parts[at]
+    gas = 2 * bid.outcomes[at].gas if part.asked.order_hash in gas_costs else 0
+    return part.promised - gas if part.asked.terms.side is Side.SELL else -(part.promised + gas)
 
 
 def surplus(bid: Proven, at: int, gas_costs: Mapping[bytes, GasCost]) -> int:

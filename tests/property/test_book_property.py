@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cambist.codecs.amounts import parse_decimal, parse_decimals
 from cambist.codecs.maker_messages import Level, PriceGrid
 from cambist.config.errors import InvalidInput
-from cambist.feeds.book import Book, build_book
+from cambist.feeds.book import Book, build_book, cut_ladder
 from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
 
 Levels = tuple[Level, ...]
@@ -118,6 +118,24 @@ def test_quote_amounts_are_the_inverted_book(
         else:
             assert base_received(ladder, amount) == floor(value * 10**base_decimals)
             assert base_paid(ladder, amount) == ceil(value * 10**base_decimals)
+
+
+@given(books(), st.data())
+def test_a_side_that_is_cut_is_the_same_up_to_there_and_has_nothing_beyond(
+    case: tuple[PriceGrid, Book, int, int], data: st.DataObject
+) -> None:
+    grid, book, base_decimals, quote_decimals = case
+    for levels, ladder in zip(levels_of(grid), (book.bids, book.asks), strict=True):
+        fractions = exact(levels, base_decimals)
+        most = data.draw(amounts_around(fractions, base_decimals) | st.just(-1))
+        cut = cut_ladder(ladder, most)
+        amount = data.draw(amounts_around(fractions, base_decimals))
+        for of_base in (quote_received, quote_paid):
+            assert of_base(cut, amount) == (of_base(ladder, amount) if amount <= max(most, 0) else None)
+        quote = data.draw(amounts_around(inverted(fractions), quote_decimals))
+        is_within = quote * 10**cut.quote_scale <= cut.quote_before[-1]
+        for of_quote in (base_received, base_paid):
+            assert of_quote(cut, quote) == (of_quote(ladder, quote) if is_within else None)
 
 
 @given(books(), st.data())

@@ -256,7 +256,10 @@ def _execution(part: BidPart) -> Execution:
         Step(parse_hex(step.target, "target"), step.gas, parse_hex(step.data, "data")) for step in part.steps
     ]
     return Execution(
-        int(part.given), tuple(steps), tuple(parse_hex(token, "leftovers") for token in part.leftovers)
+        int(part.promised_amount),
+        int(part.given),
+        tuple(steps),
+        tuple(parse_hex(token, "leftovers") for token in part.leftovers),
     )
 
 

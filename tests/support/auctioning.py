@@ -195,3 +195,9 @@ async def an_auction(folder: Path, **agents: PlayedAgent) -> AsyncIterator[Playe
             with trio.fail_after(PATIENCE_S):
                 yield PlayedAuction(store, orders, auctioneer)
             nursery.cancel_scope.cancel()
+
+
+async def runs_no_code(_: LiveOrder) -> bool:
+    """Every owner is a key."""
+    await trio.lowlevel.checkpoint()
+    return False

@@ -52,10 +52,11 @@ class State(Struct):
 
 
 class Trade(Struct, frozen=True):
-    """How an agent trades a part: it is given `src_given`, and delivers."""
+    """How an agent trades a part: it is given `src_given`, and delivers, as it promised or otherwise."""
 
     src_given: int
     delivered: int
+    promised: int
 
 
 class Crossed(Struct, frozen=True):
@@ -66,6 +67,7 @@ class Crossed(Struct, frozen=True):
     amount: int
     src_given: int
     paid: int
+    promised: int
 
 
 class Part(Struct, frozen=True):
@@ -163,7 +165,7 @@ class Model:
             if part.is_purchase:
                 unspent = part.src - one.src_given
                 state.move(order.src_token, self._delta, order.owner, unspent, "TransferFailed")
-            self._share(part, one.src_given if part.is_purchase else part.src, one.paid)
+            self._share(part, one.src_given if part.is_purchase else part.src, one.paid, one.promised)
         for token, amount in there.items():
             wanting = [one.order.owner for one in crossings if one.order.dest_token == token]
             giving = [one.order.owner for one in crossings if one.order.src_token == token]
@@ -221,10 +223,12 @@ class Model:
             raise Refusal("PullFailed")
         state.move(order.src_token, order.owner, self._agent, given, "PullFailed")
         state.move(order.dest_token, self._agent, order.owner, trade.delivered, "StepFailed")
-        self._share(part, given, trade.delivered)
+        self._share(part, given, trade.delivered, trade.promised)
 
-    def _share(self, part: Part, given: int, delivered: int) -> None:
-        """What is not the owner's of what it was delivered for what it gave goes to the vault."""
+    def _share(self, part: Part, given: int, delivered: int, promised: int) -> None:
+        """What is not the owner's of what it was delivered for what it gave goes to the vault; the rest is as
+        good as promised.
+        """
         state, order = self.state, part.order
         terms = unpack_partner_and_fee(order.partner_and_fee)
         if part.is_purchase:
@@ -238,6 +242,8 @@ class Model:
             if delivered - cut.total < part.dest:
                 raise Refusal("BelowMinimum")
         state.move(token, order.owner, self._vault, cut.total, "PullFailed")
+        if given + cut.total > promised if part.is_purchase else delivered - cut.total < promised:
+            raise Refusal("PromiseBroken")
         self._credit(cut, token, terms.partner if any(terms.partner) else self._protocol)
 
     def _take_nonce(self, nonce: int, order_hash: bytes, *, is_closed: bool) -> None:

@@ -63,6 +63,7 @@ class StoryAgent:
         settles: raw units of the fixed side; `gives` and `takes` are asked about that part of the order.
         lies_by: it promises so much more (SELL) or less (BUY) than it does.
         contract: that delivers, and is given to; 20 bytes.
+        delivers: the call of it that sends a token to an account.
         also: what it bids besides, of a round.
         requests, notices: what it was asked and told.
         answered: questions.
@@ -77,6 +78,7 @@ class StoryAgent:
         self.settles: Offer = lambda order: None
         self.lies_by = 0
         self.contract = market.agent
+        self.delivers: Callable[[bytes, bytes, int], bytes] = _delivers
         self.also: Callable[[SolveRequest], list[SolverBid]] = lambda request: []
         self.requests: list[SolveRequest] = []
         self.notices: list[NoticeEntry] = []
@@ -132,7 +134,7 @@ class StoryAgent:
             cut = of_purchase(given, expected, int(order.src_amount), terms)
             promised = given + (0 if cut is None else cut.total) - self.lies_by
         agent, executor = self.contract, self.market.world.at.executor
-        deliver = DELIVER + address_word(dest) + address_word(executor) + uint_word(received)
+        deliver = self.delivers(dest, executor, received)
         return BidPart(
             order.order_hash,
             str(promised),
@@ -199,6 +201,10 @@ class StoryAgent:
         await self.may_answer.wait()
         bids = self.bids_on(asked)
         return encode_response(200, encode(SolveResponse(bids))) if bids else encode_response(204, b"")
+
+
+def _delivers(token: bytes, to: bytes, amount: int) -> bytes:
+    return DELIVER + address_word(token) + address_word(to) + uint_word(amount)
 
 
 def cut(order: AuctionOrder, amount: int) -> AuctionOrder:

@@ -27,8 +27,9 @@ from cambist.config.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_route import FirmRoute, SignedFill
+from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.legs import Leg, arranged
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.plan import RoutePlan, Wanted

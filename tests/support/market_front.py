@@ -17,7 +17,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.venue.market.market_desk import MarketDesk
 from cambist.feeds.usd_prices import UsdPrices
 from support.firm_makers import Stage
-from support.market_place import CHAIN_ID, PARTNERS, TIERS, a_shop
+from support.market_place import CHAIN_ID, KEYED, PARTNERS, TIERS, USER_PLACES, a_shop
 from support.world import NATIVE, ONE
 
 _DECIMALS = {"ETH": 18, "WETH": 18, "USDC": 6, "DAI": 18, "WBTC": 8}
@@ -36,7 +36,7 @@ class Front:
         usd = UsdPrices(stage.index, stage.decimals, frozenset({world.usdc, world.dai}))
         place = replace(shop.place, index=stage.index, usd=usd, pathfinder=stage.pathfinder, desk=stage.desk)
         self.stage = stage
-        self.desk = MarketDesk({CHAIN_ID: place}, shop.seal, PARTNERS, TIERS)
+        self.desk = MarketDesk({CHAIN_ID: place}, shop.seal, PARTNERS, TIERS, user_places=USER_PLACES)
 
     def quote(self, **changed: Any) -> PriceRoute:
         """One WETH for USDC, or whatever is changed."""
@@ -70,7 +70,9 @@ class Front:
             "slippage": 100,
             **body,
         }
-        built = await self.desk.transaction(CHAIN_ID, b"", json.dumps(sent).encode(), self.stage.now_ms)
+        built = await self.desk.transaction(
+            CHAIN_ID, b"", json.dumps(sent).encode(), self.stage.now_ms, KEYED
+        )
         assert isinstance(built, TransactionEnvelope)
         assert isinstance(built.gas, str)
         ends = parse_address(route.src_token), parse_address(route.dest_token)

@@ -20,7 +20,7 @@ from typing import Any, cast
 import trio
 from msgspec import Struct, structs
 
-from cambist.codecs.abi import selector
+from cambist.codecs.abi import address_word, selector, uint_word
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, REMAINING
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -37,10 +37,13 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Call, Chain, Fees, Header
+from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
+from cambist.engine.venue.market.unfilled import Asker
+from cambist.engine.venue.permit_proof import PERMIT2_OF
 from cambist.engine.venue.place import Place
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
@@ -50,11 +53,13 @@ CHAIN_ID = 31_337
 WETH, USDC, DAI, WBTC = (bytes([number]) * 20 for number in (0x11, 0x22, 0x33, 0x44))
 ROUTER, EXECUTOR, RFQ, DELTA, VAULT = (bytes([number]) * 20 for number in range(0xA1, 0xA6))
 USER, RECEIVER, ORIGIN = (bytes([number]) * 20 for number in (0xB1, 0xB2, 0xB3))
+PERMIT2 = b"\xa6" * 20
 PARTNER, STRANGER = (bytes([number]) * 20 for number in (0xC1, 0xC2))
 ONE = 10**18
 MAKERS = ("alpha", "beta")
 GAS = 250_000
 NONCES = selector("nonces(address)")
+_AT_PERMIT2 = selector("allowance(address,address,address)")
 RATES = {  # raw units of the second for one of the first
     (WETH, USDC): Fraction(2_500 * 10**6, ONE),
     (USDC, DAI): Fraction(ONE, 10**6),
@@ -65,6 +70,8 @@ PARTNERS = {
     "wallet": Partner(address=to_checksum(PARTNER), fee_bps=50),
     "small": Partner(address=to_checksum(PARTNER), fee_bps=10, tier="small"),
 }
+KEYED, ANYBODY = Asker("key k1", True, 1_000), Asker("address 192.0.2.1", False, 2)
+USER_PLACES = 3
 TIERS = {"small": Tier(fee_bps_max=25, takes_surplus=False)}
 
 
@@ -173,6 +180,7 @@ class WillingDesk:
     Attributes:
         asked: (plan, wanted, user, limit) of each fill.
         improvement_bps: by which makers give more than planned.
+        is_silent: they do not sign.
     """
 
     def __init__(
@@ -184,13 +192,20 @@ class WillingDesk:
     ) -> None:
         self.asked: list[tuple[RoutePlan, Wanted, bytes, int]] = []
         self.improvement_bps = 0
+        self.is_silent = False
         self._executor = executor
         self._maker = maker
         self._sign = sign
         self._expiry_s = expiry_s
 
-    async def fill(self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int) -> FirmRoute:
+    async def fill(
+        self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int, held: list[HeldQuote]
+    ) -> FirmRoute:
         self.asked.append((plan, wanted, user, limit))
+        if self.is_silent:
+            raise NoRoute("nobody signs")
+        digest32 = len(self.asked).to_bytes(32, "big")
+        held.append(HeldQuote(self._expiry_s, self._maker, digest32, ONE))
         sells = plan.side is Side.SELL
         gives = sum(path.hops[0].src_amount for path in plan.paths)
         gets = sum(path.hops[-1].dest_amount for path in plan.paths)
@@ -231,6 +246,8 @@ class TalkingChain:
         funds: what owners have and allow, where it is not `tokens` and `allowed`.
         signed: signatures that a contract accepts as its own, by its address.
         permits: what tokens say of permits that they are shown, by the owner; others take none.
+        permit2: what Permit2 says of what it is shown; an error refuses it.
+        at_permit2: what Permit2 lets the Router take, of anybody.
         outcome: gas that a transaction needs, or the error that it ends in.
         is_stuck: it does not answer.
         is_silent: contracts answer nothing.
@@ -246,6 +263,8 @@ class TalkingChain:
         self.funds: dict[bytes, tuple[int, int]] = {}
         self.signed: dict[bytes, bytes] = {}
         self.permits: dict[bytes, bytes | Exception] = {}
+        self.permit2: bytes | Exception = b""
+        self.at_permit2 = 0
         self.outcome: int | Exception = 200_001
         self.is_stuck = self.is_silent = False
         self.asked: list[Call] = []
@@ -265,12 +284,16 @@ class TalkingChain:
 
     def _answer(self, call: Call) -> bytes | Exception:
         asked, first = call.data[:4], call.data[4:36]
+        if call.to == PERMIT2:
+            if asked == _AT_PERMIT2:
+                return uint_word(self.at_permit2) + uint_word(2**48 - 1) + bytes(32)
+            return self.permit2
         owner = first[12:]
         balance, allowed = self.funds.get(owner, (self.tokens, self.allowed))
         if asked == BALANCE_OF:
             return balance.to_bytes(32, "big")
         if asked == ALLOWANCE:
-            return allowed.to_bytes(32, "big")
+            return (10**30 if call.data.endswith(PERMIT2) else allowed).to_bytes(32, "big")
         if asked == REMAINING:
             return self.left.get(call.data[36:68], 0).to_bytes(32, "big")
         if asked == SELECTOR4:
@@ -282,6 +305,8 @@ class TalkingChain:
         return bytes(32) if asked == NONCES else self.permits[owner]
 
     async def call(self, call: Call, at: object = None) -> bytes:
+        if call.data == PERMIT2_OF:
+            return address_word(PERMIT2)
         self.calls.append(("call", call))
         if isinstance(self.outcome, Exception):
             raise self.outcome
@@ -323,6 +348,7 @@ class Shop(Struct, frozen=True):
         *,
         now_ms: int = NOW_MS,
         chain_id: int = CHAIN_ID,
+        asker: Asker = KEYED,
     ) -> TransactionEnvelope | ContractParams:
         """POST /transactions with the route as it came; what `body` says None of is left out."""
         sent = {
@@ -333,7 +359,7 @@ class Shop(Struct, frozen=True):
             **body,
         }
         kept = {name: value for name, value in sent.items() if value is not None}
-        return await self.desk.transaction(chain_id, query.encode(), json.dumps(kept).encode(), now_ms)
+        return await self.desk.transaction(chain_id, query.encode(), json.dumps(kept).encode(), now_ms, asker)
 
 
 def a_shop(
@@ -365,7 +391,7 @@ def a_shop(
     blacklists = {maker: MakerBlacklist(3_600_000) for maker in MAKERS}
     router, executor, rfq, delta, vault = at
     feeds = {
-        maker: SimpleNamespace(cache=SimpleNamespace(blacklist=blacklist))
+        maker: SimpleNamespace(cache=SimpleNamespace(blacklist=blacklist, is_withheld=lambda _: False))
         for maker, blacklist in blacklists.items()
     }
     place = Place(
@@ -386,7 +412,7 @@ def a_shop(
         feeds=cast("Any", feeds),
     )
     seal = RouteSeal([b"key of the seal"])
-    desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS)
+    desk = MarketDesk({CHAIN_ID: place}, seal, PARTNERS, TIERS, user_places=USER_PLACES)
     return Shop(place, desk, seal, finder, usd, gas, willing, talking, blacklists)
 
 

@@ -188,7 +188,7 @@ class OrderVenue(ScriptedVenue):
         maker = part.dest_amount if buys else part.src_amount * dest_units // src_units
         firm = world.a_firm_quote(taker_asset=src, maker_asset=dest, taker_amount=taker, maker_amount=maker)
         step = world.fill_step(firm, maker_amount=maker) if buys else world.fill_step(firm)
-        execution = Execution(taker if buys else 0, (step,))
+        execution = Execution(taker if buys else 0, taker if buys else 0, (step,))
         match order:
             case DeltaOrder():
                 data = settle(order, placed.signature, part.amount, execution)

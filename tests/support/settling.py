@@ -23,6 +23,7 @@ from cambist.codecs.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
+from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
@@ -76,10 +77,11 @@ class Market(msgspec.Struct, frozen=True):
         signature: bytes | None = None,
         src_given: int = 0,
         leftovers: Sequence[bytes] = (),
+        promised: int | None = None,
     ) -> bytes:
         """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
         signed = self.world.delta_signed(order) if signature is None else signature
-        execution = Execution(src_given, steps, tuple(leftovers))
+        execution = Execution(_promise(order, promised), src_given, steps, tuple(leftovers))
         if isinstance(order, TwapOrder):
             return delta_calldata.settle_twap(order, signed, execution)
         if isinstance(order, TwapBuyOrder):
@@ -140,6 +142,7 @@ class Market(msgspec.Struct, frozen=True):
         signature: bytes | None = None,
         src_given: int = 0,
         leftovers: Sequence[bytes] = (),
+        promised: int | None = None,
     ) -> Crossing:
         """All of an order, signed by its owner unless it is said otherwise."""
         world = self.world
@@ -148,7 +151,8 @@ class Market(msgspec.Struct, frozen=True):
         if signature is None:
             (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
             signature = world.delta_signed(order, key)
-        return Crossing(order, signature, amount, Execution(src_given, steps, tuple(leftovers)), paid)
+        execution = Execution(_promise(order, promised), src_given, steps, tuple(leftovers))
+        return Crossing(order, signature, amount, execution, paid)
 
     async def cross(self, *crossings: Crossing) -> CrossSettled:
         """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
@@ -356,3 +360,11 @@ async def a_market(world: World) -> Market:
         await world.mint(token, agent, amount)
     await world.approve(world.maker, world.weth, world.at.rfq)
     return Market(world, agent)
+
+
+def _promise(order: AnyOrder, promised: int | None) -> int:
+    """One that binds nobody, unless it is given."""
+    if promised is not None:
+        return promised
+    buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
+    return UINT256_MAX if buys else 0

@@ -22,8 +22,9 @@ from cambist.config.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.port import At, Call
-from cambist.engine.routing.firm_desk import FirmDesk, FirmMaker
+from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_route import FirmRoute
+from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
@@ -58,6 +59,11 @@ class Maker(Struct, frozen=True):
 HANGING = Maker(math.inf)
 
 
+def wall_ms() -> int:
+    """Unix milliseconds, which pass with the clock of the tasks."""
+    return NOW_MS + round(1_000 * trio.current_time())
+
+
 class RichChain(ScriptedChain):
     """Everybody has everything, and no order was seen before."""
 
@@ -67,22 +73,28 @@ class RichChain(ScriptedChain):
 
 
 class TimedClient:
-    """What the desk asks in place of a socket."""
+    """What the desk asks in place of a socket.
+
+    Attributes:
+        asked_at: when, seconds; amounts: raw units of what was fixed.
+    """
 
     def __init__(self, name: str, index: PairIndex, maker: Maker) -> None:
         self._name = name
         self._index = index
-        self._maker = maker
+        self.maker = maker
         self._key = SigningKey(name.encode().ljust(32, b"\x01"))
         self.asked_at: list[float] = []
+        self.amounts: list[int] = []
 
     async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
         self.asked_at.append(trio.current_time())
+        self.amounts.append(asked.amount)
         nonce = len(self.asked_at)
         with trio.move_on_after(deadline_s):
-            await trio.sleep(self._maker.after_s)
-            if self._maker.fault is not None:
-                raise FirmFailure(self._maker.fault)
+            await trio.sleep(self.maker.after_s)
+            if self.maker.fault is not None:
+                raise FirmFailure(self.maker.fault)
             return self._signed(asked, nonce)
         raise FirmFailure(FirmFault.LATE)
 
@@ -113,12 +125,16 @@ class Timed:
         clients: by name.
         health: by name.
         rests: (maker, or `all of` it, for how many milliseconds), as they began.
+        bounds: (maker, src, dest, raw units of the base token, for how many milliseconds), as they were set.
+        freed: makers of which all was released.
     """
 
     def __init__(self, **makers: Maker) -> None:
         self.index = PairIndex()
         self.clients: dict[str, TimedClient] = {}
         self.rests: list[tuple[str, int]] = []
+        self.bounds: list[tuple[str, bytes, bytes, int, int]] = []
+        self.freed: list[str] = []
         firm: dict[str, FirmMaker] = {}
         for number, (name, maker) in enumerate(makers.items()):
             books = maker.books or ((WETH, USDC, ((f"{2_500 - number}", "100"),), (("2600", "100"),)),)
@@ -137,13 +153,19 @@ class Timed:
             executor=EXECUTOR,
             separator=SEPARATOR,
             settings=SETTINGS,
-            wall_ms=lambda: NOW_MS,
+            wall_ms=wall_ms,
         )
 
     def _maker(self, name: str) -> FirmMaker:
         cache: Any = SimpleNamespace(
-            rest_pair=lambda one, other, until_ms: self.rests.append((name, until_ms - NOW_MS)),
-            rest_maker=lambda until_ms: self.rests.append((f"all of {name}", until_ms - NOW_MS)),
+            rest_pair=lambda one, other, until_ms: self.rests.append((name, until_ms - wall_ms())),
+            rest_maker=lambda until_ms: self.rests.append((f"all of {name}", until_ms - wall_ms())),
+            bound=lambda src, dest, amount, until_ms: self.bounds.append(
+                (name, src, dest, amount, until_ms - wall_ms())
+            ),
+            expire=lambda now_ms: None,
+            is_withheld=lambda reason: False,
+            free=lambda now_ms: self.freed.append(name),
             blacklist=SimpleNamespace(add=lambda addresses, now_ms: None),
         )
         client: Any = self.clients[name]
@@ -161,6 +183,10 @@ class Timed:
     async def sell(self, dest: bytes = USDC, amount: int = ONE, *, limit: int = 0) -> FirmRoute:
         """Have a sale of WETH signed."""
         return await self.desk.fill(*self.plan(dest, amount), user=USER, limit=limit)
+
+    async def sell_usdc(self, amount: int) -> FirmRoute:
+        """Have a sale of USDC for WETH signed."""
+        return await self.desk.fill(*self.plan(WETH, amount, src=USDC), user=USER, limit=0)
 
     async def buy(self, dest: bytes, amount: int) -> FirmRoute:
         """Have a purchase with WETH signed."""

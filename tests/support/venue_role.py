@@ -8,8 +8,8 @@ the latter a little worse; both have funds and have allowed them to the RFQ cont
 """
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -46,8 +46,10 @@ USER, STRANGER = KEYS[4], KEYS[5]
 SECRETS = {"alpha": "the secret of alpha", "beta": "the secret of beta"}
 DECIMALS = {"ETH": 18, "WETH": 18, "USDC": 6, "DAI": 18, "WBTC": 8}
 ROUTE_SEAL = "the seal of all routes"
+API_KEY = "the-key-of-a-tester"
 ENVIRON = {
     "ROUTE_SEAL": ROUTE_SEAL,
+    "TESTER_KEY": API_KEY,
     **{f"{name.upper()}_SECRET": secret for name, secret in SECRETS.items()},
     **{f"{name.upper()}_KEY": key.secret32().hex() for name, key in MAKER_KEYS.items()},
 }
@@ -104,6 +106,8 @@ blacklist_s = 60
 [venue.rate_tiers]
 public = {{ per_s = 100000, burst = 100000 }}
 keyed = {{ per_s = 100000, burst = 100000 }}
+[venue.api_keys.tester]
+secret = "env:TESTER_KEY"
 """
 _VENUE_MAKER = """
 [venue.makers.{name}]
@@ -172,12 +176,22 @@ class RunningVenue:
         self.client = client
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
+        self._key: dict[str, str] = {}
+
+    @contextmanager
+    def with_key(self) -> Iterator[None]:
+        """All that is asked meanwhile carries an API key."""
+        self._key = {"x-api-key": API_KEY}
+        try:
+            yield
+        finally:
+            self._key = {}
 
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
         """One request as it stands."""
-        sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+        sent = [(name.encode(), value.encode()) for name, value in (self._key | dict(headers or {})).items()]
         return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 
     async def answer(self, path: str, **query: Any) -> tuple[int, Any]:

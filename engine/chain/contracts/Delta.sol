@@ -39,6 +39,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     error TooEarly(uint256 notBefore);
     error Overfilled(uint256 left);
     error BelowMinimum(uint256 received, uint256 minimum);
+    error PromiseBroken(bytes32 orderHash, uint256 amount, uint256 promised);
     error PullFailed(address token);
     error TransferFailed(address token);
     error InvalidCrossings(uint256 count);
@@ -60,10 +61,12 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     );
     event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
 
-    /// How a part is traded. `srcGiven` is what the executor gets of a purchase, at most the part's maximum; a sale
-    /// gives all. What the executor has of `leftovers` goes to the owner, afterwards and also before: a unit that
-    /// somebody left there would make a step fail that gives all there is to orders that take no more.
+    /// How a part is traded. `promised` is what the agent's bid promised: the least that arrives (sale) or the most
+    /// that is spent (purchase). `srcGiven` is what the executor gets of a purchase, at most the part's
+    /// maximum; a sale gives all. What the executor has of `leftovers` goes to the owner, afterwards and also before:
+    /// a unit that somebody left there would make a step fail that gives all there is to orders that take no more.
     struct Execution {
+        uint256 promised;
         uint256 srcGiven;
         RfqExecutor.Step[] steps;
         address[] leftovers;
@@ -89,6 +92,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         uint256 srcAmount; // sale: what is given; purchase: the most
         uint256 destAmount; // sale: the least; purchase: what is wanted
         uint256 expected; // of what is not fixed; 0 for none
+        uint256 promised; // of what is not fixed
         uint256 srcPermitted; // what a Permit2 transfer is signed for: the order's whole source amount
         uint256 deadline;
         uint256 nonce;
@@ -211,6 +215,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             srcAmount: amount,
             destAmount: isLast ? ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice,
             expected: 0,
+            promised: 0,
             srcPermitted: order.totalSrcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -247,6 +252,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             srcAmount: order.maxSrcAmount * amount / order.totalDestAmount,
             destAmount: amount,
             expected: 0,
+            promised: 0,
             srcPermitted: order.maxSrcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -292,6 +298,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             expected: isPurchase
                 ? order.expectedAmount * amount / whole
                 : ceilDiv(order.expectedAmount * amount, whole),
+            promised: 0,
             srcPermitted: order.srcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -308,7 +315,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         bytes calldata signature,
         Execution calldata execution
     ) private returns (uint256 spent, uint256 received) {
-        begin(part, signature, execution.srcGiven);
+        begin(part, signature, execution);
         address src = wrapped(part.srcToken);
         address dest = wrapped(part.destToken);
         collectAll(execution.leftovers, part.owner);
@@ -333,7 +340,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         for (uint256 i = 0; i < parts.length; i++) {
             Crossing calldata crossing = crossings[i];
             parts[i] = partOf(crossing.order, crossing.amount);
-            begin(parts[i], crossing.signature, crossing.execution.srcGiven);
+            begin(parts[i], crossing.signature, crossing.execution);
             collectAll(crossing.execution.leftovers, parts[i].owner);
         }
     }
@@ -410,7 +417,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     // --- One part: what is checked, taken, paid ---
 
     /// Checks what does not depend on the trade, and takes the nonce.
-    function begin(Part memory part, bytes calldata signature, uint256 srcGiven) private {
+    function begin(Part memory part, bytes calldata signature, Execution calldata execution) private {
         if (block.timestamp > part.deadline) revert OrderExpired();
         bool isSigned = signature.length == 0
             ? isPreSigned[part.owner][part.orderHash]
@@ -421,9 +428,10 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         address src = wrapped(part.srcToken);
         if (src == wrapped(part.destToken)) revert SameToken();
         checkRails(src, part.srcAmount);
-        if (part.isPurchase && srcGiven > part.srcAmount) {
-            revert Proceeds.AboveMaximum(srcGiven, part.srcAmount);
+        if (part.isPurchase && execution.srcGiven > part.srcAmount) {
+            revert Proceeds.AboveMaximum(execution.srcGiven, part.srcAmount);
         }
+        part.promised = execution.promised;
     }
 
     /// What the owner gives, at most.
@@ -456,6 +464,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             if (unspent > 0) send(src, part.owner, unspent);
         }
         arrived = pay(part, received);
+        checkPromise(part, spent, arrived);
         if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
         emit OrderSettled(
             part.orderHash,
@@ -468,6 +477,13 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             part.filled,
             part.isClosed
         );
+    }
+
+    /// What ranked the bid is what the owner gets at least, or spends at most, whatever the steps did meanwhile.
+    function checkPromise(Part memory part, uint256 spent, uint256 arrived) private pure {
+        if (part.isPurchase ? spent > part.promised : arrived < part.promised) {
+            revert PromiseBroken(part.orderHash, part.isPurchase ? spent : arrived, part.promised);
+        }
     }
 
     function collectAll(address[] calldata tokens, address to) private {

@@ -8,7 +8,9 @@ Choice: an agent that rests stays in the list of agents; `explain` says that it 
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ....codecs.auction_messages import Auction, Explanation
+from msgspec.structs import replace
+
+from ....codecs.auction_messages import AgentScore, AgentScores, Auction, Explanation
 from ....codecs.delta_messages import AgentList
 from ....codecs.iso_time import iso_ms
 from ....codecs.wire import encode
@@ -22,6 +24,7 @@ from ...store.tables import AUCTION_ROUND
 from ...store.units import row_of
 from ..delta.agent_rest import AgentReport
 from ..delta.auction_record import round_of
+from ..delta.auction_settled import with_settlements
 from ..delta.explain import OrderFacts, explained
 from ..delta.live_orders import LiveOrder
 from ..delta.resting_price import RestingFacts
@@ -89,6 +92,14 @@ class Auctions:
             ),
             Endpoint(
                 method="GET",
+                path="/v2/delta/agents/scores/{chainId}",
+                plain=self._scores,
+                group="Delta auctions",
+                summary="How the agents of a chain do: deliveries, faults, and who rests",
+                answer=AgentScores,
+            ),
+            Endpoint(
+                method="GET",
                 path="/v2/delta/agents/list/{chainId}",
                 plain=self._list_agents,
                 group="Delta auctions",
@@ -109,12 +120,13 @@ class Auctions:
             raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=auction_id)
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
         first = rows[0]
+        orders = [(row.auction_id, round_of(row).order) for row in rows]
         return Auction(
             first.auction_id,
             first.chain_id,
             iso_ms(first.opened_ms),
             iso_ms(first.closed_ms),
-            tuple([round_of(row).order for row in rows]),
+            await with_settlements(self._store, orders),
         )
 
     async def explain(self, text: str, now_ms: int) -> Explanation:
@@ -130,13 +142,15 @@ class Auctions:
         (row,) = await StoredOrders(self._store).rows_of_ids([text])
         if row is None:
             raise OrderNotFound(field="orderId", got=text)
-        (rounds,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
+        (found,) = await self._store.read(last_rounds(row.order_hash, VENUE_EXPLAINED_ROUNDS_MAX))
+        rounds = [round_of(row_of(AUCTION_ROUND, values)) for values in found]
+        settled = await with_settlements(self._store, [(one.auction_id, one.order) for one in rounds])
         of_chain = self._auctions.get(row.chain_id)
         return explained(
             OrderFacts(
                 row,
                 self._live(row.order_hash),
-                [round_of(row_of(AUCTION_ROUND, values)) for values in rounds],
+                [replace(one, order=order) for one, order in zip(rounds, settled, strict=True)],
                 0 if of_chain is None else of_chain.last_round_ms(row.order_hash),
                 {} if of_chain is None else of_chain.reports(),
                 now_ms,
@@ -154,6 +168,23 @@ class Auctions:
         place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
+
+    def _scores(self, call: Call) -> Reply:
+        place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        of_chain = self._auctions.get(place.chain_id)
+        reports = {} if of_chain is None else of_chain.reports()
+        return Reply(200, encode([_score(name, reports[name]) for name in sorted(reports)]))
+
+
+def _score(agent: str, report: AgentReport) -> AgentScore:
+    return AgentScore(
+        agent,
+        report.answers,
+        report.delivered,
+        report.faults,
+        report.strikes,
+        report.rests_until_ms or None,
+    )
 
 
 def _auction_id(text: str) -> int:

@@ -18,6 +18,7 @@ from ....codecs.market_messages import (
 from ....codecs.wire import encode
 from ...server.routing import Call, Reply
 from ..market.market_desk import MarketDesk
+from ..market.unfilled import Asker
 from .resources import chain_in_path
 from .routes import Endpoint
 
@@ -28,11 +29,15 @@ class Market:
     """The endpoints of Market swaps.
 
     Args:
+        asker_of: who sends a request.
         partner_of: the default partner of a request; empty for none.
     """
 
-    def __init__(self, desk: MarketDesk, partner_of: Callable[[Call], str]) -> None:
+    def __init__(
+        self, desk: MarketDesk, asker_of: Callable[[Call], Asker], partner_of: Callable[[Call], str]
+    ) -> None:
         self._desk = desk
+        self._asker_of = asker_of
         self._partner_of = partner_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -54,7 +59,8 @@ class Market:
                 cost=_FIRM_COST,
                 group="Market",
                 summary="A route and its transaction in one request",
-                detail="Makers sign for it. Nothing is checked on the chain, and there is no `gas`.",
+                detail="Makers sign for it. With an API key nothing is checked on the chain; without one the "
+                "user's funds are. There is no `gas`.",
                 query=SwapQuery,
                 answer=SwapResponse,
             ),
@@ -79,12 +85,18 @@ class Market:
 
     async def _swap(self, call: Call) -> Reply:
         partner = self._partner_of(call)
-        return Reply(200, encode(await self._desk.swap(call.request.query or b"", call.now_ms, partner)))
+        query, asker = call.request.query or b"", self._asker_of(call)
+        return Reply(200, encode(await self._desk.swap(query, call.now_ms, asker, partner)))
 
     async def _transaction(self, call: Call) -> Reply:
         request = call.request
         chain_id = chain_in_path(call.parameters[0])
         built = await self._desk.transaction(
-            chain_id, request.query or b"", request.body, call.now_ms, self._partner_of(call)
+            chain_id,
+            request.query or b"",
+            request.body,
+            call.now_ms,
+            self._asker_of(call),
+            self._partner_of(call),
         )
         return Reply(200, encode(built))

@@ -75,7 +75,10 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "isSurplusToUser": ("All surplus is the user's.", {}),
     "isDirectFeeTransfer": ("Pays the fee at once instead of accruing it.", {}),
     "gasPrice": ("Wei for a unit of gas.", {"pattern": _DIGITS}),
-    "ignoreChecks": ("Skips balance, allowance and simulation; no `gas`.", {}),
+    "ignoreChecks": (
+        "Skips the simulation, and with an API key balance and allowance; no `gas`.",
+        {},
+    ),
     "ignoreGasEstimate": ("No `gas` in the answer.", {}),
     "onlyParams": ("Only the parameters of the contract call.", {}),
     "eip1559": ("Two EIP-1559 fields in place of `gasPrice`.", {}),
@@ -237,8 +240,11 @@ _SHAPES = {
     "ErrorRow": "`match` is what the text of an error starts with.",
     "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
     "AuctionedOrder": "One order of a closed round: what was asked for, and the bids on it, the best first.",
-    "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user was to get (SELL) or "
-    "spend (BUY), `simulatedAmount` the same by simulation, `netAmount` that less gas or with it, "
+    "AgentScore": "How an agent does since the venue's start; `restsUntil` is Unix milliseconds.",
+    "AuctionSettlement": "What became of a bid: `state` is settling, settled, reverted or notSent.",
+    "AuctionBid": "What an agent bid on an order: `promisedAmount` is what the user gets at least (SELL) or "
+    "spends at most (BUY), `simulatedAmount` what a simulation came to, `netAmount` the promise less gas or "
+    "with it, "
     "`surplusAmount` how much better that is than the limit; `partAmount` how much of the order it settles, "
     "null where that is all.",
     "OrderRound": "A closed round as one order saw it.",

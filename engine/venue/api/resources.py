@@ -1,14 +1,13 @@
-"""What there is: chains, tokens, balances, contracts, sources, partner fees, maker scores, the documents.
+"""What there is: chains, tokens, balances, contracts, sources, partner fees, the documents.
 
 Everything that the settings decide is encoded once, at the start.
 
 Source: interop.md 3; choices.md 4, 6 and 15.
-Choice: `/adapters/...` and `/makers/scores` without `network` and `chainId` are about chain 1, as /prices
-    is; `version` changes nothing.
+Choice: `/adapters/...` without `network` and `chainId` is about chain 1, as /prices is; `version` changes
+    nothing.
 Choice: `tokens` begins with the native token, where the chain has a wrapped form of it. A token whose
     contract does not answer with a balance is left out of a user's tokens.
 Choice: `takeSurplus` of a partner fee is false: a partner shares in the surplus where a request says so.
-Choice: what makers are told about their score is public: `GET /makers/scores`.
 """
 
 from collections.abc import Callable
@@ -25,9 +24,6 @@ from ....codecs.resource_messages import (
     ContractsDocument,
     ContractTakers,
     ErrorsDocument,
-    MakerScore,
-    MakerScores,
-    PairScore,
     PartnerFee,
     PartnerFeeQuery,
     TokenEntry,
@@ -45,7 +41,6 @@ from ....config.limits import NETWORK_DEFAULT
 from ....config.partners import resolve_fee
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
-from ....feeds.maker_health import HealthReport
 from ...chain.port import Call as ContractCall
 from ...routing.tokens import ListedToken
 from ...server.routing import Call, Reply
@@ -136,12 +131,6 @@ class Resources:
                 summary="Who fills firm quotes: the takers that makers sign for",
                 answer=ContractTakers,
             ),
-            asked(
-                path="/makers/scores",
-                plain=self._scores,
-                summary="How the makers' last firm quotes went, why not, and who is left alone until when",
-                answer=MakerScores,
-            ),
         )
 
     def _documents(self) -> tuple[Endpoint, ...]:
@@ -211,40 +200,22 @@ class Resources:
             ),
         )
 
-    def _scores(self, call: Call) -> Reply:
-        makers = self._asked(call).desk.makers
-        scores = [maker_score(name, makers[name].health.report(call.now_ms)) for name in sorted(makers)]
-        return Reply(200, encode(scores))
-
     def _asked(self, call: Call) -> Place:
-        query = decode_adapters_query(call.request.query or b"")
-        if None not in (query.network, query.chain_id) and query.network != query.chain_id:
-            raise InvalidInput(
-                field="chainId", expected=f"the same as network, {query.network}", got=query.chain_id
-            )
-        return place_at(self._places, query.network or query.chain_id or NETWORK_DEFAULT, "network")
+        network = network_of(decode_adapters_query(call.request.query or b""))
+        return place_at(self._places, network or NETWORK_DEFAULT, "network")
 
 
-def maker_score(maker: str, report: HealthReport) -> MakerScore:
-    """What everybody may know of a maker."""
-    own = report.maker
-    return MakerScore(
-        maker,
-        own.score,
-        own.quotes,
-        own.reasons,
-        own.block_until_ms or None,
-        tuple(
-            PairScore(
-                (to_checksum(pair.one), to_checksum(pair.other)),
-                pair.health.score,
-                pair.health.quotes,
-                pair.health.reasons,
-                pair.health.block_until_ms or None,
-            )
-            for pair in report.pairs
-        ),
-    )
+def network_of(query: AdaptersQuery) -> int | None:
+    """The chain that a query names; None for none.
+
+    Raises:
+        InvalidInput: it names two.
+    """
+    if None not in (query.network, query.chain_id) and query.network != query.chain_id:
+        raise InvalidInput(
+            field="chainId", expected=f"the same as network, {query.network}", got=query.chain_id
+        )
+    return query.network or query.chain_id
 
 
 async def user_tokens(place: Place, user: bytes) -> UserTokens:

@@ -22,13 +22,12 @@ from contextlib import AsyncExitStack
 from ssl import SSLContext
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import trio
 from msgspec import Struct
 
 from ....codecs.agent_messages import NotifyRequest
-from ....codecs.http1 import Http1Limits, Response
+from ....codecs.http1 import Http1Limits
 from ....codecs.wire import encode
 from ....config.errors import MakerError
 from ....config.limits import (
@@ -39,13 +38,12 @@ from ....config.limits import (
 )
 from ....config.timeouts import AGENT_NOTIFY_S
 from ....crypto.hmac_auth import RequestSigner
-from ....feeds.net.http_client import HttpClient, HttpFailure, Stage
-from ....feeds.net.streams import Dial, client_tls, dial
+from ....feeds.net.http_client import HttpFailure, Stage
+from ....feeds.net.signed_client import SignedClient
+from ....feeds.net.streams import Dial, dial
 from .agent_rest import AgentFault
 
 _LIMITS = Http1Limits(body_bytes_max=AGENT_ANSWER_BYTES_MAX)
-_PORTS = {"http": 80, "https": 443}
-_JSON = (b"content-type", b"application/json")
 _OK, _NO_BIDS = 200, 204
 
 
@@ -104,19 +102,15 @@ class AgentClient:
         tls: SSLContext | None = None,
         dial: Dial = dial,
     ) -> None:
-        parts = urlsplit(url)
-        is_secure = parts.scheme == "https"
         self.agent = agent
-        self._signer = signer
-        self._wall_ms = wall_ms
-        self._path = parts.path.rstrip("/")
         self._solving, self._notifying = (
-            HttpClient(
-                parts.hostname or "",
-                parts.port or _PORTS[parts.scheme],
-                tls=(tls or client_tls()) if is_secure else None,
+            SignedClient(
+                url,
+                signer=signer,
+                wall_ms=wall_ms,
                 connections_max=connections_max,
                 limits=_LIMITS,
+                tls=tls,
                 dial=dial,
             )
             for connections_max in (solves_max, 1)  # notices have a connection of their own
@@ -163,11 +157,12 @@ class AgentClient:
         """
         self._asked += 1
         try:
-            answer = await self._post(self._solving, "solve", request, deadline_s)
-        except AgentFailure as failure:
+            answer = await self._solving.post("/solve", request, deadline_s)
+        except HttpFailure as failed:
+            failure = _failure_of(failed)
             self._failed += 1
             self._unasked += failure.fault is None
-            raise
+            raise failure from None
         if answer.status == _NO_BIDS:
             return None
         if answer.status != _OK:
@@ -189,8 +184,8 @@ class AgentClient:
             while self._waiting:
                 request, count = self._next()
                 try:
-                    answer = await self._post(self._notifying, "notify", encode(request), AGENT_NOTIFY_S)
-                except AgentFailure:
+                    answer = await self._notifying.post("/notify", encode(request), AGENT_NOTIFY_S)
+                except HttpFailure:
                     self._lost += count
                 else:
                     is_taken = 200 <= answer.status < 300
@@ -209,19 +204,6 @@ class AgentClient:
             notices += self._waiting.popleft().notices
             count += 1
         return NotifyRequest(first.auction_id, first.chain_id, tuple(notices)), count
-
-    async def _post(self, http: HttpClient, endpoint: str, body: bytes, deadline_s: float) -> Response:
-        target = f"{self._path}/{endpoint}"
-        headers = [_JSON]
-        if self._signer is not None:
-            signed = self._signer.headers(self._wall_ms(), "POST", target, body)
-            headers += [(name.encode(), value.encode()) for name, value in signed.items()]
-        try:
-            return await http.request(
-                b"POST", target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
-            )
-        except HttpFailure as failure:
-            raise _failure_of(failure) from None
 
 
 def _failure_of(failure: HttpFailure) -> AgentFailure:

@@ -1,6 +1,8 @@
 """Which agents rest: those that win and do not deliver, that lie, and that answer nonsense or nothing. Pure.
 
-    wins, and the settlement fails; a promise that the simulation belies                 --> a strike
+    wins, and the settlement fails, or brings less than it did in the simulation         --> a strike
+    a promise that the simulation belies                                                 --> a strike
+    settlements fail that ran code of owners', of soft_faults_max orders without a delivery --> a strike
     malformed, late, refused or no answers, soft_faults_max of them without a good one   --> a strike
     a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, and so does rest_ms_max without one
@@ -10,6 +12,11 @@ A fault while it rests already, of what was asked for before, is counted and len
 Source: design, "Auction" ("an agent that wins and does not deliver is rested"); choices.md, maker health.
 Choice: every strike weighs the same, whoever made the settlement fail since it was simulated: the first rest
     is short, and the next delivery makes up for it.
+Choice: an owner's contract can refuse what is mined and take the same in a simulation, and nobody sees which
+    of the two did: an agent that never delivers rests all the same, one that does is not to be framed so.
+Choice: a settlement that brings over AGENT_DRIFT_BPS less than its simulation a moment before is a strike,
+    though it keeps its promise: markets move by less, and a contract that knows a simulation is not to be
+    believed.
 """
 
 from collections import Counter
@@ -24,6 +31,8 @@ class AgentFault(StrEnum):
     """What an agent did wrong."""
 
     REVERTED = "reverted"
+    IN_DOUBT = "inDoubt"
+    SETTLED_BELOW = "settledBelow"
     SIMULATION_MISMATCH = "simulationMismatch"
     MALFORMED = "malformed"
     LATE = "late"
@@ -31,7 +40,7 @@ class AgentFault(StrEnum):
     UNAVAILABLE = "unavailable"
 
 
-STRIKES = frozenset({AgentFault.REVERTED, AgentFault.SIMULATION_MISMATCH})
+STRIKES = frozenset({AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH})
 """Faults that are a strike at once."""
 
 
@@ -70,6 +79,7 @@ class AgentRest:
         self._faults: Counter[str] = Counter()
         self._answers = self._delivered = 0
         self._soft_in_row = self._strikes = 0
+        self._doubted: set[str] = set()
         self._decays_at_ms = 0
         self._until_ms = 0
 
@@ -82,19 +92,32 @@ class AgentRest:
         """The settlement of a bid of its went through."""
         self._decay(now_ms)
         self._delivered += 1
+        self._doubted.clear()
         self._strikes = max(0, self._strikes - 1)
 
-    def failed(self, fault: AgentFault, now_ms: int) -> int:
-        """It did wrong. Returns until when it rests because of this, Unix milliseconds; 0 for not at all."""
+    def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
+        """It did wrong.
+
+        Args:
+            order_hash: of the order, where the fault is IN_DOUBT.
+
+        Returns:
+            Until when it rests because of this, Unix milliseconds; 0 for not at all.
+        """
         self._decay(now_ms)
         self._faults[fault.value] += 1
         if self.is_resting(now_ms):
             return 0
-        if fault not in STRIKES:
+        if fault is AgentFault.IN_DOUBT:
+            self._doubted.add(order_hash)
+            if len(self._doubted) < self._soft_faults_max:
+                return 0
+        elif fault not in STRIKES:
             self._soft_in_row += 1
             if self._soft_in_row < self._soft_faults_max:
                 return 0
         self._soft_in_row = 0
+        self._doubted.clear()
         self._strikes = min(self._strikes + 1, limits.AGENT_STRIKES_MAX)
         self._until_ms = now_ms + min(self._rest_ms << (self._strikes - 1), self._rest_ms_max)
         self._decays_at_ms = self._until_ms + self._rest_ms_max

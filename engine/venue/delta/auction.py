@@ -1,8 +1,8 @@
-"""Who wins a round: the best simulated outcome net of gas, first price. Pure.
+"""Who wins a round: the best promise net of gas, first price. Pure.
 
-    of each order alone    the most surplus: SELL: what is received beyond the limit, less gas; BUY: what is
-                           not spent of the limit, less gas. Ties: the larger part, the better promise, the
-                           earlier answer, the agent's name, the place in the answer
+    of each order alone    the most surplus: SELL: what is promised beyond the limit, less gas; BUY: what of
+                           the limit is promised not to be spent, less gas. Ties: the larger part, the earlier
+                           answer, the agent's name, the place in the answer
     of crossed orders      as a whole, and only where no order is worse off than with its best bid alone
     an order               is settled once: by a crossing that wins, else by its best bid alone
 
@@ -10,8 +10,9 @@ The limit is that of what a bid settles: of a part of an order, pro rata. Of bid
 with the most surplus is the one of which the user gets most, or spends least. An order has one winner a
 round; what that leaves is auctioned anew.
 
-What was bid is not changed: the user gets what the winner's settlement comes to. The decision depends on
-nothing but its arguments, and not on their order.
+A promise is in the settlement, which reverts below it; a bid whose simulation does so is not here. What the
+simulation brings beyond the promise is the user's if it is so when mined, and wins nothing. The decision
+depends on nothing but its arguments, and not on their order.
 
 Source: design, "Auction".
 Choice: gas is valued in the token that is paid out (SELL) or in (BUY); where it has no price there, the gas
@@ -51,7 +52,7 @@ class JudgedBid(Struct, frozen=True):
 
     Attributes:
         at: which part of the bid the order is.
-        net: raw units, less gas (SELL) or with it (BUY).
+        net: raw units: the promise, less gas (SELL) or with it (BUY).
         surplus: by how much that is better than the limit; below zero where gas costs more.
         notice: WON or LOST.
         detail: why it lost, where that is not its rank.
@@ -81,8 +82,8 @@ class Verdict(Struct, frozen=True):
 
     @property
     def best_amount(self) -> int | None:
-        """What the user gets or spends by the bid that won."""
-        return self.bids[0].bid.amount(self.bids[0].at) if self.winner is not None else None
+        """What the bid that won promises that the user gets or spends."""
+        return self.bids[0].bid.candidate.parts[self.bids[0].at].promised if self.winner else None
 
     @property
     def best_part_amount(self) -> int | None:
@@ -110,12 +111,10 @@ class _Ranked(Struct, frozen=True):
     net: int
     surplus: int
 
-    def key(self) -> tuple[int, int, int, int, str, int]:
+    def key(self) -> tuple[int, int, int, str, int]:
         """The best first."""
         candidate = self.bid.candidate
-        part = candidate.parts[self.at]
-        promise = part.promised if part.asked.terms.side is Side.SELL else -part.promised
-        return -self.surplus, -part.part.amount, -promise, *_arrival(candidate)
+        return -self.surplus, -candidate.parts[self.at].part.amount, *_arrival(candidate)
 
 
 class _Crossed(Struct, frozen=True):
@@ -248,9 +247,9 @@ def _ranked(bid: Proven, at: int, gas_price_wei: int, gas_cost: GasCost | None) 
     cost = 0 if gas_cost is None else gas_cost(bid.outcomes[at].gas * gas_price_wei)
     part = bid.candidate.parts[at]
     if part.asked.terms.side is Side.SELL:
-        net = bid.amount(at) - cost
+        net = part.promised - cost
         return _Ranked(bid, at, net, net - part.limit)
-    net = bid.amount(at) + cost
+    net = part.promised + cost
     return _Ranked(bid, at, net, part.limit - net)
 
 

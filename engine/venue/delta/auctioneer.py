@@ -33,7 +33,6 @@ from ....config.errors import ChainError, OrderNotFound, RequestError, StoreErro
 from ....config.venue import DeltaSettings
 from ....crypto.addresses import to_checksum
 from ....feeds.slices import Slices
-from ...chain.relay_plan import GIVEN_UP, TOO_LATE
 from ...scheduler import Scheduler
 from ...store.orders import effect_key
 from ...store.rows import DeltaOrder
@@ -48,7 +47,13 @@ from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answe
 from .claims import Claims
 from .life import OPEN, SETTLE, DeltaStep, won
 from .live_orders import LiveOrder, LiveOrders
-from .settling import FUNDS_GONE, OTHERS_FUNDS_GONE, Settlement, Settling, settlement_of, settlement_payload
+from .settling import (
+    Settlement,
+    Settling,
+    agents_fault,
+    settlement_of,
+    settlement_payload,
+)
 from .simulating import AuctionAt, gas_cost, reached, simulated
 from .simulation import Proven
 from .terms import slice_due
@@ -56,11 +61,6 @@ from .terms import slice_due
 _log = structlog.get_logger("cambist.venue")
 
 _RECORDS_A_WRITE = 16  # of at most 64 bids: together far below what one write may hold
-_NOT_THE_AGENTS = (
-    "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
-    "TooEarly", "NotRelayer", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
-)  # fmt: skip
-"""Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
 _FAULTS = {
     Notice.MALFORMED: AgentFault.MALFORMED,
     Notice.SIMULATION_MISMATCH: AgentFault.SIMULATION_MISMATCH,
@@ -240,8 +240,8 @@ class Auctioneer:
         self._tell(agent, auction_id, (entry,))
         if entry.notice is Notice.SETTLED and agent in self._rests:
             self._rests[agent].delivered(self._wall_ms())
-        elif entry.notice is Notice.REVERTED and not entry.detail.startswith(_NOT_THE_AGENTS):
-            self._failed(agent, auction_id, AgentFault.REVERTED)
+        elif (fault := agents_fault(entry)) is not None:
+            self._failed(agent, auction_id, fault, entry.order_hash)
 
     def reports(self) -> dict[str, AgentReport]:
         """How the agents do, by name."""
@@ -252,10 +252,10 @@ class Auctioneer:
         """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
         return self._closed_ms.get(order_hash, 0)
 
-    def _failed(self, agent: str, auction_id: int, fault: AgentFault) -> None:
+    def _failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
         """An agent did wrong; where it has to rest for that, it is told."""
         rest = self._rests.get(agent)
-        until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms())
+        until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
         if until_ms:
             _log.warning("an agent rests", agent=agent, chain_id=self._place.chain_id, fault=fault.value)
             self._tell(

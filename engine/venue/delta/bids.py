@@ -122,7 +122,7 @@ class CandidatePart(Struct, frozen=True):
 
     Attributes:
         part: that is settled: of what is asked for all, or less.
-        promised: raw units that the user is to get (SELL) or spend (BUY).
+        promised: raw units that the user gets at least (SELL) or spends at most (BUY), or nothing is settled.
         given: of a purchase's source.
         paid: of a crossed order's destination.
     """
@@ -407,7 +407,7 @@ def _crossing(part: CandidatePart) -> Crossing:
 
 
 def _execution(part: CandidatePart) -> Execution:
-    return Execution(part.given, part.steps, part.leftovers)
+    return Execution(part.promised, part.given, part.steps, part.leftovers)
 
 
 def _named(

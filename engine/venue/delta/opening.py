@@ -5,14 +5,18 @@ Choice: a chain with `delta` and without a relayer is priced and built for, and 
 """
 
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from ssl import SSLContext
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ....codecs.trading_token import NATIVE_TOKEN
+from ....config.errors import ChainError
 from ....config.settings import Settings
 from ....config.venue import VenueSettings
+from ...chain.port import Chain
 from ...chain.relayer import Relayer
 from ...chain.relaying import relayer_of
 from ...chain.ring import NOTHING_READ
@@ -23,7 +27,7 @@ from .agent_client import AgentClient
 from .auctioneer import Auctioneer, AuctionIds
 from .engine import DeltaChain, DeltaEngine
 from .funds_watch import FundsWatch
-from .live_orders import LiveOrders
+from .live_orders import LiveOrder, LiveOrders
 from .price_watch import PriceWatch
 from .projection import DeltaProjection
 from .resting_price import RestingPrices
@@ -97,6 +101,7 @@ async def _chain(
         failures_max=delta.failures_max,
         tell=auctioneer.tell,
         are_lacking=funds.are_lacking,
+        runs_code=partial(_runs_code, place.chain),
         is_followed=lambda: followed.indexer.statistics().block_number > NOTHING_READ,
         wall_ms=wall_ms,
     )
@@ -118,6 +123,16 @@ async def _chain(
     )
     followed.join(projection, funds.touched)
     return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+
+
+async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
+    """Whether a settlement calls a contract of the owner's, as far as the chain tells."""
+    terms = live.terms
+    called = [terms.owner, terms.beneficiary] if terms.dest_token == NATIVE_TOKEN else [terms.owner]
+    try:
+        return any([await chain.code(account) for account in called])
+    except ChainError:
+        return False
 
 
 async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: Place) -> dict[str, AgentClient]:

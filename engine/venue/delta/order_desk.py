@@ -15,7 +15,6 @@ Choice: an order that is submitted again is answered with what is kept of it, wh
 
 from collections.abc import Mapping, Sequence
 
-from ....codecs.abi import WORD_BYTES, decode_address
 from ....codecs.delta_messages import (
     CancelBody,
     CancellationBuildBody,
@@ -27,18 +26,16 @@ from ....codecs.delta_messages import (
 from ....config import limits
 from ....config.errors import (
     InvalidCancelSignature,
-    InvalidInput,
     RequestError,
-    ServiceUnavailable,
     StoreError,
     TooManyOpenOrders,
 )
 from ....config.partners import Partner
-from ....crypto.addresses import ZERO_ADDRESS
-from ...chain.port import Call, Header
+from ...chain.port import Header
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
-from ..asking import in_time, latest_block
+from ..asking import Permit2s, in_time, latest_block
+from ..permit_proof import needs_permit2
 from ..place import Place, Places, delta_place_at
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from .build import DeltaDomain, delta_domains
@@ -51,7 +48,6 @@ from .cancellation import (
     one_signer,
 )
 from .live_orders import LiveOrders
-from .permit_proof import PERMIT2_OF_DELTA, needs_permit2
 from .record import new_record
 from .stored_orders import StoredOrders
 from .submission import Identified, Rules, Submission, accepted, checked, identify, submission_calls
@@ -81,7 +77,7 @@ class OrderDesk:
         self._partners = partners
         self._strict_partner = strict_partner
         self._domains = delta_domains(places)
-        self._permit2: dict[int, bytes] = {}
+        self._permit2 = Permit2s()
 
     async def submit(self, body: SubmitBody, now_ms: int) -> OrderRecord:
         """Take in an order.
@@ -169,26 +165,13 @@ class OrderDesk:
         """The row of an order against which the chain has nothing."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
-            permit2 = await self._permit2_of(place)
+            permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
         header = await latest_block(place.chain)
         calls = submission_calls(submission, place.delta, permit2)
         answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
         has_code = await _has_code(place, submission.signature, header)
         status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
         return submission.row(status, now_ms)
-
-    async def _permit2_of(self, place: Place) -> bytes:
-        """The contract that Delta shows permits to, which never changes."""
-        found = self._permit2.get(place.chain_id)
-        if found is None:
-            answer = await place.chain.call(Call(place.delta, PERMIT2_OF_DELTA))
-            if len(answer) < WORD_BYTES:
-                raise ServiceUnavailable("the Delta contract does not answer")
-            found = decode_address(answer)
-            if found == ZERO_ADDRESS:
-                raise InvalidInput("there is no Permit2 on this chain", field="order.permit")
-            self._permit2[place.chain_id] = found
-        return found
 
     async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[OrderRow, ...]:
         check_ids(order_ids)

@@ -16,7 +16,7 @@ Choice: what is to be taken is looked at once more before the relayer has a sett
     all its orders it is not sent.
 """
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 
 import msgspec
 import structlog
@@ -24,18 +24,22 @@ import trio
 from msgspec import Struct
 
 from ....codecs.agent_messages import Notice, NoticeEntry
-from ....codecs.vocabulary import OrderStatus
+from ....codecs.rounding import mul_div_down
+from ....codecs.vocabulary import OrderStatus, Side
+from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
 from ....config.timeouts import SETTLING_LOOK_S, SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call
+from ...chain.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
 from ...chain.relayer import Outcome, Relayer
 from ...store.orders import effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState
+from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
+from .agent_rest import AgentFault
 from .funds_watch import AreLacking
 from .life import ENDED, OPEN, SETTLE, DeltaStep, failed, part_settled, starved
 from .live_orders import LiveOrder, LiveOrders
@@ -50,6 +54,15 @@ FUNDS_GONE = "the owner's funds are not there"
 """How the reason begins that agents are told of a settlement which had nothing to take."""
 OTHERS_FUNDS_GONE = "the funds of an order that is crossed with it are not there"
 """The reason where an order's own funds are there."""
+OWNERS_CODE = "code of an owner's ran in it"
+"""How the reason begins of a settlement that may have failed by an owner's doing."""
+_DOUBTFUL = (OUT_OF_GAS, UNEXPLAINED, "NativeTransferFailed")
+"""Reasons for which an owner's contract may be the cause: it says whether it signed, and takes what comes."""
+_NOT_THE_AGENTS = (
+    "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
+    "TooEarly", "NotRelayer", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
+)  # fmt: skip
+"""Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
 _PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
 """Why a settlement fails for want of somebody's funds, in the contract's words."""
 _SEEN = (None, OrderStatus.COMPLETED)
@@ -66,6 +79,9 @@ class Settlement(Struct, frozen=True):
         deadline_s: Unix seconds; it is given up unless it is mined by then.
         agent: whose bid it is.
         amount: digits: what the user is to get (SELL) or spend (BUY), by the simulation.
+        simulated_gas: units that the simulation took.
+        is_purchase: the user spends it.
+        promised: digits: the same, by the bid.
         part_amount: digits: of the fixed side, what it settles.
         others: hashes of the orders that it settles with this one.
     """
@@ -79,6 +95,25 @@ class Settlement(Struct, frozen=True):
     amount: str
     part_amount: str = "0"
     others: tuple[bytes, ...] = ()
+    is_purchase: bool = False
+    promised: str = "0"
+    simulated_gas: int = 0
+
+    def amount_in(self, fill: DeltaFill) -> int:
+        """What the user got (SELL) or spent (BUY)."""
+        return amount_of(fill.spent if self.is_purchase else fill.received)
+
+    def is_kept(self, amount: int) -> bool:
+        """Whether an amount that was mined is as good as the simulated one, but for AGENT_DRIFT_BPS of it."""
+        simulated = int(self.amount)
+        drift = mul_div_down(simulated, limits.AGENT_DRIFT_BPS, limits.BPS_ONE)
+        return amount <= simulated + drift if self.is_purchase else amount >= simulated - drift
+
+    @property
+    def gas_kept(self) -> int:
+        """Most units of gas that it may take when it is mined: its rank is by what its simulation took."""
+        drift = mul_div_down(self.simulated_gas, limits.AGENT_GAS_DRIFT_BPS, limits.BPS_ONE)
+        return self.simulated_gas + drift + limits.AGENT_GAS_DRIFT
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -110,13 +145,30 @@ def settlement_of(
         str(bid.amount(at)),
         str(parts[at].part.amount),
         tuple([one.asked.order_hash for one in parts if one is not parts[at]]),
+        parts[at].asked.terms.side is Side.BUY,
+        str(parts[at].promised),
+        gas,
     )
+
+
+def settlement_in(effect: Effect) -> Settlement:
+    """What the payload of an effect `settle` holds."""
+    return _decode(effect.payload)
 
 
 def settlement_payload(settlement: Settlement, row: DeltaOrder) -> bytes:
     """The payload of the effect that the next step of `row` wants."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
+
+
+def agents_fault(entry: NoticeEntry) -> AgentFault | None:
+    """What an agent has done wrong by what it is told of a settlement; None for nothing."""
+    if entry.notice is Notice.SETTLED_BELOW:
+        return AgentFault.SETTLED_BELOW
+    if entry.notice is not Notice.REVERTED or entry.detail.startswith(_NOT_THE_AGENTS):
+        return None
+    return AgentFault.IN_DOUBT if entry.detail.startswith(OWNERS_CODE) else AgentFault.REVERTED
 
 
 class SettlingStatistics(Struct, frozen=True):
@@ -135,6 +187,7 @@ class Settling:
         failures_max: settlements that may fail before an order does.
         tell: agents hear of what became of their bids.
         are_lacking: whether an order's funds are there.
+        runs_code: whether a settlement of an order calls a contract of its owner's.
         is_followed: whether what is mined from now on will be read, at once or later.
     """
 
@@ -148,6 +201,7 @@ class Settling:
         failures_max: int,
         tell: Tell,
         are_lacking: AreLacking,
+        runs_code: Callable[[LiveOrder], Awaitable[bool]],
         is_followed: Callable[[], bool],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -158,6 +212,7 @@ class Settling:
         self._failures_max = failures_max
         self._tell = tell
         self._are_lacking = are_lacking
+        self._runs_code = runs_code
         self._is_followed = is_followed
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
@@ -239,7 +294,7 @@ class Settling:
                 self._begin_anew(order_hash)
                 await self._orders.step(order_hash, lambda row: self._more_to_come(row, effect))
             self._settled += 1
-            self._told(settlement, order_hash, Notice.SETTLED, outcome)
+            await self._tell_settled(settlement, order_hash, outcome)
             return
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
@@ -266,7 +321,15 @@ class Settling:
         self._failed += 1
         if is_starved:
             outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")
+        elif outcome.reason.startswith(_DOUBTFUL) and await self._may_be_owners(order_hash, settlement):
+            outcome = msgspec.structs.replace(outcome, reason=f"{OWNERS_CODE}: {outcome.reason}")
         self._told(settlement, order_hash, Notice.REVERTED, outcome)
+
+    async def _may_be_owners(self, order_hash: bytes, settlement: Settlement) -> bool:
+        """Whether a settlement calls a contract of an owner's, which may do one thing in a simulation and
+        another when it is mined."""
+        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
+        return any([await self._runs_code(live) for live in found if live is not None])
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> Outcome:
         """What the chain made of it. One that is mined is watched until it was read, for its block may go
@@ -285,15 +348,15 @@ class Settling:
                 return outcome
             if live.row.version != version:
                 version = live.row.version
-                if await self._is_read(order_hash, outcome):
+                if await self._fill(order_hash, outcome) is not None:
                     return outcome
             await trio.sleep(SETTLING_LOOK_S)
 
-    async def _is_read(self, order_hash: bytes, outcome: Outcome) -> bool:
-        """Whether the log of a settlement is in the store."""
+    async def _fill(self, order_hash: bytes, outcome: Outcome) -> DeltaFill | None:
+        """What a settlement brought, by its log; None while that is not in the store."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
-        return any(fill.tx_hash == outcome.tx_hash for fill in fills)
+        return next((fill for fill in fills if fill.tx_hash == outcome.tx_hash), None)
 
     def _begin_anew(self, order_hash: bytes) -> None:
         """A part was settled: what failed before does not delay the next one."""
@@ -341,8 +404,30 @@ class Settling:
         (rows,) = await self._store.read(by(EFFECT, key))
         return row_of(EFFECT, rows[0]) if rows else None
 
+    async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: Outcome) -> None:
+        """The agent hears whether its settlement brought what the simulation did."""
+        fill = await self._fill(order_hash, outcome)
+        if fill is None:  # its block is gone again, or long final
+            self._told(settlement, order_hash, Notice.SETTLED, outcome)
+            return
+        amount = settlement.amount_in(fill)
+        receipt = outcome.receipt
+        why = ""
+        if not settlement.is_kept(amount):
+            why = f"simulated {settlement.amount}, settled {amount}"
+        elif receipt is not None and receipt.gas_used > settlement.gas_kept:
+            why = f"gas: simulated {settlement.simulated_gas}, used {receipt.gas_used}"
+        outcome = msgspec.structs.replace(outcome, reason=why)
+        notice = Notice.SETTLED_BELOW if why else Notice.SETTLED
+        self._told(settlement, order_hash, notice, outcome, str(amount))
+
     def _told(
-        self, settlement: Settlement, order_hash: bytes, notice: Notice, outcome: Outcome | None = None
+        self,
+        settlement: Settlement,
+        order_hash: bytes,
+        notice: Notice,
+        outcome: Outcome | None = None,
+        settled_amount: str | None = None,
     ) -> None:
         tx_hash = None if outcome is None or outcome.tx_hash is None else to_hex(outcome.tx_hash)
         entry = NoticeEntry(
@@ -350,6 +435,7 @@ class Settling:
             to_hex(order_hash),
             "" if outcome is None else outcome.reason,
             simulated_amount=settlement.amount,
+            settled_amount=settled_amount,
             tx_hash=tx_hash,
         )
         self._tell(settlement.agent, settlement.auction_id, entry)

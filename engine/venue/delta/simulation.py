@@ -1,7 +1,7 @@
 """What a bid is worth: the call of its real settlement, and what the call returned. Pure.
 
     Candidate -> Call from the relayer's account -> words that the contract returned -> Proven
-                                                 -> Reverted, or worse than promised -> Rejection
+                                                 -> Reverted, below the promise too -> Rejection
 
 Every call of a round is made at one block, the same for all.
 
@@ -15,18 +15,20 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ....codecs.abi import selector
+from ....codecs.abi import WORD_BYTES, decode_uint, selector
 from ....codecs.agent_messages import Notice
 from ....codecs.delta_results import decode_crossed, decode_settled
 from ....codecs.rounding import div_up
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, Reverted
+from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call
 from .bids import Candidate, Rejection
 
 _GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
 _SELECTOR_BYTES = 4
 _LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaximum(uint256,uint256)"))
+_PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
 
 class Outcome(Struct, frozen=True):
@@ -43,7 +45,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Proven(Struct, frozen=True):
-    """A bid that does what it promises. `outcomes` are those of its parts, in their order."""
+    """A bid that does what it promises in a simulation. `outcomes` are those of its parts, in their order."""
 
     candidate: Candidate
     outcomes: tuple[Outcome, ...]
@@ -75,22 +77,28 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
         Exception: `answer`, where it is no refusal of the contract's: nothing is known of the bid.
     """
     if isinstance(answer, Reverted):
+        broken = broken_promise(answer)
+        if broken is not None:
+            order_hash, amount, promised = broken
+            detail = f"{to_hex(order_hash)}: promised {promised}, simulated {amount}"
+            return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, {order_hash: amount})
         is_limit = answer.data[:_SELECTOR_BYTES] in _LIMIT_ERRORS
         notice = Notice.BELOW_LIMIT if is_limit else Notice.REVERTED
         return _rejection(candidate, notice, f"simulated: {answer.reason or 'reverted without a reason'}")
     if isinstance(answer, Exception):
         raise answer
     try:
-        outcomes = _outcomes(candidate, answer)
+        return Proven(candidate, _outcomes(candidate, answer))
     except InvalidInput as error:
         return _rejection(candidate, Notice.REVERTED, f"simulated: {error.detail}")
-    found = Proven(candidate, outcomes)
-    for at, part in enumerate(candidate.parts):
-        if part.asked.is_worse(found.amount(at), part.promised):
-            detail = f"parts[{at}]: promised {part.promised}, simulated {found.amount(at)}"
-            amounts = {one.asked.order_hash: found.amount(at) for at, one in enumerate(candidate.parts)}
-            return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, amounts)
-    return found
+
+
+def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:
+    """(order hash, what came, what was promised) of a settlement that reverts for that; None of another."""
+    if error.data[:_SELECTOR_BYTES] != _PROMISE_BROKEN:
+        return None
+    words = error.data[_SELECTOR_BYTES:]
+    return words[:WORD_BYTES], decode_uint(words, 1), decode_uint(words, 2)
 
 
 def not_proven(candidate: Candidate, why: str) -> Rejection:

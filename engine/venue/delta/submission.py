@@ -86,11 +86,11 @@ from ...chain.port import Call, Header
 from ...routing.tokens import ListedToken, TokenTable
 from ...store.rows import DeltaOrder as OrderRow
 from ...store.rows import amount32
+from ..permit_proof import Taking, check_taking, check_words, taking_calls
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from ..token_permits import Answers
 from .build import DeltaDomain, check_metadata, check_purchase_slices
 from .document import DeltaDocument, order_json
-from .permit_proof import Taking, check_taking, check_words, taking_calls
 from .terms import OrderTerms, Part, SettledOrder, next_part, terms_of
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
@@ -465,7 +465,7 @@ def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
         permit=terms.permit,
         token=terms.src_token,
         owner=terms.owner,
-        delta=delta,
+        spender=delta,
         permit2=permit2,
         whole=terms.src_total,
         part=found.first.src_amount,

@@ -5,7 +5,8 @@ Each method takes what came over HTTP and returns what is answered; whoever serv
 Source: document 1, GET /v2/quote, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
 Choice: a request without a partner has the default partner of its API key; a transaction has that of its
     route, since a fee that was not quoted would take from what was.
-Choice: GET /swap makes no checks, as `ignoreChecks=true`: it is asked before the user has approved anything.
+Choice: GET /swap makes no checks, as `ignoreChecks=true`, with a key: it is asked before the user has
+    approved anything. Without one the user's funds are looked at, since makers sign for it.
 """
 
 from collections.abc import Mapping
@@ -33,9 +34,12 @@ from ....codecs.wire import encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, UnsupportedChain
 from ....config.partners import Partner, Tier
 from ....crypto.route_seal import RouteSeal
+from ..asking import Permit2s
+from .funds import Funds
 from .price_route import opened, sealed, unpriced
 from .prices import Fees, ask_of_prices, ask_of_quote, best_route, with_partner
-from .transaction import order_transaction, transaction
+from .transaction import Leave, order_transaction, transaction
+from .unfilled import Asker, UnfilledSwaps
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -48,6 +52,10 @@ class MarketDesk:
         places: by chain id.
         seal: of the routes that are issued.
         partners, tiers: as configured.
+        user_places: of one user's swaps that are signed and not filled, on a chain.
+
+    Attributes:
+        unfilled: those of each chain.
     """
 
     def __init__(
@@ -56,8 +64,15 @@ class MarketDesk:
         seal: RouteSeal,
         partners: Mapping[str, Partner],
         tiers: Mapping[str, Tier],
+        *,
+        user_places: int,
     ) -> None:
         self._places = places
+        permit2s = Permit2s()
+        self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in places}
+        self._funds = {
+            chain_id: Funds(place.chain, place.router, permit2s) for chain_id, place in places.items()
+        }
         self._seal = seal
         self._fees = Fees(partners, tiers)
 
@@ -78,7 +93,7 @@ class MarketDesk:
         ask = ask_of_quote(place, query, self._fees, now_ms)
         return sealed(self._seal, best_route(place, ask), now_ms)
 
-    async def swap(self, raw_query: bytes, now_ms: int, partner: str = "") -> SwapResponse:
+    async def swap(self, raw_query: bytes, now_ms: int, asker: Asker, partner: str = "") -> SwapResponse:
         """GET /swap.
 
         Args:
@@ -105,12 +120,13 @@ class MarketDesk:
             TransactionQuery(ignore_checks=True),
             self._fees,
             now_ms,
+            self._leave(place, asker),
         )
         assert isinstance(built, TransactionEnvelope)  # noqa: S101 - not onlyParams
         return SwapResponse(route, built)
 
     async def transaction(
-        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int, partner: str = ""
+        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int, asker: Asker, partner: str = ""
     ) -> TransactionEnvelope | ContractParams:
         """POST /transactions/{chainId}.
 
@@ -121,12 +137,16 @@ class MarketDesk:
         query = decode_transaction_query(raw_query)
         asked = decode_transaction_body(body)
         if (route := asked.route) is None:
-            return await order_transaction(place, with_partner(asked, partner), query, self._fees, now_ms)
+            asked, funds = with_partner(asked, partner), self._funds[chain_id]
+            return await order_transaction(place, asked, query, self._fees, now_ms, funds)
         found = opened(self._seal, route, now_ms)
         if found.route.network != chain_id:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)
         _check_version(found.route.version, "priceRoute.version")
-        return await transaction(place, found, asked, query, self._fees, now_ms)
+        return await transaction(place, found, asked, query, self._fees, now_ms, self._leave(place, asker))
+
+    def _leave(self, place: "Place", asker: Asker) -> Leave:
+        return Leave(asker, self.unfilled[place.chain_id], self._funds[place.chain_id])
 
     def _place(self, chain_id: int, field: str) -> "Place":
         place = self._places.get(chain_id)

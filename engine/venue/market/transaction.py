@@ -1,14 +1,16 @@
 """From an opened route, or from signed orders, to a transaction: checks on the chain, the envelope.
 
-    route   ticket -> funds of the user -> firm quotes -.
-    orders  what is left of them -> ticket -> funds ----'-> calldata -> simulation, with its gas -> envelope
+    route   ticket -> funds of the user -> a place -> firm quotes -.
+    orders  what is left of them -> ticket -> funds --------------'-> calldata -> simulation -> envelope
 
 Source: document 1, POST /transactions/{chainId} and Transaction envelope; design, "How data travels" 3;
     choices.md 12, 14 and 31.
-Choice: the user's funds are looked at before any maker is asked to sign.
+Choice: the user's funds are looked at before any maker is asked to sign: a quote holds back a maker's stock.
+    `ignoreChecks` leaves that out for callers with a key alone, whose places for swaps that are signed and
+    not filled are their own (`unfilled`).
 Choice: an estimate of gas is a simulation too: where one is asked for, no other is made. The limit that is
     answered is a fifth more.
-Choice: an allowance is not asked for where a permit comes along; the simulation shows what that is worth.
+Choice: a permit counts as far as the token, or Permit2, takes it when the Router shows it.
 Choice: with gasPrice and eip1559=true the price given is maxFeePerGas.
 Choice: a maker that has blacklisted the user or txOrigin is asked for nothing: its part is found again among
     the others, within the user's bound.
@@ -19,23 +21,21 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import trio
+from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
+from ....codecs.calldata import remaining
 from ....codecs.market_messages import (
     ContractParams,
     TransactionBody,
     TransactionEnvelope,
     TransactionQuery,
 )
-from ....codecs.permit import PermitForm, permit_form
 from ....codecs.rounding import mul_div_up
 from ....codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
-from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
 from ....config.errors import (
     ChainError,
-    InsufficientAllowance,
-    InsufficientBalance,
     NoRoute,
     Reverted,
     ServiceUnavailable,
@@ -45,23 +45,40 @@ from ....config.limits import BPS_ONE
 from ....config.timeouts import SIMULATION_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ...chain.holdings import Question, holdings
 from ...chain.port import Call, Chain
+from ...routing.firm_parts import HeldQuote
 from ...routing.plan import RoutePlan, Wanted
 from ..asking import latest_block
+from .funds import Funds
 from .order_fills import Looked, as_signed, filled, open_orders, order_calls
 from .price_route import Opened
 from .prices import Fees
 from .signed_orders import SignedOrder, read_order_swap
 from .ticket import Ticket, hops_of, params_of, read_ticket, swap_of, ticket_of
+from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
 
 if TYPE_CHECKING:
     from ..place import Place
 
 T = TypeVar("T")
 
+_LEFT_PART = 10  # of a quote, what may be left of one that was filled
 _GAS_MARGIN_BPS = 2_000  # of an estimate: state moves between it and the block
 _CALLDATA = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
+
+
+class Leave(Struct, frozen=True):
+    """What it takes to have makers sign.
+
+    Attributes:
+        asker: who has the swap built.
+        unfilled: of the chain.
+        funds: of the user.
+    """
+
+    asker: Asker
+    unfilled: UnfilledSwaps
+    funds: Funds
 
 
 async def transaction(
@@ -71,26 +88,32 @@ async def transaction(
     query: TransactionQuery,
     fees: Fees,
     now_ms: int,
+    leave: Leave,
 ) -> TransactionEnvelope | ContractParams:
     """Build the transaction of a route.
 
     Raises:
         InvalidInput, MissingSlippage, PartnerNotAllowed, NoRoute: the request; see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
+        RateLimited: too much of what was signed for the caller, or the user, is not filled.
         ServiceUnavailable: the chain, or the price of gas, cannot be had.
         and what the desk raises where makers do not sign.
     """
     ticket = read_ticket(place, opened, body, fees, now_ms)
     gas_price = _gas_price(place, query)
     plan, wanted = _plan_of(place, opened, ticket, now_ms)
-    if not query.ignore_checks:
-        await _answered(_check_funds(place, ticket))
-    firm = await place.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit)
+    if not (query.ignore_checks and leave.asker.has_key):
+        await _answered(leave.funds.check(ticket))
+    swap = await _answered(_begun(place, leave, ticket.user, now_ms // 1_000))
+    try:
+        firm = await place.desk.fill(plan, wanted, user=ticket.user, limit=ticket.limit, held=swap.quotes)
+    finally:
+        leave.unfilled.end(swap)
     return await _built(place, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
 
 
 async def order_transaction(
-    place: "Place", body: TransactionBody, query: TransactionQuery, fees: Fees, now_ms: int
+    place: "Place", body: TransactionBody, query: TransactionQuery, fees: Fees, now_ms: int, funds: Funds
 ) -> TransactionEnvelope | ContractParams:
     """Build the transaction that fills the orders of a request.
 
@@ -111,7 +134,7 @@ async def order_transaction(
     fills = filled(asked, looked)
     ticket = ticket_of(body, asked.parties, fills.basis)
     if not query.ignore_checks:
-        await _answered(_check_funds(place, ticket))
+        await _answered(funds.check(ticket))
     return await _built(place, ticket, swap_of(ticket, (fills.hop,), fills.expiry_s), query, gas_price)
 
 
@@ -147,7 +170,7 @@ def _plan_of(place: "Place", opened: Opened, ticket: Ticket, now_ms: int) -> tup
         return opened.plan, wanted
     plan = place.pathfinder.find(wanted)
     if plan is None:
-        raise NoRoute("the makers of the route do not serve this user")
+        raise NoRoute("the makers of the route are left out, or do not serve this user")
     return plan, wanted
 
 
@@ -169,25 +192,25 @@ def _gas_price(place: "Place", query: TransactionQuery) -> dict[str, str]:
     return {"max_fee_per_gas": str(most), "max_priority_fee_per_gas": str(min(fees.tip_wei, most))}
 
 
-async def _check_funds(place: "Place", ticket: Ticket) -> None:
-    needed = ticket.src_amount
-    if ticket.src_token == NATIVE_TOKEN:
-        has = await place.chain.balance(ticket.user)
-        allows = needed
-    else:
-        asked = Question(ticket.src_token, ticket.user, place.router)
-        (found,) = (await holdings(place.chain, [asked])).found
-        if found is None:
-            raise ServiceUnavailable("the source token does not say what the user has")
-        has, allows = found.balance, found.allowance
-    if has < needed:
-        raise InsufficientBalance(field="userAddress", expected=f"at least {needed} of srcToken", got=has)
-    if permit_form(ticket.permit) is PermitForm.NONE and allows < needed:
-        raise InsufficientAllowance(
-            field="userAddress",
-            expected=f"at least {needed} of srcToken for the Market router {to_checksum(place.router)}",
-            got=allows,
-        )
+async def _begun(place: "Place", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
+    """A place for a swap. Where none is free, the chain says which of the others are filled."""
+    unfilled, asker = leave.unfilled, leave.asker
+    others = unfilled.in_the_way(asker, user, now_s)
+    quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
+    if quotes:
+        calls = [Call(place.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
+        answers = await place.chain.call_many(calls)
+        filled = {
+            quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
+        }
+        unfilled.free_filled(others, filled)
+    return unfilled.begin(asker, user, now_s)
+
+
+def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
+    """Whether the RFQ contract has at most a tenth of an order left: swaps are asked for a little more."""
+    left = 0 if isinstance(answer, Exception) else int.from_bytes(answer, "big")
+    return 0 < left <= quote.amount // _LEFT_PART + 1
 
 
 async def _tried(place: "Place", call: Call, *, wants_gas: bool) -> int | None:

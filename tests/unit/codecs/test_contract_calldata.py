@@ -37,6 +37,7 @@ infos = st.lists(
 executions = st.builds(
     Execution,
     uint256,
+    uint256,
     st.lists(st.builds(Step, address, uint256, st.binary(max_size=120)), max_size=3).map(tuple),
     addresses.map(tuple),
 )

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.timeouts import KILL_SWITCH_LOOK_S
-from cambist.engine.safety.halts import HALT_FILE_BYTES_MAX, NOTHING_HALTED, Halts, parse_halts
+from cambist.engine.safety.halts import NOTHING_HALTED, Halts
 from cambist.engine.safety.kill_switch import KillSwitch
+from cambist.engine.safety.watched_file import FILE_BYTES_MAX
 
 SCOPES = st.one_of(
     st.just("all"),
@@ -27,7 +28,7 @@ def test_what_is_written_is_read_back(scopes: list[str]) -> None:
     halts = NOTHING_HALTED
     for scope in scopes:
         halts = halts.with_scope(scope)
-    assert parse_halts(halts.text()) == halts
+    assert Halts.parse(halts.text()) == halts
     for scope in scopes:
         halts = halts.without_scope(scope)
     assert halts == NOTHING_HALTED
@@ -49,13 +50,13 @@ def test_what_is_written_is_read_back(scopes: list[str]) -> None:
     ],
 )
 def test_what_names_nothing_or_is_not_understood_stops_everything(text: str) -> None:
-    halts = parse_halts(text)
+    halts = Halts.parse(text)
     assert halts.everything
     assert halts.reason
 
 
 def test_scopes() -> None:
-    halts = parse_halts("# maintenance\nchain 137\npair 1 WETH/USDC\n")
+    halts = Halts.parse("# maintenance\nchain 137\npair 1 WETH/USDC\n")
     assert halts.stops_chain(137)
     assert not halts.stops_chain(1)
     assert halts.pairs == {(1, "WETH/USDC")}
@@ -84,7 +85,7 @@ def test_stop_and_resume_write_the_file_that_others_follow(tmp_path: Path) -> No
     assert path.read_text() == "chain 137\n"
     mine.stop("pair 1 WETH/USDC")
     other.look()
-    assert other.halts == mine.halts == parse_halts("chain 137\npair 1 WETH/USDC")
+    assert other.halts == mine.halts == Halts.parse("chain 137\npair 1 WETH/USDC")
     mine.resume("chain 137")
     mine.resume("pair 1 WETH/USDC")
     assert not path.exists()
@@ -107,7 +108,7 @@ def test_a_file_that_cannot_be_read_stops_everything(tmp_path: Path) -> None:
     assert halts.everything
     assert "cannot be read" in halts.reason
     large = tmp_path / "large"
-    large.write_text("chain 1\n" * (HALT_FILE_BYTES_MAX // 8 + 1))
+    large.write_text("chain 1\n" * (FILE_BYTES_MAX // 8 + 1))
     assert "larger" in KillSwitch(large, Recorder()).halts.reason
 
 

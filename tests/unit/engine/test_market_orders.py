@@ -39,6 +39,7 @@ from support.market_place import (
     CHAIN_ID,
     DAI,
     EXECUTOR,
+    KEYED,
     NOW_MS,
     ONE,
     PARTNER,
@@ -80,7 +81,8 @@ def purchase(*orders: dict[str, Any], **changed: Any) -> dict[str, Any]:
 
 
 async def built(shop: Shop, body: dict[str, Any], query: str = "", partner: str = "") -> Any:
-    return await shop.desk.transaction(CHAIN_ID, query.encode(), json.dumps(body).encode(), NOW_MS, partner)
+    raw = json.dumps(body).encode()
+    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, partner)
 
 
 async def told(body: dict[str, Any], shop: Shop | None = None, query: str = "", partner: str = "") -> Swap:
@@ -197,7 +199,9 @@ async def test_the_rest_of_a_request_is_as_with_a_route() -> None:
         receiver=to_checksum(RECEIVER), permit="0x01", takeSurplus=True, isDirectFeeTransfer=True,
         partner="wallet", partnerFeeBps="25",
     )  # fmt: skip
-    swap = await told(body)
+    shop = a_shop()
+    shop.chain.at_permit2 = ONE
+    swap = await told(body, shop)
     assert (swap.receiver, swap.permit) == (RECEIVER, b"\1")
     assert bool(swap.partner_and_fee & PAYS_DIRECTLY)
     terms = unpack_partner_and_fee(swap.partner_and_fee & ~PAYS_DIRECTLY)
@@ -330,9 +334,9 @@ async def test_null_counts_as_absent() -> None:
 async def test_a_chain_without_rfq_takes_no_orders(missing: str) -> None:
     shop = a_shop()
     place = structs.replace(shop.place, **{missing: b""})
-    desk = type(shop.desk)({CHAIN_ID: place}, shop.seal, {}, {})
+    desk = type(shop.desk)({CHAIN_ID: place}, shop.seal, {}, {}, user_places=1)
     with pytest.raises(UnsupportedChain, match="a chain with `rfq`"):
-        await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS)
+        await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS, KEYED)
 
 
 # --- What the chain says ------------------------------------------------------------------------------
@@ -505,6 +509,7 @@ async def test_what_the_user_has_and_allows_is_looked_at() -> None:
     await refused(InsufficientBalance, "userAddress: expected at least", sale(), shop)
     shop.chain.funds[USER] = (ONE, ONE - 1)
     await refused(InsufficientAllowance, "for the Market router", sale(), shop)
+    shop.chain.at_permit2 = ONE
     assert await told(sale(permit="0x01"), shop)
 
 

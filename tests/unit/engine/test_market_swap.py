@@ -9,7 +9,18 @@ from cambist.codecs.router_decoding import decode_swap
 from cambist.config.errors import InvalidInput, MissingSlippage, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from support.market_place import CHAIN_ID, NOW_MS, ONE, ORIGIN, PARTNER, ROUTER, USER, Shop, a_shop
+from support.market_place import (
+    CHAIN_ID,
+    KEYED,
+    NOW_MS,
+    ONE,
+    ORIGIN,
+    PARTNER,
+    ROUTER,
+    USER,
+    Shop,
+    a_shop,
+)
 
 ENDS = f"srcToken=WETH&destToken=USDC&network={CHAIN_ID}"
 PLAIN = f"{ENDS}&amount={ONE}"
@@ -17,7 +28,7 @@ SWAP = f"{PLAIN}&userAddress={to_checksum(USER)}"
 
 
 async def swap(shop: Shop, query: str) -> SwapResponse:
-    return await shop.desk.swap(query.encode(), NOW_MS)
+    return await shop.desk.swap(query.encode(), NOW_MS, KEYED)
 
 
 async def test_a_swap_is_a_price_and_its_transaction_without_gas() -> None:

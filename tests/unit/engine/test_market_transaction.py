@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET, structs
 
-from cambist.codecs.abi import address_word
+from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -224,7 +224,7 @@ async def test_a_route_of_another_chain_or_none_is_refused() -> None:
     shop = a_shop()
     route = shop.prices(SELL)
     places = {CHAIN_ID: shop.place, 31_338: structs.replace(shop.place, chain_id=31_338)}
-    twins = structs.replace(shop, desk=type(shop.desk)(places, shop.seal, {}, {}))
+    twins = structs.replace(shop, desk=type(shop.desk)(places, shop.seal, {}, {}, user_places=1))
     with pytest.raises(InvalidPriceRoute, match="chainId: expected 31337, got 31338"):
         await twins.build(route, sale(), chain_id=31_338)
     with pytest.raises(UnsupportedChain, match=r"chainId: .*got 5"):
@@ -417,26 +417,42 @@ async def test_a_quoted_fee_is_kept_without_being_said_again() -> None:
 # --- Permits ------------------------------------------------------------------------------------------
 
 
-def own_permit(owner: bytes, spender: bytes, words: int = 7) -> str:
-    return to_hex(address_word(owner) + address_word(spender) + bytes(32 * (words - 2)))
+def own_permit(owner: bytes, spender: bytes, zeros: int = 5, *words: int) -> str:
+    """Of two addresses, some words, and zeros; a DAI-style one of eight words has three."""
+    return to_hex(
+        address_word(owner) + address_word(spender) + b"".join(map(uint_word, words)) + bytes(32 * zeros)
+    )
 
 
-@pytest.mark.parametrize(
-    "permit",
-    ["0x01", "0x" + "01" * 192, own_permit(USER, ROUTER), own_permit(USER, ROUTER, 8), "0x" + "01" * 96],
-)
+LATER_S = NOW_S + 60
+EIP2612 = own_permit(USER, ROUTER, 3, ONE, LATER_S)
+DAI_STYLE = own_permit(USER, ROUTER, 3, 0, LATER_S, 1)
+AT_PERMIT2 = to_hex(uint_word(ONE) + uint_word(LATER_S) + uint_word(0) + uint_word(LATER_S) + bytes(64))
+
+
+@pytest.mark.parametrize("permit", ["0x01", AT_PERMIT2, EIP2612, DAI_STYLE, "0x" + "01" * 96])
 async def test_a_permit_stands_in_for_an_allowance(permit: str) -> None:
     shop = a_shop()
-    shop.chain.allowed = 0
+    shop.chain.allowed, shop.chain.at_permit2 = 0, ONE
+    shop.chain.permits[USER] = b""
     body = sale(permit=permit, deadline=NOW_S + 60)
     assert (await told(shop, SELL, body)).permit == parse_hex(permit, "")
     await refused(InsufficientAllowance, "^InsufficientAllowance", sale(permit="0x"), shop=shop)
 
 
+@pytest.mark.parametrize("permit", ["0x01", AT_PERMIT2, EIP2612, DAI_STYLE, "0x" + "01" * 96])
+async def test_makers_are_not_asked_for_a_permit_that_nobody_takes(permit: str) -> None:
+    shop = a_shop()
+    shop.chain.allowed, shop.chain.permit2 = 0, Reverted("InvalidSigner()", b"")
+    body = sale(permit=permit, deadline=NOW_S + 60)
+    await refused(InsufficientAllowance, "for the Market router|the permit is refused", body, shop=shop)
+    assert shop.firm.asked == []
+
+
 async def test_a_permit_is_of_the_user_for_the_router() -> None:
     await refused(InvalidInput, "permit: expected the spender", sale(permit=own_permit(USER, DELTA)))
     await refused(InvalidInput, "permit: expected the owner", sale(permit=own_permit(STRANGER, ROUTER)))
-    await refused(InvalidInput, "permit: expected the spender", sale(permit=own_permit(USER, STRANGER, 8)))
+    await refused(InvalidInput, "permit: expected the spender", sale(permit=own_permit(USER, STRANGER, 6)))
 
 
 async def test_a_permit2_transfer_needs_the_deadline_that_it_signs() -> None:

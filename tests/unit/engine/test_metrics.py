@@ -13,9 +13,9 @@ from cambist.engine.telemetry.feed_metrics import FeedCollector
 from cambist.engine.telemetry.loop_lag import LAG_BOUNDS_S, LagStatistics
 from cambist.engine.telemetry.metrics import SERVER, STORE, Metrics
 from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.maker_cache import CacheStatistics, Standing
 from cambist.feeds.maker_health import MakerHealth
 from cambist.feeds.poll import PollStatistics
+from cambist.feeds.standing import CacheStatistics, Standing
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import FeedStatistics
 from support.admitting import NOW_MS, a_call, an_admission

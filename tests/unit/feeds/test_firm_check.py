@@ -205,8 +205,9 @@ def test_a_user_who_names_the_makers_own_account_is_no_fault_of_the_makers(signa
     assert caught.value.fault is FirmFault.SELF_DEALT
 
 
-def test_what_lies_with_the_user_or_with_us_is_no_fault_of_the_makers() -> None:
+def test_a_refusal_and_what_lies_with_the_user_or_with_us_is_no_fault_of_the_makers() -> None:
     assert set(FirmFault) - AGAINST_MAKER == {
+        FirmFault.REFUSED,
         FirmFault.BLACKLISTED,
         FirmFault.TOO_STRICT,
         FirmFault.OUT_OF_TIME,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cambist.config import limits
-from cambist.feeds.fill import quote_received
-from cambist.feeds.maker_cache import Standing
+from cambist.feeds.fill import quote_paid, quote_received
+from cambist.feeds.standing import Standing
 from support.maker_feeds import (
     ADDRESSES,
     DAI,
@@ -325,6 +325,39 @@ def test_maker_rests_until_then() -> None:
     assert made.live() == set()
     made.cache.expire(3_000)
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+def test_a_bound_cuts_one_side_until_then_whatever_is_told_meanwhile() -> None:
+    made = told(PAIR, OTHER)
+    one = 10 ** LISTED[WETH]
+    made.cache.bound(WETH, USDC, one // 2, 3_000)
+    made.message(1, prices={PAIR: grid("2", "3")})
+    (live,) = made.index.between(WETH, USDC).values()
+    assert quote_received(live.book.bids, one // 2) == 10**6
+    assert quote_received(live.book.bids, one // 2 + 1) is None
+    assert quote_paid(live.book.asks, one) == 3 * 10**6
+    made.cache.bound(USDC, WETH, 0, 4_000)
+    (live,) = made.index.between(WETH, USDC).values()
+    assert live.book.asks.prices == ()
+    made.cache.bound(WETH, USDC, 0, 3_000)
+    assert made.live() == {(WBTC, USDC)}
+    made.cache.expire(2_999)
+    assert made.live() == {(WBTC, USDC)}
+    made.cache.expire(3_000)
+    assert price_of(made) == 2 * 10**6
+    made.cache.expire(4_000)
+    (live,) = made.index.between(WETH, USDC).values()
+    assert quote_paid(live.book.asks, one) == 3 * 10**6
+
+
+def test_what_is_freed_neither_rests_nor_is_bounded() -> None:
+    made = told(PAIR, OTHER)
+    made.cache.rest_pair(WETH, USDC, 3_000)
+    made.cache.rest_maker(3_000)
+    made.cache.bound(WBTC, USDC, 0, 3_000)
+    made.cache.free(1)
+    assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+    assert price_of(made, WBTC) is not None
 
 
 def test_every_reason_must_be_released() -> None:

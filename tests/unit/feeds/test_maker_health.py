@@ -4,9 +4,19 @@ import pytest
 
 from cambist.config import limits
 from cambist.feeds.firm_check import AGAINST_MAKER, FirmFault
-from cambist.feeds.maker_health import NO_RESTS, Health, MakerHealth, PairHealth, Rests
+from cambist.feeds.maker_health import (
+    FAULTY,
+    NO_RESTS,
+    UNSERVING,
+    FaultTold,
+    Health,
+    MakerHealth,
+    PairHealth,
+    Rests,
+)
+from cambist.feeds.size_bounds import SizeBound
 
-WETH, USDC, DAI = b"\xc0" * 20, b"\xa0" * 20, b"\x6b" * 20
+WETH, USDC, DAI, WBTC = b"\xc0" * 20, b"\xa0" * 20, b"\x6b" * 20, b"\x22" * 20
 NOW_MS = 1_795_000_000_000
 REST_MS, REST_MS_MAX = 5_000, 900_000
 
@@ -15,21 +25,26 @@ def a_health() -> MakerHealth:
     return MakerHealth(REST_MS, REST_MS_MAX)
 
 
+def faults(health: MakerHealth, number: int, now_ms: int = NOW_MS, other: bytes = USDC) -> list[Rests]:
+    return [health.record(WETH, other, FirmFault.LATE, now_ms) for _ in range(number)]
+
+
 def test_a_maker_of_whom_nothing_is_known_is_whole() -> None:
     assert a_health().report(NOW_MS).maker == Health(0, 100, {}, 0)
     assert a_health().report(NOW_MS).pairs == ()
 
 
 @pytest.mark.parametrize("fault", sorted(AGAINST_MAKER))
-def test_each_fault_of_the_makers_rests_the_pair_and_is_told(fault: FirmFault) -> None:
+def test_the_third_fault_of_a_pair_rests_it_and_no_single_one_does(fault: FirmFault) -> None:
     health = a_health()
-    assert health.record(WETH, USDC, fault, NOW_MS) == Rests(NOW_MS + REST_MS, 0)
+    rests = [health.record(WETH, USDC, fault, NOW_MS) for _ in range(3)]
+    assert rests == [NO_RESTS, NO_RESTS, Rests(NOW_MS + REST_MS, 0)]
     told = health.report(NOW_MS)
-    assert told.pairs == (PairHealth(USDC, WETH, Health(1, 0, {fault.value: 1}, NOW_MS + REST_MS)),)
-    assert told.maker == Health(1, 0, {fault.value: 1}, 0)
+    assert told.pairs == (PairHealth(USDC, WETH, Health(3, 0, {fault.value: 3}, NOW_MS + REST_MS, FAULTY)),)
+    assert told.maker == Health(3, 0, {fault.value: 3}, 0)
 
 
-@pytest.mark.parametrize("fault", sorted(set(FirmFault) - AGAINST_MAKER))
+@pytest.mark.parametrize("fault", sorted(set(FirmFault) - AGAINST_MAKER - {FirmFault.REFUSED}))
 def test_what_lies_with_the_user_never_counts(fault: FirmFault) -> None:
     health = a_health()
     for at in range(200):
@@ -37,8 +52,25 @@ def test_what_lies_with_the_user_never_counts(fault: FirmFault) -> None:
     assert health.report(NOW_MS + 200).maker == Health(0, 100, {}, 0)
 
 
+def test_refusals_are_told_and_rest_nothing() -> None:
+    health = a_health()
+    for at in range(200):
+        assert health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS + at) == NO_RESTS
+    told = health.report(NOW_MS + 200)
+    assert told.maker == told.pairs[0].health == Health(0, 100, {"refused": 100}, 0)
+
+
+def test_refusals_do_not_wash_faults_away() -> None:
+    health = a_health()
+    faults(health, 2)
+    for _ in range(200):
+        health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS)
+    assert faults(health, 1) == [Rests(NOW_MS + REST_MS, 0)]
+
+
 def test_rests_double_up_to_the_longest() -> None:
     health, now_ms, rests = a_health(), NOW_MS, []
+    faults(health, 2)
     for _ in range(10):
         until_ms = health.record(USDC, WETH, FirmFault.LATE, now_ms).pair_until_ms
         rests.append(until_ms - now_ms)
@@ -48,60 +80,118 @@ def test_rests_double_up_to_the_longest() -> None:
 
 def test_a_pair_is_the_same_in_either_order_and_no_other_pair() -> None:
     health = a_health()
-    health.record(WETH, USDC, FirmFault.LATE, NOW_MS)
+    faults(health, 3)
     later_ms = NOW_MS + REST_MS
     assert health.record(USDC, WETH, FirmFault.LATE, later_ms).pair_until_ms == later_ms + 2 * REST_MS
-    assert health.record(DAI, WETH, FirmFault.LATE, later_ms).pair_until_ms == later_ms + REST_MS
+    assert health.record(DAI, WETH, FirmFault.LATE, later_ms) == NO_RESTS
 
 
 def test_a_fault_during_a_rest_is_counted_and_does_not_lengthen_it() -> None:
     health = a_health()
-    first = health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS)
-    assert health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS + 1) == NO_RESTS
-    pair = health.report(NOW_MS + 1).pairs[0].health
-    assert pair == Health(2, 0, {"refused": 2}, first.pair_until_ms)
+    until_ms = faults(health, 3)[-1].pair_until_ms
+    assert health.record(WETH, USDC, FirmFault.LATE, NOW_MS + 1) == NO_RESTS
+    assert health.report(NOW_MS + 1).pairs[0].health == Health(4, 0, {"late": 4}, until_ms, FAULTY)
 
 
-def test_one_fault_among_many_clean_quotes_has_no_consequence() -> None:
+def test_some_faults_among_many_clean_quotes_have_no_consequence() -> None:
     health = a_health()
-    for at in range(95):
+    for at in range(90):
         assert health.record(WETH, USDC, None, NOW_MS + at) == NO_RESTS
-    for at in range(95, 100):
+    for at in range(90, 100):
         assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + at) == NO_RESTS
-    assert health.report(NOW_MS + 100).maker == Health(100, 95, {"invalid": 5}, 0)
+    assert health.report(NOW_MS + 100).maker == Health(100, 90, {"invalid": 10}, 0)
     assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + 100) == Rests(NOW_MS + 100 + REST_MS, 0)
 
 
 def test_clean_quotes_take_the_doubling_back() -> None:
     health, now_ms = a_health(), NOW_MS
+    faults(health, 2)
     for _ in range(4):
         now_ms = health.record(WETH, USDC, FirmFault.LATE, now_ms).pair_until_ms
-    for _ in range(96):
+    for _ in range(94):
         health.record(WETH, USDC, None, now_ms)
     assert health.record(WETH, USDC, FirmFault.LATE, now_ms) == NO_RESTS
-    assert health.report(now_ms).maker == Health(100, 96, {"late": 4}, 0)  # the first fault is forgotten
+    assert health.report(now_ms).maker == Health(100, 94, {"late": 6}, 0)  # the first fault is forgotten
 
 
 def test_time_takes_it_back_too() -> None:
     health, now_ms = a_health(), NOW_MS
     for _ in range(4):
-        now_ms = health.record(WETH, USDC, FirmFault.LATE, now_ms).pair_until_ms
+        now_ms = faults(health, 3, now_ms)[-1].pair_until_ms or now_ms
     much_later_ms = now_ms + limits.MAKER_HEALTH_MEMORY_S * 1_000
     assert health.report(much_later_ms).maker == Health(0, 100, {}, 0)
-    assert health.record(WETH, USDC, FirmFault.LATE, much_later_ms).pair_until_ms == much_later_ms + REST_MS
+    assert faults(health, 3, much_later_ms)[-1].pair_until_ms == much_later_ms + REST_MS
+
+
+def test_however_many_faults_of_one_pair_rest_no_other() -> None:
+    health, now_ms = a_health(), NOW_MS
+    for _ in range(50):
+        assert all(not rests.maker_until_ms for rests in faults(health, 3, now_ms))
+        now_ms += 1_000
 
 
 def test_faults_all_over_the_maker_rest_all_of_it() -> None:
-    health, rests = a_health(), []
-    for number in range(7):
-        token = bytes([number]) * 20
-        rests.append(health.record(token, WETH, FirmFault.UNAVAILABLE, NOW_MS).maker_until_ms)
-    assert rests == [0] * 5 + [NOW_MS + REST_MS, 0]
+    health = a_health()
+    rests = [rest.maker_until_ms for other in (USDC, DAI, WBTC) for rest in faults(health, 3, other=other)]
+    assert rests == [0] * 7 + [NOW_MS + REST_MS, 0]
     later_ms = NOW_MS + REST_MS
-    assert health.record(DAI, WETH, FirmFault.LATE, later_ms).maker_until_ms == later_ms + 4 * REST_MS
+    (further,) = faults(health, 1, later_ms, bytes(20))
+    assert further == Rests(0, later_ms + 2 * REST_MS)
     told = health.report(later_ms)
-    assert told.maker == Health(8, 0, {"unavailable": 7, "late": 1}, later_ms + 4 * REST_MS)
-    assert len(told.pairs) == 8
+    assert told.maker == Health(10, 0, {"late": 10}, later_ms + 2 * REST_MS, FAULTY)
+    assert len(told.pairs) == 4
+
+
+def serve(health: MakerHealth, users: range, *, is_served: bool) -> list[int]:
+    return [health.served(user.to_bytes(20, "big"), NOW_MS, is_served=is_served) for user in users]
+
+
+def test_a_maker_that_blacklists_most_of_its_askers_rests_and_it_is_said_why() -> None:
+    health = a_health()
+    until_ms = NOW_MS + limits.MAKER_UNSERVING_S * 1_000
+    assert serve(health, range(4), is_served=True) == [0] * 4
+    assert serve(health, range(4, 9), is_served=False) == [0] * 5
+    assert serve(health, range(9, 10), is_served=False) == [until_ms]
+    assert health.report(NOW_MS).maker == Health(0, 100, {}, until_ms, UNSERVING)
+    assert serve(health, range(10, 19), is_served=False) == [0] * 9
+
+
+def test_one_user_however_often_it_asks_is_one_asker() -> None:
+    health = a_health()
+    serve(health, range(3), is_served=True)
+    for _ in range(50):
+        assert serve(health, range(3, 4), is_served=False) == [0]
+    assert serve(health, range(4, 10), is_served=True) == [0] * 6
+
+
+def test_a_probe_ends_a_rest_and_the_next_one_is_longer_all_the_same() -> None:
+    health = a_health()
+    faults(health, 3)
+    later_ms = NOW_MS + REST_MS // 4
+    health.end_rest(USDC, WETH, later_ms)
+    assert health.report(later_ms).pairs[0].health.block_until_ms == 0
+    assert faults(health, 1, later_ms) == [Rests(later_ms + 2 * REST_MS, 0)]
+
+
+def test_what_is_released_is_forgotten() -> None:
+    health = a_health()
+    faults(health, 3)
+    health.bounds.refused(WETH, USDC, 10, NOW_MS)
+    health.release()
+    told = health.report(NOW_MS)
+    assert (told.maker, told.pairs, told.bounds) == (Health(0, 100, {}, 0), (), {})
+    assert faults(health, 2) == [NO_RESTS] * 2
+
+
+def test_the_last_faults_and_the_bounds_are_told() -> None:
+    health = a_health()
+    told = [FaultTold(NOW_MS + at, FirmFault.LATE, WETH, USDC, f"{at}") for at in range(20)]
+    for one in told:
+        health.remember(one)
+    health.bounds.refused(WETH, USDC, 10, NOW_MS)
+    report = health.report(NOW_MS)
+    assert report.last_faults == tuple(told[: -1 - limits.MAKER_LAST_FAULTS_MAX : -1])
+    assert report.bounds == {(WETH, USDC): SizeBound(5, NOW_MS + REST_MS, 1)}
 
 
 def test_the_worst_pairs_are_told_first_and_clean_ones_not_at_all() -> None:

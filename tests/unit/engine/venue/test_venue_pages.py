@@ -20,7 +20,7 @@ from cambist.codecs.market_messages import (
 from cambist.codecs.resource_messages import TradingError
 from cambist.codecs.wire import encode
 from cambist.feeds.firm_check import AGAINST_MAKER, FirmFault
-from cambist.feeds.maker_cache import Standing
+from cambist.feeds.standing import Standing
 from support.quiet_venue import a_quiet_venue
 
 DOCS = Path(__file__).parents[4] / "docs"

@@ -5,7 +5,7 @@ import pytest
 from cambist.engine.venue.delta.agent_rest import AgentFault, AgentRest
 
 NOW = 1_700_000_000_000
-STRIKES = (AgentFault.REVERTED, AgentFault.SIMULATION_MISMATCH)
+STRIKES = (AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH)
 SOFT = (AgentFault.MALFORMED, AgentFault.LATE, AgentFault.REFUSED, AgentFault.UNAVAILABLE)
 
 
@@ -49,6 +49,18 @@ def test_a_few_bad_answers_in_a_row_are_tolerated(fault: AgentFault) -> None:
         assert agent.failed(fault, NOW) == agent.failed(fault, NOW) == 0
         agent.answered()
     assert agent.report(NOW).answers == 10
+
+
+def test_what_an_owners_contract_may_have_done_is_a_strike_only_of_one_that_never_delivers() -> None:
+    agent = an_agent()
+    assert {agent.failed(AgentFault.IN_DOUBT, NOW, order) for order in "aaaaaabbbb"} == {0}
+    agent.answered()
+    assert agent.failed(AgentFault.IN_DOUBT, NOW, "c") == NOW + 1_000
+    agent = an_agent()
+    for _ in range(10):
+        assert {agent.failed(AgentFault.IN_DOUBT, NOW, order) for order in "ab"} == {0}
+        agent.delivered(NOW)
+    assert agent.report(NOW).faults == {"inDoubt": 20}
 
 
 def test_a_fault_while_it_rests_lengthens_nothing() -> None:

@@ -66,7 +66,7 @@ def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
     (candidate,), rejections = read([part(1, leftovers=[TARGET], given="5", paid="6")])
     assert rejections == ()
     steps = (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),)
-    execution = Execution(0, steps, (bytes.fromhex("77" * 20),))
+    execution = Execution(FAIR, 0, steps, (bytes.fromhex("77" * 20),))
     assert candidate.calldata == settle(a_delta_order(nonce=1), SIGNATURE, ONE, execution)
     assert (candidate.agent, candidate.arrival, candidate.arrived_ms, candidate.place) == ("alpha", 3, 120, 0)
     assert candidate.parts[0].promised == FAIR
@@ -74,14 +74,14 @@ def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
 
 def test_a_purchase_gives_what_the_bid_says() -> None:
     (candidate,), _ = read([part(2, ONE, given=str(ONE))])
-    execution = Execution(ONE, (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), ())
+    execution = Execution(ONE, ONE, (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), ())
     order = a_delta_order(buys=True, nonce=2)
     assert candidate.calldata == settle(order, SIGNATURE, FAIR, execution)
 
 
 def test_a_slice_is_settled_by_settle_twap() -> None:
     (candidate,), _ = read([part(4, steps=[])])
-    assert candidate.calldata == settle_twap(a_twap(), SIGNATURE, Execution(0, ()))
+    assert candidate.calldata == settle_twap(a_twap(), SIGNATURE, Execution(FAIR, 0, ()))
 
 
 def test_several_parts_are_a_crossing() -> None:
@@ -91,8 +91,8 @@ def test_several_parts_are_a_crossing() -> None:
     assert candidate.is_crossing
     assert candidate.calldata == settle_crossed(
         [
-            Crossing(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(0, ()), FAIR),
-            Crossing(a_delta_order(buys=True, nonce=2), SIGNATURE, FAIR, Execution(ONE, ()), 7),
+            Crossing(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(FAIR, 0, ()), FAIR),
+            Crossing(a_delta_order(buys=True, nonce=2), SIGNATURE, FAIR, Execution(ONE, ONE, ()), 7),
         ]
     )
 

@@ -45,13 +45,15 @@ def test_the_most_received_wins_a_sale_and_the_least_spent_a_purchase() -> None:
     assert decision.verdicts[PURCHASE.order_hash].best_amount == ONE - 1
 
 
-def test_what_is_simulated_counts_and_not_what_is_promised() -> None:
+def test_what_is_promised_counts_and_not_what_is_simulated_beyond_it() -> None:
     decision = decided(
         a_proven("modest", (SALE, FAIR), better=[2]),
-        a_proven("loud", (SALE, FAIR + 1), arrival=1),
+        a_proven("bound", (SALE, FAIR + 1), arrival=1),
+        a_proven("dear", (PURCHASE, ONE), better=[2], arrival=2),
+        a_proven("cheap", (PURCHASE, ONE - 1), arrival=3),
     )
-    assert winner(decision, SALE) == "modest"
-    assert decision.verdicts[SALE.order_hash].best_amount == FAIR + 2
+    assert (winner(decision, SALE), winner(decision, PURCHASE)) == ("bound", "cheap")
+    assert decision.verdicts[SALE.order_hash].best_amount == FAIR + 1
 
 
 def test_gas_counts_in_the_token_that_pays_and_not_where_it_has_no_price() -> None:
@@ -72,15 +74,13 @@ def test_gas_adds_to_what_a_purchase_costs() -> None:
     assert [bid.net for bid in decision.verdicts[PURCHASE.order_hash].bids] == [ONE + 110, ONE + 200]
 
 
-def test_ties_go_to_the_promise_then_the_answer_then_the_name_then_the_place() -> None:
-    late_but_firm = a_proven("alpha", (SALE, FAIR), arrival=5)
-    early = a_proven("beta", (SALE, FAIR - 1), better=[1], arrival=1)
-    assert winner(decided(early, late_but_firm), SALE) == "alpha"
-    assert winner(decided(a_proven("beta", (SALE, FAIR), arrival=4), late_but_firm), SALE) == "beta"
-    assert winner(decided(a_proven("beta", (SALE, FAIR), arrival=5), late_but_firm), SALE) == "alpha"
+def test_ties_go_to_the_answer_then_the_name_then_the_place() -> None:
+    late = a_proven("alpha", (SALE, FAIR), arrival=5)
+    assert winner(decided(a_proven("beta", (SALE, FAIR), arrival=4), late), SALE) == "beta"
+    assert winner(decided(a_proven("beta", (SALE, FAIR), better=[1], arrival=5), late), SALE) == "alpha"
     second = a_proven("alpha", (SALE, FAIR), arrival=5, place=1)
-    won = decided(second, late_but_firm).verdicts[SALE.order_hash].winner
-    assert won is late_but_firm
+    won = decided(second, late).verdicts[SALE.order_hash].winner
+    assert won is late
 
 
 def test_two_runners_up_follow_in_their_order_with_other_calldata() -> None:

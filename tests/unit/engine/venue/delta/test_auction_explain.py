@@ -102,12 +102,12 @@ def test_a_record_names_every_bid_the_winner_first_and_what_was_refused_last() -
         notice=Notice.WON,
         promised_amount=str(FAIR),
         simulated_amount=str(FAIR + 3),
-        net_amount=str(FAIR + 3),
+        net_amount=str(FAIR),
         gas=12,
         arrival_ms=10,
         crossed_with=(),
         detail="",
-        surplus_amount=str(100 * USDC_ONE + 3),
+        surplus_amount=str(100 * USDC_ONE),
     )
 
 

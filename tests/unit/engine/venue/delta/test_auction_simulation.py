@@ -6,7 +6,7 @@ from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.agent_messages import Notice
 from cambist.config.errors import NodeUnavailable, Reverted
 from cambist.engine.chain.port import Call
-from cambist.engine.venue.delta.bids import Rejection
+from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.simulation import (
     Outcome,
     Proven,
@@ -20,6 +20,7 @@ SALE, PURCHASE = a_round_order(1), a_round_order(2, buys=True)
 FAIR = 2_500 * USDC_ONE
 CALLDATA = b"\x01\x00\x02"
 BASE = 21_000 + 4 + 2 * 16
+PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 STEP_FAILED, BELOW_MINIMUM = selector("StepFailed(uint256,bytes)"), selector("BelowMinimum(uint256,uint256)")
 
 
@@ -47,20 +48,16 @@ def test_a_settlement_that_does_what_was_promised_is_proven() -> None:
     assert found.amount(0) == FAIR + 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "promised", "returned", "simulated"),
-    [(SALE, FAIR, (ONE, FAIR - 1), FAIR - 1), (PURCHASE, ONE, (ONE + 1, FAIR), ONE + 1)],
-)
-def test_one_unit_worse_than_promised_is_a_mismatch(
-    asked: object, promised: int, returned: tuple[int, int], simulated: int
-) -> None:
-    one = SALE if asked is SALE else PURCHASE
-    found = proven(a_candidate("alpha", (one, promised), place=4), words(*returned, 9))
+@pytest.mark.parametrize(("asked", "promised", "came"), [(SALE, FAIR, FAIR - 1), (PURCHASE, ONE, ONE + 1)])
+def test_a_settlement_below_the_promise_is_a_mismatch(asked: RoundOrder, promised: int, came: int) -> None:
+    error = PROMISE_BROKEN + asked.order_hash + words(came, promised)
+    found = proven(a_candidate("alpha", (asked, promised), place=4), Reverted("PromiseBroken", error))
     assert isinstance(found, Rejection)
     assert found.notice is Notice.SIMULATION_MISMATCH
-    assert found.detail == f"bids[4]: parts[0]: promised {promised}, simulated {simulated}"
-    assert found.orders == {one.order_hash: promised}
-    assert found.simulated == {one.order_hash: simulated}
+    told = f"promised {promised}, simulated {came}"
+    assert found.detail == f"bids[4]: 0x{asked.order_hash.hex()}: {told}"
+    assert found.orders == {asked.order_hash: promised}
+    assert found.simulated == {asked.order_hash: came}
 
 
 def test_orders_that_are_crossed_share_the_gas_rounded_up() -> None:
@@ -70,12 +67,12 @@ def test_orders_that_are_crossed_share_the_gas_rounded_up() -> None:
     assert found == Proven(candidate, (Outcome(ONE, FAIR, share), Outcome(ONE, FAIR, share)))
 
 
-def test_one_order_of_a_crossing_that_is_worse_is_named() -> None:
+def test_the_order_of_a_crossing_whose_promise_is_broken_is_named() -> None:
     candidate = a_candidate("alpha", (SALE, FAIR), (PURCHASE, ONE), calldata=CALLDATA)
-    found = proven(candidate, crossed([ONE, ONE + 1], [FAIR, FAIR], 9))
+    found = proven(candidate, Reverted("", PROMISE_BROKEN + hash_of(2) + words(ONE + 1, ONE)))
     assert isinstance(found, Rejection)
-    assert found.detail == f"bids[0]: parts[1]: promised {ONE}, simulated {ONE + 1}"
-    assert found.simulated == {hash_of(1): FAIR, hash_of(2): ONE + 1}
+    assert found.orders == {hash_of(1): FAIR, hash_of(2): ONE}
+    assert found.simulated == {hash_of(2): ONE + 1}
 
 
 @pytest.mark.parametrize("error", ["BelowMinimum(uint256,uint256)", "AboveMaximum(uint256,uint256)"])

@@ -20,7 +20,7 @@ from cambist.engine.venue.delta.bids import RoundOrder
 from cambist.engine.venue.delta.claims import Claims
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
-from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each
+from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_all, on_each, runs_no_code
 from support.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until
 from support.store_work import now_ms
@@ -91,6 +91,7 @@ async def settled_by(
             failures_max=10,
             tell=auction.auctioneer.tell,
             are_lacking=funds.are_lacking,
+            runs_code=runs_no_code,
             is_followed=lambda: True,
             wall_ms=now_ms,
         )

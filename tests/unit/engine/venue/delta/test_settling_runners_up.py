@@ -12,7 +12,7 @@ from cambist.engine.chain.relayer import Outcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
-from support.auctioning import FAIR, PlayedAgent, an_auction
+from support.auctioning import FAIR, PlayedAgent, an_auction, runs_no_code
 from support.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store_work import now_ms
@@ -49,7 +49,7 @@ class FailingRelayer:
 
 def of(amount: int) -> bytes:
     """The calldata of a bid for a part."""
-    return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(0, ()))
+    return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, ()))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,7 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
             failures_max=10,
             tell=lambda *_: None,
             are_lacking=_nothing_lacks,
+            runs_code=runs_no_code,
             is_followed=lambda: True,
             wall_ms=now_ms,
         )

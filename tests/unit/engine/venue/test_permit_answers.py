@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs.abi import address_word, uint_word
 from cambist.config.errors import InsufficientAllowance, Reverted, ServiceUnavailable
-from cambist.engine.venue.delta.permit_proof import Taking, check_taking, taking_calls
+from cambist.engine.venue.permit_proof import Taking, check_taking, taking_calls
 from cambist.engine.venue.token_permits import Answers
 
 OWNER, DELTA, PERMIT2, TOKEN = (bytes([byte]) * 20 for byte in (1, 2, 3, 4))
@@ -18,7 +18,7 @@ REVERTED = Reverted("no")
 
 def a_taking(permit: bytes, **changed: Any) -> Taking:
     values: dict[str, Any] = {
-        "permit": permit, "token": TOKEN, "owner": OWNER, "delta": DELTA, "permit2": PERMIT2,
+        "permit": permit, "token": TOKEN, "owner": OWNER, "spender": DELTA, "permit2": PERMIT2,
         "whole": WHOLE, "part": WHOLE, "deadline": NOW_S + 60,
     }  # fmt: skip
     return Taking(**values | changed)

@@ -1,32 +1,32 @@
-"""Whether the Delta contract may take an order's source tokens: by approval, or by the order's permit. Pure.
+"""Whether a contract may take somebody's source tokens: by approval, or by a permit. Pure.
 
     permit            questions to the chain                        what may be taken
     none              allowance                                     the allowance
-    224, 256          the permit shown by Delta, nonces, allowance  what it grants; refused: the allowance
+    224, 256          the permit shown, nonces, allowance           what it grants; refused: the allowance
     1, of Permit2     Permit2's allowance, the token's for it       the smaller one
-    192, of Permit2   the same, and the permit shown by Delta       what it grants; refused: the allowance
+    192, of Permit2   the same, and the permit shown                what it grants; refused: the allowance
     96, of Permit2    the transfer itself, the allowance for it     all of it, or nothing
 
 A permit that was shown already is refused by the token, though its allowance is there: so a refusal counts
 only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); document 1, "Spender rules", "InsufficientAllowance".
-Choice: a permit names owner and Delta contract, and no amount or time above what Permit2 can hold; else it is
+Choice: a permit names owner and spender, and no amount or time above what Permit2 can hold; else it is
     400 before the chain is asked.
 """
 
 from msgspec import Struct
 
-from ....codecs.abi import WORD_BYTES, address_word, bytes_tail, encode, selector, uint_word
-from ....codecs.calldata import allowance
-from ....codecs.permit import PermitForm, permit_form
-from ....config.errors import InsufficientAllowance, InvalidInput, ServiceUnavailable
-from ....config.limits import VENUE_PERMIT_GAS_MAX
-from ....crypto.addresses import to_checksum
-from ...chain.port import Call
-from ..token_permits import Answers, check_named, granted, permit_calls, refusal, word_of
+from ...codecs.abi import WORD_BYTES, address_word, bytes_tail, encode, selector, uint_word
+from ...codecs.calldata import allowance
+from ...codecs.permit import PermitForm, permit_form
+from ...config.errors import InsufficientAllowance, InvalidInput, ServiceUnavailable
+from ...config.limits import VENUE_PERMIT_GAS_MAX
+from ...crypto.addresses import to_checksum
+from ..chain.port import Call
+from .token_permits import Answers, check_named, granted, permit_calls, refusal, word_of
 
-PERMIT2_OF_DELTA = selector("permit2()")
+PERMIT2_OF = selector("permit2()")
 _PERMIT2_ALLOWANCE = selector("allowance(address,address,address)")
 _PERMIT2_PERMIT = selector("permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)")
 _PERMIT2_TRANSFER = selector(
@@ -43,20 +43,25 @@ class Taking(Struct, frozen=True):
 
     Attributes:
         token: of the source; not the native one.
-        delta, permit2: contracts; `permit2` is empty where the permit does not go there.
-        whole: raw units that the order takes in all.
-        part: that its first settlement takes.
-        deadline: of the order, which a Permit2 transfer is signed with.
+        spender, permit2: contracts; `permit2` is empty where the permit does not go there.
+        whole: raw units that are taken in all.
+        part: of them, at first.
+        deadline: which a Permit2 transfer is signed with.
+        role: what the spender is called.
+        owner_field, permit_field: of the request, for errors.
     """
 
     permit: bytes
     token: bytes
     owner: bytes
-    delta: bytes
+    spender: bytes
     permit2: bytes
     whole: int
     part: int
     deadline: int
+    role: str = "the Delta contract"
+    owner_field: str = "order.owner"
+    permit_field: str = "order.permit"
 
 
 class _Granted(Struct, frozen=True):
@@ -71,15 +76,15 @@ def needs_permit2(permit: bytes) -> bool:
     return permit_form(permit) in _PERMIT2_FORMS
 
 
-def check_words(permit: bytes, owner: bytes, delta: bytes, field: str = "order.permit") -> None:
-    """Pass if a permit names the owner and the Delta contract, and says only what fits.
+def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order.permit") -> None:
+    """Pass if a permit names the owner and the spender, and says only what fits.
 
     Raises:
         InvalidInput: which word does not.
     """
     form = permit_form(permit, field)
     if form in (PermitForm.EIP2612, PermitForm.DAI):
-        check_named(permit, owner, delta, "owner", field)
+        check_named(permit, owner, spender, "owner", field)
     elif form is PermitForm.PERMIT2_ALLOWANCE:
         bounds = ("amount", _UINT160_MAX), ("expiration", _UINT48_MAX), ("nonce", _UINT48_MAX)
         for at, (name, most) in enumerate(bounds):
@@ -89,21 +94,23 @@ def check_words(permit: bytes, owner: bytes, delta: bytes, field: str = "order.p
 
 def taking_calls(taking: Taking) -> dict[str, Call]:
     """What the chain is asked, each by its name."""
-    token, owner, delta = taking.token, taking.owner, taking.delta
+    token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
-        calls = {"allowance": Call(token, allowance(owner, delta))}
-        return calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, delta)
+        calls = {"allowance": Call(token, allowance(owner, spender))}
+        return (
+            calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, spender)
+        )
     calls = {"allowance for Permit2": Call(token, allowance(owner, taking.permit2))}
     if form is PermitForm.PERMIT2_TRANSFER:
         data = _transfer(taking)
-        calls["permit"] = Call(taking.permit2, data, delta, gas_max=VENUE_PERMIT_GAS_MAX)
+        calls["permit"] = Call(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
         return calls
-    at_permit2 = b"".join(map(address_word, (owner, token, delta)))
+    at_permit2 = b"".join(map(address_word, (owner, token, spender)))
     calls["allowance at Permit2"] = Call(taking.permit2, _PERMIT2_ALLOWANCE + at_permit2)
     if form is PermitForm.PERMIT2_ALLOWANCE:
         data = _single(taking)
-        calls["permit"] = Call(taking.permit2, data, delta, gas_max=VENUE_PERMIT_GAS_MAX)
+        calls["permit"] = Call(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
     return calls
 
 
@@ -122,31 +129,27 @@ def check_taking(taking: Taking, answers: Answers, *, now_s: int, has_part: bool
     """
     form = permit_form(taking.permit)
     if form in _PERMIT2_FORMS:
-        _check_at_least(
-            _number(answers, "allowance for Permit2"),
-            taking.whole,
-            f"for Permit2 {to_checksum(taking.permit2)}",
-        )
+        for_permit2 = f"for Permit2 {to_checksum(taking.permit2)}"
+        _check_at_least(_number(answers, "allowance for Permit2"), taking, for_permit2)
         if form is PermitForm.PERMIT2_TRANSFER:
             refused = refusal(answers["permit"])
             if refused and has_part:
-                raise InsufficientAllowance(f"the permit is refused: {refused}", field="order.permit")
+                raise InsufficientAllowance(f"the permit is refused: {refused}", field=taking.permit_field)
             return
         granted = _at_permit2(taking, answers, now_s)
-        spender = "by the permit" if form is PermitForm.PERMIT2_ALLOWANCE else "at Permit2"
+        way = "by the permit" if form is PermitForm.PERMIT2_ALLOWANCE else "at Permit2"
     else:
         granted = _by_token(taking, form, answers)
-        spender = "" if form is PermitForm.NONE else "by the permit"
+        way = "" if form is PermitForm.NONE else "by the permit"
     if granted.amount < taking.whole:
-        for_delta = f"for the Delta contract {to_checksum(taking.delta)} {spender}".strip()
-        _check_at_least(granted.amount, taking.whole, for_delta, granted.reason)
+        for_spender = f"for {taking.role} {to_checksum(taking.spender)} {way}".strip()
+        _check_at_least(granted.amount, taking, for_spender, granted.reason)
 
 
-def _check_at_least(amount: int, whole: int, spender: str, reason: str = "") -> None:
-    if amount < whole:
-        raise InsufficientAllowance(
-            reason, field="order.owner", expected=f"at least {whole} of srcToken {spender}", got=amount
-        )
+def _check_at_least(amount: int, taking: Taking, whom: str, reason: str = "") -> None:
+    if amount < taking.whole:
+        expected = f"at least {taking.whole} of srcToken {whom}"
+        raise InsufficientAllowance(reason, field=taking.owner_field, expected=expected, got=amount)
 
 
 def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
@@ -180,13 +183,13 @@ def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
 
 
 def _transfer(taking: Taking) -> bytes:
-    """Calldata of Permit2's transfer as Delta makes it."""
+    """Calldata of Permit2's transfer as the spender makes it."""
     words = (
         address_word(taking.token),
         uint_word(taking.whole),
         taking.permit[:WORD_BYTES],
         uint_word(taking.deadline),
-        address_word(taking.delta),
+        address_word(taking.spender),
         uint_word(taking.part),
         address_word(taking.owner),
     )
@@ -194,12 +197,12 @@ def _transfer(taking: Taking) -> bytes:
 
 
 def _single(taking: Taking) -> bytes:
-    """Calldata with which Delta shows Permit2 a permit of 192 bytes."""
+    """Calldata with which the spender shows Permit2 a permit of 192 bytes."""
     amount, expiration, nonce, deadline = (
         taking.permit[at : at + WORD_BYTES] for at in range(0, 4 * WORD_BYTES, WORD_BYTES)
     )
     details = address_word(taking.token) + amount + expiration + nonce
-    single = details + address_word(taking.delta) + deadline
+    single = details + address_word(taking.spender) + deadline
     return _PERMIT2_PERMIT + encode(
         address_word(taking.owner), single, bytes_tail(taking.permit[4 * WORD_BYTES :])
     )

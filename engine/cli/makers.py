@@ -1,0 +1,94 @@
+"""`cambist makers`: leave a maker out of a venue that runs, or have it asked again."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from ...config.errors import ConfigError
+from ...config.settings import Settings, read_settings
+from ..safety.maker_rules import MakerRules
+from ..safety.watched_file import WatchedFile
+from ..venue.maker_watch import rules_file
+
+_CONFIG = click.option(
+    "--config",
+    "path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="CAMBIST_CONFIG",
+    required=True,
+    help="The venue's settings file (TOML).",
+)
+_NAME = click.argument("name")
+_CHAIN = click.option("--chain", type=int, metavar="ID", help="On one chain alone; otherwise on all.")
+
+
+@click.group()
+def makers() -> None:
+    """Leave a maker out of a venue that runs, or have it asked again.
+
+    Writes the venue's file of makers; its process follows within a tenth of a second, and a restart keeps it.
+    How makers do is at GET /makers/scores.
+    """
+
+
+@makers.command("list")
+@_CONFIG
+def list_makers(path: Path) -> None:
+    """The makers that are left out."""
+    _show(_file(_settings(path), path).state)
+
+
+@makers.command("exclude")
+@_NAME
+@_CONFIG
+@_CHAIN
+def exclude(name: str, path: Path, chain: int | None) -> None:
+    """Route nothing through the maker NAME, and ask it for nothing, at once."""
+    _change(path, name, chain, lambda rules: rules.excluding(name, chain))
+
+
+@makers.command("release")
+@_NAME
+@_CONFIG
+@_CHAIN
+def release(name: str, path: Path, chain: int | None) -> None:
+    """Ask the maker NAME again: its faults are forgotten, and it is neither left out, at rest nor bounded."""
+    now_ms = time.time_ns() // 1_000_000
+    _change(path, name, chain, lambda rules: rules.releasing(name, chain, now_ms))
+
+
+def _settings(path: Path) -> Settings:
+    settings = read_settings(path, os.environ, reveal=False)
+    if settings.venue is None:
+        raise ConfigError("venue", f"{path} has no [venue] table")
+    return settings
+
+
+def _file(settings: Settings, path: Path) -> WatchedFile[MakerRules]:
+    return WatchedFile(rules_file(settings, path.parent), MakerRules(), lambda _: None)
+
+
+def _change(path: Path, name: str, chain: int | None, change: Callable[[MakerRules], MakerRules]) -> None:
+    settings = _settings(path)
+    known = settings.venue.makers if settings.venue else {}
+    if name not in known:
+        raise click.UsageError(f"there is no maker {name!r}: expected {', '.join(sorted(known)) or 'none'}")
+    if chain is not None and chain not in known[name].chains:
+        raise click.UsageError(f"{name} is on no chain {chain}")
+    file = _file(settings, path)
+    if file.state.reason:
+        raise ConfigError("state_dir", f"{file.path.name} {file.state.reason}")
+    try:
+        file.change(change)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise ConfigError("state_dir", f"{file.path.name} cannot be written: {error.strerror}") from None
+    _show(file.state)
+
+
+def _show(rules: MakerRules) -> None:
+    click.echo("\n".join(rules.lines()) or rules.reason or "no maker is left out")

@@ -1,0 +1,130 @@
+"""A small text file that says what is in force: persons, scripts and processes change it, processes watch it.
+
+Every process that watches it follows within `KILL_SWITCH_LOOK_S`; the one that changes it at once. The file
+is looked at (one stat) rather than waited for: that works on every platform and file system.
+"""
+
+import errno
+import fcntl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Generic, Protocol, Self, TypeVar
+
+import trio
+
+from ...config.timeouts import KILL_SWITCH_LOOK_S
+
+FILE_BYTES_MAX = 64 << 10
+_LOCK_TRIES = 50
+_LOCK_PAUSE_S = 0.001
+
+
+class Written(Protocol):
+    """What a file says."""
+
+    def text(self) -> str:
+        """The file that says so; empty for no file."""
+        ...
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """What a file of this text says."""
+        ...
+
+    @classmethod
+    def unreadable(cls, reason: str) -> Self:
+        """What counts where the file cannot be read."""
+        ...
+
+
+S = TypeVar("S", bound=Written)
+
+
+class WatchedFile(Generic[S]):
+    """One such file.
+
+    Args:
+        absent: what counts where there is no file.
+        on_change: called with the new state, at once after each change.
+
+    Attributes:
+        state: in force.
+    """
+
+    def __init__(self, path: Path, absent: S, on_change: Callable[[S], None]) -> None:
+        self.path = path
+        self.state = absent
+        self._absent = absent
+        self._on_change = on_change
+        self._seen: object = None
+        self.look()
+
+    def look(self) -> None:
+        """Read the file if it is another than before."""
+        try:
+            status = self.path.stat()
+            seen: object = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        except FileNotFoundError:
+            seen = None
+        except OSError as error:
+            seen = error.errno
+        if seen != self._seen:
+            self._seen = seen
+            self.set(self._absent if seen is None else self._read())
+
+    def change(self, change: Callable[[S], S]) -> None:
+        """Read, change and write the file while no other process does, which takes each a moment.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_name(f"{self.path.name}.lock").open("wb") as lock:
+            _lock(lock)
+            text = change(self._read()).text()
+            if text:
+                beside = self.path.with_name(f"{self.path.name}.new")
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(self.path)
+            else:
+                self.path.unlink(missing_ok=True)
+        self.look()
+
+    def set(self, state: S) -> None:
+        """Have a state in force, whatever the file says."""
+        if state == self.state:
+            return
+        self.state = state
+        self._on_change(state)
+
+    async def watch(self) -> None:
+        """Follow the file for ever."""
+        while True:
+            await trio.sleep(KILL_SWITCH_LOOK_S)
+            self.look()
+
+    def _read(self) -> S:
+        kind = type(self._absent)
+        try:
+            with self.path.open("rb") as file:
+                raw = file.read(FILE_BYTES_MAX + 1)
+        except FileNotFoundError:
+            return self._absent
+        except OSError as error:
+            return kind.unreadable(f"cannot be read: {error.strerror}")
+        if len(raw) > FILE_BYTES_MAX:
+            return kind.unreadable(f"is larger than {FILE_BYTES_MAX} bytes")
+        return kind.parse(raw.decode(errors="replace"))
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock a file; OSError if another process keeps it: a stopped one must not stop this one too."""
+    for _ in range(_LOCK_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_S)
+        else:
+            return
+    raise BlockingIOError(errno.EWOULDBLOCK, "another process keeps it locked", file.name)

@@ -1,0 +1,62 @@
+"""What an operator says of makers, brought to the books and the scores of a venue that runs.
+
+Choice: a file that cannot be read or understood changes nothing and is logged.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from ...config.settings import Settings
+from ...feeds.maker_cache import EXCLUDED
+from ..safety.maker_rules import MakerRules
+from ..safety.watched_file import WatchedFile
+from .place import Places
+
+FILE_NAME = "makers.json"
+
+_log = structlog.get_logger("cambist.venue")
+
+
+def rules_file(settings: Settings, folder: Path) -> Path:
+    """Where it is said; `folder` is what a relative path starts from."""
+    return folder / Path(settings.state_dir).expanduser() / FILE_NAME
+
+
+class MakerWatch:
+    """Follows the file while `run` runs.
+
+    Args:
+        wall_ms: Unix milliseconds.
+    """
+
+    def __init__(self, path: Path, places: Places, wall_ms: Callable[[], int]) -> None:
+        self._places = places
+        self._wall_ms = wall_ms
+        self._since_ms = wall_ms()
+        self._file = WatchedFile(path, MakerRules(), self._obey)
+
+    async def run(self) -> None:
+        """Follow the file for ever."""
+        await self._file.watch()
+
+    def _obey(self, rules: MakerRules) -> None:
+        if rules.reason:
+            _log.error("the operator's word on makers is not heard", file=FILE_NAME, detail=rules.reason)
+            return
+        since_ms, self._since_ms = self._since_ms, self._wall_ms()
+        for chain_id, place in self._places.items():
+            for maker, feed in place.feeds.items():
+                if rules.releases(maker, chain_id, since_ms):
+                    place.desk.scores.release(maker)
+                    _log.warning("a maker is released", maker=maker, chain=chain_id)
+                is_excluded = rules.excludes(maker, chain_id)
+                if is_excluded is feed.cache.is_withheld(EXCLUDED):
+                    continue
+                if is_excluded:
+                    feed.cache.withhold(EXCLUDED)
+                else:
+                    feed.cache.release(EXCLUDED)
+                told = "a maker is left out" if is_excluded else "a maker is in again"
+                _log.warning(told, maker=maker, chain=chain_id)

@@ -1,0 +1,91 @@
+"""Posts JSON to a maker or an agent, signed as document 3 signs requests, on pooled connections.
+
+A request that a reused connection lost before a byte of its answer is sent once more; nothing is sent again
+after an answer.
+
+Source: document 3, Authentication.
+"""
+
+from collections.abc import Callable
+from ssl import SSLContext
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from ...codecs.http1 import Http1Limits, Response
+from ...crypto.hmac_auth import RequestSigner
+from .http_client import HttpClient, HttpClientStatistics
+from .streams import Dial, client_tls, dial
+
+_PORTS = {"http": 80, "https": 443}
+_JSON = (b"content-type", b"application/json")
+
+
+class SignedClient:
+    """Use it as an async context manager: leaving it closes the connections.
+
+    Args:
+        url: base of the endpoints, http or https, prefix included.
+        signer: None where requests are not signed.
+        wall_ms: Unix milliseconds, for the signature.
+        connections_max: at a time; further requests wait within their deadline.
+        limits: of an answer.
+        tls: for https; the system's authorities unless given.
+        dial: what connects.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        signer: RequestSigner | None,
+        wall_ms: Callable[[], int],
+        connections_max: int,
+        limits: Http1Limits,
+        tls: SSLContext | None = None,
+        dial: Dial = dial,
+    ) -> None:
+        parts = urlsplit(url)
+        self._signer = signer
+        self._wall_ms = wall_ms
+        self._path = parts.path.rstrip("/")
+        self._http = HttpClient(
+            parts.hostname or "",
+            parts.port or _PORTS[parts.scheme],
+            tls=(tls or client_tls()) if parts.scheme == "https" else None,
+            connections_max=connections_max,
+            limits=limits,
+            dial=dial,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._http.__aexit__(kind, error, trace)
+
+    def statistics(self) -> HttpClientStatistics:
+        """Of its connections."""
+        return self._http.statistics()
+
+    async def post(self, endpoint: str, body: bytes, deadline_s: float) -> Response:
+        """Post a body, and wait for the answer.
+
+        Args:
+            endpoint: below the base: `/firm`; empty for the base itself.
+            deadline_s: seconds from now, for everything.
+
+        Raises:
+            HttpFailure: no whole answer.
+        """
+        target = f"{self._path}{endpoint}" or "/"
+        headers = [_JSON]
+        if self._signer is not None:
+            signed = self._signer.headers(self._wall_ms(), "POST", target, body)
+            headers += [(name.encode(), value.encode()) for name, value in signed.items()]
+        return await self._http.request(
+            b"POST", target.encode(), headers, body, deadline_s=deadline_s, may_repeat=True
+        )

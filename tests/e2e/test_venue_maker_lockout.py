@@ -1,0 +1,92 @@
+"""Strangers try to use up a maker's limits, and to push it out of routing; the maker is the kit's."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from cambist.config.maker import MakerPair
+from cambist.crypto.addresses import to_checksum
+from support.patience import FIRM
+from support.venue_role import CHAIN_ID
+from support.venue_stories import Route, Story, a_venue_story
+from support.world import ONE, World
+
+BOOKS: dict[str, dict[str, Any]] = {
+    "alpha": {"WETH/USDC": {"bids": [["2500", "50"]], "asks": [["2510", "50"]]}}
+}
+OPEN_MAX = 10_000
+"""USDC: four swaps of 1 WETH."""
+
+
+def limited(_: str, ports: Mapping[str, int]) -> Mapping[str, Any]:
+    """A maker with a bound of all that it has signed."""
+    assert not ports
+    pair = MakerPair(
+        base="WETH", quote="USDC", liquidity_usd=Decimal(1_000_000), open_notional_max=str(OPEN_MAX)
+    )
+    return {"pairs": {"WETH/USDC": pair}}
+
+
+async def sold(story: Story, amount: int = ONE) -> Route:
+    return await story.prices("SELL", "WETH", "USDC", amount)
+
+
+async def honest_swaps(story: Story, times: int = 4) -> None:
+    """A user with funds fills what it has signed."""
+    for _ in range(times):
+        moved = await story.swap(await sold(story))
+        assert moved["alpha", "WETH"] == ONE
+
+
+async def test_strangers_without_funds_have_nothing_signed(world: World, tmp_path: Path) -> None:
+    """Each way in: POST /transactions without checks, for somebody without anything, and GET /swap."""
+    async with a_venue_story(world, tmp_path, BOOKS, changed=limited) as story:
+        stranger = to_checksum(world.stranger.address)
+        for _ in range(8):
+            route = await sold(story)
+            told = await story.ask_transaction(route, {"ignoreChecks": "true"}, userAddress=stranger)
+            assert (told[0], told[1]["errorType"]) == (400, "InsufficientBalance")
+            terms = {"srcToken": route["srcToken"], "destToken": route["destToken"], "amount": str(ONE)}
+            swap = {"network": CHAIN_ID, "slippage": 100, "version": "6.2", "userAddress": stranger}
+            status, answer = await story.web.answer("/swap", **terms, **swap)
+            assert (status, answer["errorType"]) == (400, "InsufficientBalance")
+        assert story.fronts["alpha"].asked == 0
+        await honest_swaps(story)
+        score = await story.score("alpha")
+        assert (score["score"], score["reasons"], score["blockUntil"]) == (100, {}, None)
+
+
+async def test_one_with_funds_who_never_fills_runs_out_and_rests_nobody(world: World, tmp_path: Path) -> None:
+    """Alpha refuses what goes beyond its limits, which costs it neither score nor pair."""
+    async with a_venue_story(
+        world, tmp_path, BOOKS, changed=limited, firm=f"{FIRM}\nunfilled_max = 6"
+    ) as story:
+        kinds = []
+        for _ in range(12):
+            status, told = await story.ask_transaction(await sold(story, ONE // 2))
+            kinds.append(told.get("errorType") if status != 200 else "")
+        assert kinds == [""] * 6 + ["RateLimited"] * 6
+        await story.pass_time(200)
+        for _ in range(4):
+            await story.build(await sold(story))
+        status, told = await story.ask_transaction(await sold(story))
+        assert (status, told["errorType"]) == (400, "NoRoute"), "the maker's limit"
+        score = await story.score("alpha")
+        assert (score["score"], score["reasons"], score["blockUntil"]) == (100, {"refused": 1}, None)
+        assert [pair["blockUntil"] for pair in score["pairs"]] == [None]
+        await story.pass_time(200)
+        await honest_swaps(story)
+
+
+async def test_what_is_filled_counts_for_nobody(world: World, tmp_path: Path) -> None:
+    async with a_venue_story(world, tmp_path, BOOKS, firm=f"{FIRM}\nunfilled_max = 2") as story:
+        await honest_swaps(story, 6)
+        for _ in range(2):
+            await story.build(await sold(story, ONE // 10))
+        status, told = await story.ask_transaction(await sold(story, ONE // 10))
+        assert (status, told["errorType"]) == (429, "RateLimited")
+        response = await story.web.ask("POST", f"/transactions/{CHAIN_ID}", b"{}")
+        assert response.status == 400
+        with story.web.with_key():
+            await story.build(await sold(story, ONE // 10))

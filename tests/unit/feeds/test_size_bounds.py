@@ -1,0 +1,63 @@
+"""How far a refusal bounds a maker, and how it comes back."""
+
+import pytest
+
+from cambist.config import limits
+from cambist.feeds.size_bounds import SizeBound, SizeBounds
+
+WETH, USDC = b"\xc0" * 20, b"\xa0" * 20
+NOW_MS = 1_795_000_000_000
+REST_MS, REST_MS_MAX = 5_000, 900_000
+
+
+def some_bounds() -> SizeBounds:
+    return SizeBounds(REST_MS, REST_MS_MAX)
+
+
+def test_a_refusal_halves_what_is_asked_for_in_its_direction_alone() -> None:
+    bounds = some_bounds()
+    bound = bounds.refused(WETH, USDC, 1_000, NOW_MS)
+    assert bound == SizeBound(500, NOW_MS + REST_MS, 1)
+    assert bounds.told(NOW_MS) == {(WETH, USDC): bound}
+    assert bounds.told(NOW_MS + REST_MS) == {}
+
+
+def test_further_refusals_halve_it_again_for_twice_as_long() -> None:
+    bounds = some_bounds()
+    told = [bounds.refused(WETH, USDC, amount, NOW_MS) for amount in (1_000, 400, 2_000, 100)]
+    assert [bound.amount for bound in told] == [500, 200, 100, 50]
+    assert [bound.until_ms - NOW_MS for bound in told] == [5_000, 10_000, 20_000, 40_000]
+
+
+def test_no_bound_lasts_longer_than_the_longest() -> None:
+    bounds = some_bounds()
+    told = [bounds.refused(WETH, USDC, 2**100, NOW_MS) for _ in range(100)]
+    assert told[-1] == SizeBound(1, NOW_MS + REST_MS_MAX, limits.MAKER_REFUSALS_MAX)
+
+
+def test_what_is_signed_near_the_bound_widens_it() -> None:
+    bounds = some_bounds()
+    bounds.refused(WETH, USDC, 1_000, NOW_MS)
+    assert bounds.signed(WETH, USDC, 249, NOW_MS) is None
+    assert bounds.signed(USDC, WETH, 500, NOW_MS) is None
+    assert bounds.signed(WETH, USDC, 250, NOW_MS) == SizeBound(1_000, NOW_MS + REST_MS, 0)
+    assert bounds.signed(WETH, USDC, 900, NOW_MS + REST_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "refusals"), [(REST_MS, 2), (REST_MS + REST_MS_MAX - 1, 2), (REST_MS + REST_MS_MAX, 1)]
+)
+def test_a_refusal_counts_on_after_its_bound(after_ms: int, refusals: int) -> None:
+    bounds = some_bounds()
+    bounds.refused(WETH, USDC, 1_000, NOW_MS)
+    later_ms = NOW_MS + after_ms
+    bound = bounds.refused(WETH, USDC, 4_000, later_ms)
+    assert bound == SizeBound(2_000, later_ms + REST_MS * 2 ** (refusals - 1), refusals)
+
+
+def test_bounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAKER_ENTRIES_MAX", 3)
+    bounds = some_bounds()
+    for number in range(5):
+        bounds.refused(bytes([number]) * 20, WETH, 10, NOW_MS)
+    assert [src[0] for src, _ in bounds.told(NOW_MS)] == [2, 3, 4]
