@@ -118,13 +118,13 @@ class Agent:
     def solve(self, call: HttpCall) -> Reply:
         """POST /solve."""
         world = self._world
-        deliver = _DELIVER + address_word(world.usdc) + address_word(world.at.executor) + uint_word(_GIVEN)
-        last = BidStep(to_hex(self._contract), to_hex(deliver), _STEP_GAS)
-        bids = []
-        for order in decode_solve_request(call.request.body).orders:
-            give = calldata.transfer(self._contract, int(order.src_amount))
-            steps = (BidStep(to_hex(world.weth), to_hex(give), _STEP_GAS), last)
-            bids.append(SolverBid((BidPart(order.order_hash, str(_GIVEN), steps),)))
+        deliver = _DELIVER + address_word(world.usdc) + address_word(world.at.delta) + uint_word(_GIVEN)
+        receiver = to_hex(self._contract)
+        steps = (BidStep(receiver, to_hex(deliver), _STEP_GAS),)
+        bids = [
+            SolverBid((BidPart(order.order_hash, str(_GIVEN), steps, receiver=receiver),))
+            for order in decode_solve_request(call.request.body).orders
+        ]
         return Reply(200, encode(SolveResponse(tuple(bids))))
 
 

@@ -5,10 +5,11 @@
     notify   what became of an agent's bids; the answer is not read
 
 Both are signed as document 3 signs requests to makers. A bid names what the user gets of it at least
-(`promisedAmount`) and the steps that the executor takes for that. The settlement reverts below the promise;
-the venue simulates it, and ranks the promises of those that do not.
+(`promisedAmount`) and the steps that are taken for that: fills by the executor, calls by the agent's own
+caller. The settlement reverts below the promise; the venue simulates it, and ranks the promises of those that
+do not.
 
-Source: design, "Auction"; contracts/Delta.sol, contracts/RfqExecutor.sol.
+Source: design, "Auction"; contracts/Delta.sol, contracts/AgentCaller.sol, contracts/RfqExecutor.sol.
 Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
 Choice: one part of a bid is an order alone; several are orders that are crossed with each other, all of them
     or none.
@@ -76,7 +77,7 @@ class AuctionOrder(Struct, frozen=True, rename="camel", omit_defaults=True):
     whole: WholeOrder | None = None
 
 
-class SolveRequest(Struct, frozen=True, rename="camel"):
+class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
     """POST {agent}/solve.
 
     Attributes:
@@ -85,6 +86,7 @@ class SolveRequest(Struct, frozen=True, rename="camel"):
         delta, executor, rfq, wrapped_native: the chain's contracts.
         gas_price_wei: what a unit of gas is expected to cost; bids are ranked net of gas.
         sent_at_ms: when it was sent, by the same clock as closes_at_ms, whatever the agent's clock says.
+        caller: the contract that makes this agent's calls, and no other agent's.
     """
 
     auction_id: Count
@@ -97,10 +99,11 @@ class SolveRequest(Struct, frozen=True, rename="camel"):
     gas_price_wei: str
     orders: tuple[AuctionOrder, ...]
     sent_at_ms: Count | None = None
+    caller: str = ""
 
 
 class BidStep(Struct, frozen=True):
-    """A step of the executor's (codecs.delta_calldata.Step); `gas` is of no meaning for RFQ fills."""
+    """A step of a settlement (codecs.delta_calldata.Step); `gas` is of no meaning for RFQ fills."""
 
     target: str
     data: str
@@ -112,10 +115,12 @@ class BidPart(Struct, frozen=True, rename="camel"):
 
     Attributes:
         promised_amount: raw units: what the user gets (SELL) or spends (BUY), fee and surplus shares taken.
-        given: raw units of the source that the executor gets of a purchase; a sale gives all.
+        given: raw units of the source that the receiver gets of a purchase; a sale gives all.
         paid: of a crossed order: raw units of its destination that it is paid, before its fee; else "0".
         leftovers: tokens of which the owner gets what the executor has, before and after the steps.
         amount: raw units of the fixed side that it settles; empty for all that was asked for.
+        receiver: the address that gets what is given, before the steps; empty for the executor.
+        traded: of a crossed order: raw units of its source, of what all have given, that the receiver gets.
     """
 
     order_hash: str
@@ -125,6 +130,8 @@ class BidPart(Struct, frozen=True, rename="camel"):
     paid: str = "0"
     leftovers: Annotated[tuple[str, ...], Meta(max_length=AGENT_STEPS_MAX)] = ()
     amount: str = ""
+    receiver: str = ""
+    traded: str = "0"
 
 
 class SolverBid(Struct, frozen=True):

@@ -105,6 +105,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
     """How an agent does on a chain, since the venue's start.
 
     Attributes:
+        caller: the contract that makes the agent's calls.
         answers: in time and in order.
         delivered: settlements that brought what they did in the simulation.
         faults: kind -> how many.
@@ -113,6 +114,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
     """
 
     agent: str
+    caller: str
     answers: Count
     delivered: Count
     faults: dict[str, Count]

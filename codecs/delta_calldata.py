@@ -1,5 +1,5 @@
-"""Calldata of the Delta contract and of the executor's steps; the contract's own calls for its owner are in
-`owner_calldata`, what settlements return in `delta_results`.
+"""Calldata of the Delta contract and of the steps of its settlements; the contract's own calls for its owner
+are in `owner_calldata`, what settlements return in `delta_results`.
 
 Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empty for a pre-signed order).
 Orders are encoded as the contract's tuples, member by member as they are signed.
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..crypto.keccak import keccak256
 from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
 from .calldata import OrderInfo, order_infos_tail
 from .eip712_orders.delta import Bridge, DeltaOrder, TwapBuyOrder, TwapOrder
@@ -29,10 +30,10 @@ _TWAP_ORDER = (
     "(address,address,address,address,uint256,uint256,uint64,uint64,uint32,uint256,uint256,bytes,bytes,"
     f"{_BRIDGE})"
 )
-_EXECUTION = "(uint256,uint256,(address,uint256,bytes)[],address[])"
+_EXECUTION = "(uint256,uint256,(address,uint256,bytes)[],address[],bytes32,address)"
 
 SETTLE = selector(f"settle({_ORDER},bytes,uint256,{_EXECUTION})")
-SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256)[])")
+SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},uint256,uint256)[])")
 SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
 SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
 INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
@@ -46,13 +47,22 @@ WITHDRAW = selector("withdraw(bytes32)")
 DEPOSITS = selector("deposits(bytes32,address)")
 FILLED = selector("filled(bytes32)")
 SLICES = selector("slices(bytes32)")
+CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
+AGENT_CALLER = selector("agentCaller(bytes32)")
+
+EXECUTOR = bytes(20)
+"""As the receiver of what an order gives: the executor, which fills firm quotes with it."""
+DELTA = bytes(20)
+"""As the receiver of what a fill brings: Delta itself."""
+NO_AGENT = bytes(32)
+"""The id of a settlement without calls."""
 
 CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 """How many orders one crossing settles; the contract's own bounds."""
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What the executor does: a batch of RFQ fills (see `rfq_step`), or an agent's own call.
+    """A batch of RFQ fills by the executor (see `rfq_step`), or a call of the agent's by its caller.
 
     Attributes:
         target: the contract that is called.
@@ -70,16 +80,20 @@ class Execution(msgspec.Struct, frozen=True):
 
     Attributes:
         promised: raw units, fees taken: the least that arrives of a sale, or the most that a purchase spends.
-        src_given: what the executor gets of a purchase's source; a sale gives all.
+        src_given: what the receiver gets of a purchase's source; a sale gives all.
         steps: taken in turn; one that fails undoes all.
         leftovers: tokens of which the owner gets what the executor has, before the steps and after them. Name
             what a step gives all of: a unit that somebody left there would make it fail.
+        agent: the id (`agent_id`) of the one whose caller makes the calls, 32 bytes.
+        receiver: of what is given, 20 bytes.
     """
 
     promised: int
     src_given: int
     steps: tuple[Step, ...]
     leftovers: tuple[bytes, ...] = ()
+    agent: bytes = NO_AGENT
+    receiver: bytes = EXECUTOR
 
 
 class Crossing(msgspec.Struct, frozen=True):
@@ -88,10 +102,12 @@ class Crossing(msgspec.Struct, frozen=True):
     Attributes:
         amount: what is settled of it, as `settle` takes it.
         execution: its steps are taken with the order's owner as their user, from what all orders have given
-            together; a purchase gives, and costs, `src_given`, fees apart. What the steps leave of tokens
-            that no order gives or wants is this owner's, where `leftovers` names them.
+            together; a purchase gives, and costs, `src_given`, fees apart. Of `leftovers` the executor gives
+            back what it has: for all orders of a token that one gives or wants, else to this owner.
         paid: raw units of its destination token, before fees: what a sale brings; of a purchase at least
             what it buys.
+        traded: raw units of its source, of what all have given, that the execution's receiver gets before the
+            steps.
     """
 
     order: DeltaOrder
@@ -99,17 +115,31 @@ class Crossing(msgspec.Struct, frozen=True):
     amount: int
     execution: Execution
     paid: int
+    traded: int = 0
 
 
-def rfq_step(rfq: bytes, infos: Sequence[OrderInfo], taker_amount: int = 0, maker_amount: int = 0) -> Step:
+def agent_id(name: str) -> bytes:
+    """What an agent that a venue calls by this name is on the chain, 32 bytes."""
+    return keccak256(name.encode())
+
+
+def rfq_step(
+    rfq: bytes,
+    infos: Sequence[OrderInfo],
+    taker_amount: int = 0,
+    maker_amount: int = 0,
+    receiver: bytes = DELTA,
+) -> Step:
     """Fill orders of one pair in turn.
 
     Args:
         rfq: the Rfq contract.
         taker_amount: what is spent; maker_amount: what is bought. At most one of them; with none the executor
             spends all it has of the taker's token.
+        receiver: of what is bought: the executor, where a later step gives it.
     """
-    data = encode(order_infos_tail(infos), uint_word(taker_amount), uint_word(maker_amount))
+    amounts = uint_word(taker_amount) + uint_word(maker_amount)
+    data = encode(order_infos_tail(infos), amounts, address_word(receiver))
     return Step(rfq, 0, data)
 
 
@@ -130,7 +160,7 @@ def settle_crossed(crossings: Sequence[Crossing]) -> bytes:
             bytes_tail(crossing.signature),
             uint_word(crossing.amount),
             _execution(crossing.execution),
-            uint_word(crossing.paid),
+            uint_word(crossing.paid) + uint_word(crossing.traded),
         )
         for crossing in crossings
     ]
@@ -147,6 +177,16 @@ def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution)
     """Settle the next slice of a scheduled purchase."""
     amounts = uint_word(order.total_dest_amount) + uint_word(order.max_src_amount)
     return SETTLE_TWAP_BUY + encode(_scheduled(order, amounts), bytes_tail(signature), _execution(execution))
+
+
+def create_agent_caller(agent: bytes) -> bytes:
+    """Create who makes an agent's calls, which its first settlement does otherwise."""
+    return CREATE_AGENT_CALLER + agent
+
+
+def agent_caller(agent: bytes) -> bytes:
+    """The address of who makes an agent's calls, there yet or not."""
+    return AGENT_CALLER + agent
 
 
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
@@ -264,4 +304,5 @@ def _execution(execution: Execution) -> Dynamic:
     ]
     leftovers = words_tail([address_word(token) for token in execution.leftovers])
     amounts = uint_word(execution.promised) + uint_word(execution.src_given)
-    return Dynamic(encode(amounts, tuples_tail(steps), leftovers))
+    to = execution.agent + address_word(execution.receiver)
+    return Dynamic(encode(amounts, tuples_tail(steps), leftovers, to))

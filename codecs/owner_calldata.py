@@ -2,7 +2,7 @@
 
     Delta, Router   pause and caps, which are on until they are lifted
     Delta           relayers
-    RfqExecutor     its callers, and targets that are denied
+    RfqExecutor     its callers
     FeeVault        the contracts that may credit
     all but Rfq     the owner, handed over in two steps
 
@@ -15,7 +15,6 @@ SET_PAUSED = selector("setPaused(bool)")
 SET_CAP = selector("setCap(address,uint256)")
 SET_RELAYER = selector("setRelayer(address,bool)")
 SET_CALLER = selector("setCaller(address,bool)")
-SET_DENIED = selector("setDenied(address,bool)")
 SET_COLLECTOR = selector("setCollector(address,bool)")
 PROPOSE_OWNER = selector("proposeOwner(address)")
 ACCEPT_OWNER = selector("acceptOwner()")
@@ -43,13 +42,8 @@ def set_relayer(relayer: bytes, *, allowed: bool) -> bytes:
 
 
 def set_caller(caller: bytes, *, allowed: bool) -> bytes:
-    """Which contract may have the executor take steps."""
+    """Which contract may have the executor fill firm quotes."""
     return SET_CALLER + address_word(caller) + uint_word(allowed)
-
-
-def set_denied(target: bytes, *, denied: bool) -> bytes:
-    """What no agent's call may go to."""
-    return SET_DENIED + address_word(target) + uint_word(denied)
 
 
 def set_collector(collector: bytes, *, allowed: bool) -> bytes:
@@ -73,7 +67,7 @@ def is_relayer(account: bytes) -> bytes:
 
 
 def is_caller(account: bytes) -> bytes:
-    """Whether a contract may have the executor take steps."""
+    """Whether a contract may have the executor fill firm quotes."""
     return IS_CALLER + address_word(account)
 
 

@@ -1,16 +1,18 @@
-"""From signed fills to parts of bids: what the executor does, and what the user is promised. Pure.
+"""From signed fills to parts of bids: what the executor fills, and what the user is promised. Pure.
 
-Steps follow the route hop by hop. A hop may sell all that the executor has, so what others left there is
-named: the source and the tokens between are leftovers, which the contract sweeps to the owner before the
-steps and after them.
+Steps follow the route hop by hop; what the last one of a path brings goes to Delta at once. A hop may sell
+all that the executor has, so what others left there is named: the source and the tokens between are
+leftovers, which the contract sweeps to the owner before the steps and after them.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
 Choice: what the margin keeps back is the user's all the same: only the promise is smaller.
 """
 
+from msgspec import Struct
+
 from ...codecs.agent_messages import BidPart, BidStep, SolverBid
 from ...codecs.calldata import OrderInfo
-from ...codecs.delta_calldata import rfq_step
+from ...codecs.delta_calldata import DELTA, rfq_step
 from ...codecs.vocabulary import Side
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
@@ -18,12 +20,18 @@ from ..routing.firm_route import FilledHop, FirmRoute
 from .orders import OpenOrder
 
 
-def bid_of_route(order: OpenOrder, route: FirmRoute, rfq: bytes, margin_bps: int) -> SolverBid | None:
+class Filling(Struct, frozen=True):
+    """The contracts that fill: the RFQ contract and the executor, 20 bytes each."""
+
+    rfq: bytes
+    executor: bytes
+
+
+def bid_of_route(order: OpenOrder, route: FirmRoute, at: Filling, margin_bps: int) -> SolverBid | None:
     """An order alone, or a part of it, filled by makers; None where that does not keep its limit.
 
     Args:
         route: signed for the order's owner.
-        rfq: the RFQ contract, 20 bytes.
         margin_bps: kept back from the promise.
     """
     promised = order.promised(route.src_amount, route.dest_amount, margin_bps)
@@ -32,7 +40,7 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, rfq: bytes, margin_bps: int
     part = BidPart(
         order.order_hash,
         str(promised),
-        tuple([_step(hop, rfq) for hop in route.hops]),
+        tuple([_step(order, hop, at) for hop in route.hops]),
         given=str(route.src_amount) if order.side is Side.BUY else "0",
         leftovers=_texts((order.src_token, *_between(order, route))),
         amount=str(order.fixed_amount) if order.part_min else "",
@@ -40,25 +48,33 @@ def bid_of_route(order: OpenOrder, route: FirmRoute, rfq: bytes, margin_bps: int
     return SolverBid((part,))
 
 
-def crossed_part(order: OpenOrder, paid: int, rfq: bytes, rest: FirmRoute | None = None) -> BidPart | None:
+def crossed_part(order: OpenOrder, paid: int, at: Filling, rest: FirmRoute | None = None) -> BidPart | None:
     """A crossed sale; None where what it is paid does not keep its minimum.
 
     Args:
         paid: raw units of its destination, before its fee.
         rest: what of its source goes to makers. It has that much to sell, to the unit: of the source the
-            executor has more, which is others'.
+            executor may have more, which others left there.
     """
     promised = order.promised(order.src_amount, paid, 0)
     if promised is None:
         return None
     if rest is None:
         return BidPart(order.order_hash, str(promised), paid=str(paid))
-    steps = [_step(hop, rfq, rest.src_amount if hop.src_token == order.src_token else 0) for hop in rest.hops]
-    leftovers = _texts(_between(order, rest))
-    return BidPart(order.order_hash, str(promised), tuple(steps), paid=str(paid), leftovers=leftovers)
+    steps = [
+        _step(order, hop, at, rest.src_amount if hop.src_token == order.src_token else 0) for hop in rest.hops
+    ]
+    return BidPart(
+        order.order_hash,
+        str(promised),
+        tuple(steps),
+        paid=str(paid),
+        leftovers=_texts((order.src_token, *_between(order, rest))),
+        traded=str(rest.src_amount),
+    )
 
 
-def _step(hop: FilledHop, rfq: bytes, all_there_is: int = 0) -> BidStep:
+def _step(order: OpenOrder, hop: FilledHop, at: Filling, all_there_is: int = 0) -> BidStep:
     """A hop as the executor takes it.
 
     Args:
@@ -68,7 +84,8 @@ def _step(hop: FilledHop, rfq: bytes, all_there_is: int = 0) -> BidStep:
     taker_amount = hop.taker_amount
     if not taker_amount and not hop.maker_amount:
         taker_amount = all_there_is
-    step = rfq_step(rfq, infos, taker_amount, hop.maker_amount)
+    receiver = DELTA if hop.dest_token == order.dest_token else at.executor
+    step = rfq_step(at.rfq, infos, taker_amount, hop.maker_amount, receiver)
     return BidStep(to_hex(step.target), to_hex(step.data), step.gas)
 
 

@@ -61,7 +61,7 @@ async def _bid(crossing: Crossing, market: Market) -> SolverBid | None:
             return None
         received = route.dest_amount
     parts = (
-        crossed_part(long, crossing.paid_to_long(received), market.rfq, route),
-        crossed_part(short, crossing.to_short, market.rfq),
+        crossed_part(long, crossing.paid_to_long(received), market.filling, route),
+        crossed_part(short, crossing.to_short, market.filling),
     )
     return None if parts[0] is None or parts[1] is None else SolverBid((parts[0], parts[1]))

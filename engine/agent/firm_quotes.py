@@ -55,7 +55,7 @@ async def _bid(order: OpenOrder, market: Market) -> SolverBid | None:
         sizes.append(order.part(half))
     for size in sizes:
         route = await market.signed(size)
-        bid = route and bid_of_route(size, route, market.rfq, market.margin_bps)
+        bid = route and bid_of_route(size, route, market.filling, market.margin_bps)
         if bid:
             return bid
     return None

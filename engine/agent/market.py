@@ -15,6 +15,7 @@ from ..routing.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
 from ..routing.plan import Wanted
 from ..routing.served import ServedChain
+from .bids import Filling
 from .orders import OpenOrder
 
 PART_STEPS = 8
@@ -58,9 +59,10 @@ class Market(Struct, frozen=True):
     wall_ms: Callable[[], int]
 
     @property
-    def rfq(self) -> bytes:
-        """The RFQ contract, 20 bytes."""
-        return self.place.served.addresses["rfq_contract"]
+    def filling(self) -> Filling:
+        """The contracts that fill firm quotes."""
+        addresses = self.place.served.addresses
+        return Filling(addresses["rfq_contract"], addresses["executor"])
 
     def left_s(self) -> float:
         """How long there is until the deadline."""

@@ -43,6 +43,13 @@ class Entry(msgspec.Struct, frozen=True):
         return f"{self.name}({','.join(parameter.canonical() for parameter in self.inputs)})"
 
 
+class Runtime(msgspec.Struct, frozen=True):
+    """Where the code of a contract stands in what creates it, in bytes."""
+
+    at: int
+    size: int
+
+
 class Artifact(msgspec.Struct, frozen=True):
     """One compiled contract.
 
@@ -56,10 +63,15 @@ class Artifact(msgspec.Struct, frozen=True):
     source: str
     abi: tuple[Entry, ...]
     bytecode: str
+    runtime: Runtime
 
     def init_code(self, arguments: bytes = b"") -> bytes:
         """What a transaction, or a factory, creates the contract with."""
         return parse_hex(self.bytecode, self.name) + arguments
+
+    def code(self) -> bytes:
+        """What is on a chain then, with zeros for the values of immutables."""
+        return self.init_code()[self.runtime.at :][: self.runtime.size]
 
     def selectors(self) -> dict[str, bytes]:
         """Signature -> selector of each function."""

@@ -96,7 +96,7 @@ def creations(plan: Plan, address_of: Callable[[int, bytes], bytes]) -> list[Cre
     )
     rfq = create("Rfq", encode(bytes_tail(plan.rfq_name.encode())))
     vault = create("FeeVault", owner_word)
-    executor = create("RfqExecutor", rfq + permit2 + owner_word)
+    executor = create("RfqExecutor", rfq + owner_word)
     shared = (executor, vault, weth, permit2, protocol, owner_word)
     names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
     create("Delta", encode(*names, *shared))

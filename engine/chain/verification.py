@@ -1,8 +1,8 @@
 """Whether the code on a chain is what an artifact makes.
 
-The compiler puts the code of a contract behind the constructor and an INVALID, with zeros where the
-constructor puts the values of immutables: behind a PUSH32 each. So the two may differ there and nowhere else.
-The values follow from the constructor's arguments, to which the address of a CREATE2 contract is bound.
+The compiler leaves zeros where the constructor puts the values of immutables: behind a PUSH32 each. So the
+two may differ there and nowhere else. The values follow from the constructor's arguments, to which the
+address of a CREATE2 contract is bound.
 
 Source: Solidity documentation, "Constant and Immutable State Variables"; EIP-1014.
 """
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from .artifacts import artifact
 
-_PUSH1, _PUSH32, _INVALID = 0x60, 0x7F, 0xFE
+_PUSH1, _PUSH32 = 0x60, 0x7F
 _WORD = 32
 
 
 def is_code_of(name: str, code: bytes) -> bool:
     """Whether a contract's code on a chain is that of the artifact of that name, immutables apart."""
-    template = _runtime(artifact(name).init_code())
+    template = artifact(name).code()
     if len(code) != len(template):
         return False
     blanked = bytearray(code)
@@ -25,14 +25,6 @@ def is_code_of(name: str, code: bytes) -> bool:
         if width == _WORD and not any(template[at : at + width]):
             blanked[at : at + width] = template[at : at + width]
     return bytes(blanked) == template
-
-
-def _runtime(init_code: bytes) -> bytes:
-    """What follows the constructor, which ends with the first INVALID."""
-    at = 0
-    while init_code[at] != _INVALID:
-        at += 1 + _width(init_code[at])
-    return init_code[at + 1 :]
 
 
 def _pushes(code: bytes) -> Iterator[tuple[int, int]]:

@@ -15,10 +15,10 @@ own doings what they cost; what a chain asks for data is not in it.
 
 from ...codecs.vocabulary import Side
 
-TRANSACTION = 182_000
-FILL = 55_000
-HOP = 42_000
-PURCHASE = 16_000
+TRANSACTION = 137_000
+FILL = 66_000
+HOP = 25_000
+PURCHASE = 17_000
 NATIVE_IN = 500
 NATIVE_OUT = 5_000
 GAS_ERROR_PERCENT = 10

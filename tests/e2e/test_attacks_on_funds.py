@@ -5,7 +5,6 @@ import secrets
 from cambist.codecs import calldata, owner_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
 from cambist.codecs.contract_events import Credited, FeeAccrued
-from cambist.codecs.delta_calldata import Step
 from cambist.codecs.router_calldata import claim
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.create2_factory import FACTORY
@@ -70,15 +69,6 @@ async def test_an_accrued_fee_is_told_as_it_is_credited(world: World, market: Ma
 
 
 # --- The executor ------------------------------------------------------------------------------------------
-
-
-async def test_no_agent_names_itself_for_what_comes_to_the_executor(world: World, market: Market) -> None:
-    """With hooks of its own at the registry of ERC-1820 it would be called in every later trade, for good."""
-    order = await world.a_delta_order()
-    words = address_word(world.at.executor) + bytes(32) + address_word(market.agent)
-    step = Step(HOOK_REGISTRY, 200_000, selector("setInterfaceImplementer(address,bytes32,address)") + words)
-    refused = await market.refused_settlement(order, step, *market.agent_steps(FAIR))
-    assert refused == f"TargetDenied(target 0x{HOOK_REGISTRY.hex()})"
 
 
 async def test_the_executors_allowance_to_the_rfq_serves_nobody_else(world: World, market: Market) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.delta_calldata import Step, deposit
+from cambist.codecs.delta_calldata import DELTA, Step, deposit
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.codecs.router_calldata import swap_exact_in
 from cambist.engine.chain.deploy import create
@@ -101,14 +101,14 @@ async def test_a_fee_that_begins_on_the_last_way_counts_for_the_routers_minimum(
     hook = encode(address_word(odd), bytes_tail(SET_TRANSFER_FEE + uint_word(100)))
     await world.send(world.stranger, odd, SET_HOOK + hook)
     quote = venue.quote(maker_asset=odd, maker_amount=10_000)
-    # The maker's transfer is without; the executor's and the Router's pay a hundredth each.
-    swap = venue.swap(venue.hop(quote), dest_token=odd, dest_amount=9_802)
+    # The maker's transfer is without; the Router's pays a hundredth.
+    swap = venue.swap(venue.hop(quote), dest_token=odd, dest_amount=9_901)
     assert await venue.refused_sale(swap) == "INSUFFICIENT_OUTPUT"
-    purchase = venue.swap(venue.hop(quote, maker_amount=10_000), dest_token=odd, dest_amount=9_802)
+    purchase = venue.swap(venue.hop(quote, maker_amount=10_000), dest_token=odd, dest_amount=9_901)
     assert await venue.refused_purchase(purchase) == "INSUFFICIENT_OUTPUT"
-    done = await venue.sell(venue.swap(venue.hop(quote), dest_token=odd, dest_amount=9_801))
-    assert done.event.received == 9_801
-    assert await world.balance(odd, world.user) == 9_801
+    done = await venue.sell(venue.swap(venue.hop(quote), dest_token=odd, dest_amount=9_900))
+    assert done.event.received == 9_900
+    assert await world.balance(odd, world.user) == 9_900
 
 
 # --- In the way --------------------------------------------------------------------------------------------
@@ -121,7 +121,8 @@ async def test_a_unit_left_with_the_executor_stops_no_sale(world: World, market:
         await world.mint(token, world.stranger, 1)
         await world.send(world.stranger, token, calldata.transfer(world.at.executor, 1))
     order = await world.a_delta_order()
-    fills = [market.fill_step(world.a_firm_quote())]
+    receiver = world.at.executor if hops == 2 else DELTA
+    fills = [market.fill_step(world.a_firm_quote(), receiver=receiver)]
     if hops == 2:
         order = await world.a_delta_order(dest_token=world.dai, dest_amount=2_490 * ONE)
         second = world.a_firm_quote(
@@ -148,16 +149,24 @@ async def test_an_agent_that_gives_the_source_back_to_delta_gives_it_to_the_owne
 # --- Within a settlement -----------------------------------------------------------------------------------
 
 
-async def test_an_agent_swaps_nothing_within_a_settlement(world: World, market: Market) -> None:
-    """What the executor has by then would be the agent's."""
+async def test_what_an_agent_takes_from_the_executor_is_missing_from_what_it_delivers(
+    world: World, market: Market
+) -> None:
+    """In the middle of a settlement the Router would sweep to it what fills have brought there."""
     agents = await create(world.chain, world.owner, "DevMulticall")
     order = await world.a_delta_order()
     venue = await a_venue(world)
-    swap = venue.swap(venue.hop(world.an_rfq_order()), src_amount=0, dest_amount=0)
-    await world.mint(world.usdc, market.agent, FAIR)
-    step = Step(agents, 1_000_000, forwarded(world.at.router, swap_exact_in(swap)))
-    refused = await market.refused_settlement(order, step, *market.agent_steps(FAIR))
-    assert refused.startswith("StepFailed(step 0,")
+    dust = world.an_rfq_order(maker_asset=world.dai, taker_asset=world.usdc, maker_amount=1, taker_amount=1)
+    await world.give(world.maker, world.dai, 1, world.at.rfq)
+    await world.mint(world.usdc, agents, 1)
+    allow = Step(agents, 200_000, forwarded(world.usdc, calldata.approve(world.at.router, 1)))
+    swap = venue.swap(
+        venue.hop(dust), src_token=world.usdc, dest_token=world.dai, src_amount=1, dest_amount=1
+    )
+    steal = Step(agents, 1_000_000, forwarded(world.at.router, swap_exact_in(swap)))
+    fill = market.fill_step(world.a_firm_quote(), receiver=world.at.executor)
+    refused = await market.refused_settlement(order, fill, allow, steal)
+    assert refused == "BelowMinimum(received 0, minimum 2400000000)"
 
 
 async def test_an_agent_deposits_nothing_within_a_settlement(world: World, market: Market) -> None:

@@ -11,6 +11,7 @@ from cambist.codecs.delta_calldata import Step
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.auction import decide
 from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, RoundOrder, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
@@ -33,11 +34,16 @@ def asked(world: World, order: AnyOrder, *, filled: int = 0, key: Any = None) ->
     return RoundOrder(world.delta_hash(order), order, document, terms_of(order), part)
 
 
-def part(one: RoundOrder, promised: int, *steps: Step, **more: Any) -> dict[str, Any]:
+def part(
+    market: Market, one: RoundOrder, promised: int, *steps: Step, agent: str = "alpha", **more: Any
+) -> dict[str, Any]:
+    """What the order gives goes to the agent's caller."""
+    at = market.world.at
     told = [
         {"target": to_checksum(step.target), "data": to_hex(step.data), "gas": step.gas} for step in steps
     ]
-    return {"orderHash": to_hex(one.order_hash), "promisedAmount": str(promised), "steps": told} | more
+    named = {"orderHash": to_hex(one.order_hash), "promisedAmount": str(promised)}
+    return named | {"steps": told, "receiver": to_checksum(caller_of(at.delta, agent))} | more
 
 
 def bid(
@@ -75,7 +81,7 @@ async def settled(world: World, found: Proven | Rejection) -> list[OrderSettled]
 
 async def test_a_sale_is_settled_as_simulated(world: World, market: Market) -> None:
     one = asked(world, await world.a_delta_order())
-    (found,) = await simulated(world, bid([one], part(one, FAIR, *market.agent_steps(FAIR))))
+    (found,) = await simulated(world, bid([one], part(market, one, FAIR, *market.agent_steps(FAIR))))
     (event,) = await settled(world, found)
     assert (event.spent, event.received) == (ONE, FAIR)
 
@@ -83,7 +89,7 @@ async def test_a_sale_is_settled_as_simulated(world: World, market: Market) -> N
 async def test_a_purchase_is_settled_as_simulated(world: World, market: Market) -> None:
     one = asked(world, await market.a_purchase())
     steps = (market.to_agent(ONE), market.from_agent(FAIR))
-    (found,) = await simulated(world, bid([one], part(one, ONE, *steps, given=str(ONE))))
+    (found,) = await simulated(world, bid([one], part(market, one, ONE, *steps, given=str(ONE))))
     (event,) = await settled(world, found)
     assert (event.spent, event.received) == (ONE, FAIR)
 
@@ -93,13 +99,15 @@ async def test_slices_are_settled_as_simulated(world: World, market: Market) -> 
     one = asked(world, sale)
     given = one.part.src_amount
     (found,) = await simulated(
-        world, bid([one], part(one, 830 * USDC, *market.agent_steps(830 * USDC, given)))
+        world, bid([one], part(market, one, 830 * USDC, *market.agent_steps(830 * USDC, given)))
     )
     await settled(world, found)
     purchase: TwapBuyOrder = await market.a_twap_purchase()
     other = asked(world, purchase)
     steps = (market.to_agent(ONE // 3), market.from_agent(other.part.dest_amount))
-    (found,) = await simulated(world, bid([other], part(other, ONE // 3, *steps, given=str(ONE // 3))))
+    (found,) = await simulated(
+        world, bid([other], part(market, other, ONE // 3, *steps, given=str(ONE // 3)))
+    )
     await settled(world, found)
 
 
@@ -107,7 +115,9 @@ async def test_orders_that_are_crossed_are_settled_as_simulated(world: World, ma
     sale: DeltaOrder = await world.a_delta_order()
     counter: DeltaOrder = await market.a_counter_order()
     one, other = asked(world, sale), asked(world, counter, key=world.taker)
-    crossing = bid([one, other], part(one, FAIR, paid=str(FAIR)), part(other, ONE, paid=str(ONE)))
+    crossing = bid(
+        [one, other], part(market, one, FAIR, paid=str(FAIR)), part(market, other, ONE, paid=str(ONE))
+    )
     (found,) = await simulated(world, crossing)
     told = await settled(world, found)
     assert [event.received for event in told] == [FAIR, ONE]
@@ -117,11 +127,11 @@ async def test_what_bids_promise_and_do_not_do_is_found_out(world: World, market
     one = asked(world, await world.a_delta_order())
     bought = asked(world, await market.a_purchase())
     candidates = [
-        bid([one], part(one, FAIR + 1, *market.agent_steps(FAIR))),
-        bid([one], part(one, FAIR, *market.agent_steps(2_400 * USDC - 1))),
-        bid([bought], part(bought, ONE, *market.agent_steps(FAIR, ONE + 1), given=str(ONE + 1))),
-        bid([one], part(one, FAIR, *market.agent_steps(1_000_000 * USDC))),
-        bid([one], part(one, FAIR)),
+        bid([one], part(market, one, FAIR + 1, *market.agent_steps(FAIR))),
+        bid([one], part(market, one, FAIR, *market.agent_steps(2_400 * USDC - 1))),
+        bid([bought], part(market, bought, ONE, *market.agent_steps(FAIR, ONE + 1), given=str(ONE + 1))),
+        bid([one], part(market, one, FAIR, *market.agent_steps(1_000_000 * USDC))),
+        bid([one], part(market, one, FAIR)),
     ]
     found = await simulated(world, *candidates)
     first, second = to_hex(one.order_hash), to_hex(bought.order_hash)
@@ -146,9 +156,19 @@ async def test_of_two_bids_the_better_one_settles_and_the_runner_up_stands_by(
     one = asked(world, await world.a_delta_order())
     found = await simulated(
         world,
-        bid([one], part(one, FAIR, *market.agent_steps(FAIR)), agent="alpha"),
-        bid([one], part(one, FAIR + 3, *market.agent_steps(FAIR + 5)), agent="beta", arrival=1),
-        bid([one], part(one, FAIR + 9, *market.agent_steps(FAIR + 5)), agent="liar", arrival=2),
+        bid([one], part(market, one, FAIR, *market.agent_steps(FAIR)), agent="alpha"),
+        bid(
+            [one],
+            part(market, one, FAIR + 3, *market.agent_steps(FAIR + 5), agent="beta"),
+            agent="beta",
+            arrival=1,
+        ),
+        bid(
+            [one],
+            part(market, one, FAIR + 9, *market.agent_steps(FAIR + 5), agent="liar"),
+            agent="liar",
+            arrival=2,
+        ),
     )
     decision = decide([one], [bid for bid in found if isinstance(bid, Proven)], 10**9, {})
     (winner,) = decision.winners

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import Crossing, Execution, Step
+from cambist.codecs.delta_calldata import Crossing, Execution, Step, agent_id
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -29,6 +29,7 @@ from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.venue.delta.agent_caller import caller_of
 from support.anvil import Anvil, opened
 from support.contract_model import Crossed, Model, State, Trade
 from support.examples import examples
@@ -338,9 +339,9 @@ class Stage(Struct):
         return world.relayer, world.at.delta, data, model.settle, order, order_hash, amount, trade, NOW
 
     def by_agent(self, order: DeltaOrder | TwapOrder, trade: Trade, given: int) -> Execution:
-        """The agent is sent what the executor has, and delivers; what the executor keeps is the owner's."""
+        """The agent is sent what its caller has, and delivers."""
         deliver = selector("deliver(address,address,uint256)") + b"".join(
-            (address_word(order.dest_token), address_word(self.world.at.executor), uint_word(trade.delivered))
+            (address_word(order.dest_token), address_word(self.world.at.delta), uint_word(trade.delivered))
         )
         return Execution(
             trade.promised,
@@ -349,7 +350,9 @@ class Stage(Struct):
                 Step(order.src_token, STEP_GAS, calldata.transfer(self.agent, given)),
                 Step(self.agent, STEP_GAS, deliver),
             ),
-            (order.src_token,),
+            (),
+            agent_id("agent"),
+            caller_of(self.world.at.delta, "agent"),
         )
 
     def moved(self, _: Any, token: bytes, giver: bytes, receiver: bytes, amount: int) -> None:

@@ -13,28 +13,15 @@ from cambist.codecs.abi import (
     uint_word,
 )
 from cambist.codecs.delta_calldata import Step, deposit, withdraw
-from cambist.codecs.owner_calldata import set_denied, set_relayer
+from cambist.codecs.owner_calldata import set_relayer
 from cambist.engine.chain.deploy import create
-from support.settling import REFUSE, STEP_GAS, WASTE, Market
+from support.settling import REFUSE, STEP_GAS, Market
 from support.world import ONE, USDC, World
 
 FAIR = 2_500 * USDC
-DENIED_FUNCTIONS = (
-    "approve(address,uint256)",
-    "increaseAllowance(address,uint256)",
-    "transferFrom(address,address,uint256)",
-    "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
-    "permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)",
-    "permit(address,address,uint256,uint256,bytes)",
-    "setApprovalForAll(address,bool)",
-    "authorizeOperator(address)",
-    "approveAndCall(address,uint256)",
-    "approveAndCall(address,uint256,bytes)",
-    "cancelOrder(bytes32)",
-    "cancelOrders(bytes32[])",
-)
-EXECUTE = selector("execute(address,(address,uint256,bytes)[])")
+FILL = selector("fill(address,uint256,bytes)")
 COLLECT = selector("collect(address,address)")
+CALL = selector("call(bytes32,uint256,address,uint256,bytes)")
 SET_HOOK = selector("setHook(address,bytes)")
 
 
@@ -67,45 +54,6 @@ async def test_an_agent_that_cannot_deliver(world: World, market: Market) -> Non
     order = await world.a_delta_order()
     refused = await market.refused_settlement(order, *market.agent_steps(1_000_000 * USDC))
     assert refused == "StepFailed(step 1, reason TransferFailed())"
-
-
-async def test_an_agent_that_wastes_gas_has_what_it_asked_for(world: World, market: Market) -> None:
-    order = await world.a_delta_order()
-    waste = Step(market.agent, STEP_GAS, WASTE)
-    assert await market.refused_settlement(order, waste) == "StepFailed(step 0, reason none)"
-    receipt = await world.forced(world.relayer, world.at.delta, market.settlement(order, waste))
-    assert STEP_GAS < receipt.gas_used < STEP_GAS + 250_000
-    too_much = msgspec.structs.replace(waste, gas=5_000_001)
-    assert await market.refused_settlement(order, too_much) == "TooMuchGas(gas 5000001)"
-
-
-async def test_no_step_goes_to_what_holds_rights(world: World, market: Market) -> None:
-    order = await world.a_delta_order()
-    for target in (world.permit2, world.at.executor, world.at.delta, world.at.router):
-        refused = await market.refused_settlement(order, Step(target, STEP_GAS, REFUSE))
-        assert refused == f"TargetDenied(target 0x{target.hex()})"
-
-
-async def test_the_owner_denies_more(world: World, market: Market) -> None:
-    order = await world.a_delta_order()
-    data = set_denied(market.agent, denied=True)
-    assert await world.refused(world.relayer, world.at.executor, data) == "NotOwner()"
-    await world.send(world.owner, world.at.executor, data)
-    refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
-    assert refused == f"TargetDenied(target 0x{market.agent.hex()})"
-    await world.send(world.owner, world.at.executor, set_denied(market.agent, denied=False))
-    assert (await market.settle(order, *market.agent_steps(FAIR))).event.is_closed
-
-
-async def test_no_step_leaves_an_allowance_or_uses_one(world: World, market: Market) -> None:
-    """Not even where a user has allowed the executor something by mistake."""
-    await world.approve(world.user, world.weth, world.at.executor)
-    order = await world.a_delta_order()
-    for function in DENIED_FUNCTIONS:
-        words = address_word(world.user.address) + address_word(market.agent) + uint_word(ONE)
-        step = Step(world.weth, STEP_GAS, selector(function) + words)
-        refused = await market.refused_settlement(order, step)
-        assert refused == f"FunctionDenied(selector 0x{selector(function).hex()})"
 
 
 async def test_no_step_cancels_a_makers_order(world: World, market: Market) -> None:
@@ -159,19 +107,15 @@ async def test_a_maker_that_takes_its_signature_elsewhere(world: World, market: 
     assert refused.startswith("StepFailed(step 0, reason Couldn't swap")
 
 
-async def test_nobody_but_delta_and_the_router_calls_the_executor(world: World, market: Market) -> None:
-    await world.mint(world.usdc, world.at.executor, 1)
-    execute = EXECUTE + encode(address_word(world.user.address), tuples_tail([]))
-    collect = COLLECT + address_word(world.usdc) + address_word(world.stranger.address)
-    for key in (world.stranger, world.owner, world.relayer):
-        assert await world.refused(key, world.at.executor, execute) == "NotCaller()"
-        assert await world.refused(key, world.at.executor, collect) == "NotCaller()"
-
-
-async def test_what_somebody_left_with_the_executor_is_the_next_owners(world: World, market: Market) -> None:
+async def test_what_somebody_left_with_the_executor_is_nobodys_who_does_not_name_it(
+    world: World, market: Market
+) -> None:
     await world.mint(world.usdc, world.at.executor, 7)
-    order = await world.a_delta_order()
-    assert (await market.settle(order, *market.agent_steps(FAIR))).event.received == FAIR + 7
+    steps = market.agent_steps(FAIR)
+    assert (await market.settle(await world.a_delta_order(), *steps)).event.received == FAIR
+    named = await market.settle(await world.a_delta_order(), *steps, leftovers=(world.usdc,))
+    assert named.event.received == FAIR
+    assert await world.balance(world.usdc, world.user) == 2 * FAIR + 7
 
 
 # --- Hostile tokens ---------------------------------------------------------------------------------------
@@ -182,7 +126,7 @@ def hooked(target: bytes, data: bytes) -> bytes:
     return SET_HOOK + encode(address_word(target), bytes_tail(data))
 
 
-@pytest.mark.parametrize("entered", ["settle", "withdraw", "execute", "collect"])
+@pytest.mark.parametrize("entered", ["settle", "withdraw", "call"])
 async def test_a_token_that_enters_again_is_refused(world: World, market: Market, entered: str) -> None:
     """It is even a relayer. Its failure is the transfer's."""
     order, second = await world.a_delta_order(), await world.a_delta_order()
@@ -191,8 +135,7 @@ async def test_a_token_that_enters_again_is_refused(world: World, market: Market
     target, data = {
         "settle": (world.at.delta, market.settlement(second, *steps)),
         "withdraw": (world.at.delta, withdraw(world.delta_hash(second))),
-        "execute": (world.at.executor, EXECUTE + encode(address_word(world.user.address), tuples_tail([]))),
-        "collect": (world.at.executor, COLLECT + address_word(world.weth) + address_word(world.usdc)),
+        "call": (market.caller, CALL + encode(bytes(128), bytes_tail(b""))),
     }[entered]
     await world.send(world.owner, world.usdc, hooked(target, data))
     refused = await market.refused_settlement(order, *steps)
@@ -212,7 +155,8 @@ async def test_a_token_that_tries_again_and_again_gets_nothing(world: World, mar
         (world.at.delta, market.settlement(second, *steps)),
         (world.at.delta, withdraw(hash_of_second)),
         (world.at.executor, collect),
-        (world.at.executor, EXECUTE + encode(address_word(many), tuples_tail([]))),
+        (world.at.executor, FILL + encode(address_word(many) + bytes(32), bytes_tail(b""))),
+        (market.caller, CALL + encode(bytes(128), bytes_tail(b""))),
     ]
     calls = [encode(address_word(target), uint_word(1), bytes_tail(data)) for target, data in tried]
     data = selector("aggregate3((address,bool,bytes)[])") + encode(tuples_tail(calls))
@@ -225,17 +169,16 @@ async def test_a_token_that_tries_again_and_again_gets_nothing(world: World, mar
     assert await world.balance(world.weth, many) == 0
 
 
-@pytest.mark.parametrize("blocked", ["the beneficiary", "Delta", "the executor"])
+@pytest.mark.parametrize("blocked", ["the beneficiary", "Delta"])
 async def test_a_token_that_blocks_somebody(world: World, market: Market, blocked: str) -> None:
     order = await world.a_delta_order()
     who = {
         "the beneficiary": world.user.address,
         "Delta": world.at.delta,
-        "the executor": world.at.executor,
     }[blocked]
     data = selector("setBlocked(address,bool)") + address_word(who) + uint_word(1)
     await world.send(world.owner, world.usdc, data)
     refused = await market.refused_settlement(order, *market.agent_steps(FAIR))
     token = f"TransferFailed(token 0x{world.usdc.hex()})"
     agents = "StepFailed(step 1, reason TransferFailed())"
-    assert refused == (agents if blocked == "the executor" else token)
+    assert refused == (agents if blocked == "Delta" else token)

@@ -1,6 +1,7 @@
 """A user buys an exact amount for at most what was signed, and gets back what it did not cost."""
 
 from cambist.codecs import calldata
+from cambist.codecs.delta_calldata import EXECUTOR
 from support.settling import Market
 from support.world import ONE, USDC, World
 
@@ -59,7 +60,7 @@ async def test_two_hops_to_an_exact_amount(world: World, market: Market) -> None
     )
     settled = await market.settle(
         order,
-        market.fill_step(world.a_firm_quote(), maker_amount=2_500 * USDC),
+        market.fill_step(world.a_firm_quote(), maker_amount=2_500 * USDC, receiver=world.at.executor),
         market.fill_step(second, maker_amount=2_490 * ONE),
         src_given=order.src_amount,
     )
@@ -74,6 +75,6 @@ async def test_tokens_that_somebody_left_with_the_executor_stop_no_purchase(
     await world.mint(world.weth, world.stranger, ONE)
     await world.send(world.stranger, world.weth, calldata.transfer(world.at.executor, ONE))
     order = await market.a_purchase()
-    settled = await market.settle(order, market.from_agent(2_500 * USDC))
+    settled = await market.settle(order, market.from_agent(2_500 * USDC), receiver=EXECUTOR)
     assert settled.event.spent == 0
     assert await world.balance(world.weth, world.user) == 11 * ONE

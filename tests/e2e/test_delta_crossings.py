@@ -51,12 +51,12 @@ async def test_makers_fill_what_the_orders_do_not(world: World, market: Market) 
     counter = await market.a_counter_order()
     quote = world.a_firm_quote(maker_amount=2_490 * USDC)
     settled = await market.cross(
-        market.crossing(sale, 4_990 * USDC, world.fill_step(quote, taker_amount=ONE)),
+        market.crossing(sale, 4_990 * USDC, world.fill_step(quote), traded=ONE),
         market.crossing(counter, ONE),
     )
     assert [event.received for event in settled.events] == [4_990 * USDC, ONE]
     (fill,) = events(settled.receipt, OrderFilled)
-    assert (fill.order_hash, fill.taker) == (world.rfq_hash(quote), world.at.executor)
+    assert (fill.order_hash, fill.taker) == (world.rfq_hash(quote), world.at.delta)
     assert await world.balance(world.weth, world.maker) == ONE
     assert await world.balance(world.weth, world.taker) == ONE
     assert await world.balance(world.usdc, world.user) == 4_990 * USDC
@@ -76,11 +76,12 @@ async def test_each_owners_steps_are_for_its_own_quotes(world: World, market: Ma
     await world.mint(world.weth, world.maker, ONE)
     bought = world.fill_step(bought_quote, taker_amount=PRICE)
     refused = await market.refused_crossing(
-        market.crossing(sale, 5_000 * USDC, sold, bought), market.crossing(counter, 2 * ONE)
+        market.crossing(sale, 5_000 * USDC, sold, bought, traded=ONE), market.crossing(counter, 2 * ONE)
     )
     assert refused == f"NotTheUsers(nonceAndMeta {bought_quote.nonce_and_meta})"
     settled = await market.cross(
-        market.crossing(sale, 5_000 * USDC, sold), market.crossing(counter, 2 * ONE, bought)
+        market.crossing(sale, 5_000 * USDC, sold, traded=ONE),
+        market.crossing(counter, 2 * ONE, bought, traded=PRICE),
     )
     assert [event.received for event in settled.events] == [5_000 * USDC, 2 * ONE]
 
@@ -240,7 +241,11 @@ async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, m
     theirs = await world.a_delta_order(owner=world.stranger.address, beneficiary=world.stranger.address)
     sale = await world.a_delta_order()
     steps = market.agent_steps(4_900 * USDC, given=18 * ONE // 10)
-    await market.cross(market.crossing(theirs, 2_450 * USDC), market.crossing(sale, 2_450 * USDC, *steps))
+    crossed = await market.cross(
+        market.crossing(theirs, 2_450 * USDC),
+        market.crossing(sale, 2_450 * USDC, *steps, traded=18 * ONE // 10),
+    )
+    assert crossed.outcome.spent == (ONE - ONE // 5, ONE)
     assert await world.balance(world.weth, world.stranger) == ONE // 5
     assert await world.balance(world.weth, world.user) == 9 * ONE
 
@@ -255,16 +260,16 @@ async def test_what_steps_leave_between_hops_is_their_owners(world: World, marke
     )  # fmt: skip
     steps = (
         market.to_agent(ONE // 2),
-        market.from_agent(1_250 * USDC),
-        market.to_agent(1_000 * USDC, world.usdc),
+        market.from_agent(1_250 * USDC, to=world.at.executor),
         market.from_agent(900 * ONE, world.dai),
     )
+    leftovers = (world.usdc, world.weth, world.dai)
     settled = await market.cross(
         market.crossing(counter, ONE // 2),
-        market.crossing(sale, 3_390 * ONE, *steps, leftovers=(world.usdc, world.weth, world.dai)),
+        market.crossing(sale, 3_390 * ONE, *steps, traded=ONE // 2, leftovers=leftovers),
     )
     assert settled.outcome.received == (ONE // 2, 3_390 * ONE)
-    assert await world.balance(world.usdc, world.user) == 250 * USDC
+    assert await world.balance(world.usdc, world.user) == 1_250 * USDC
     assert await world.balance(world.weth, world.user) == 9 * ONE
 
 
@@ -277,9 +282,9 @@ async def test_what_lay_around_before_is_not_traded(world: World, market: Market
         world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2), taker_amount=ONE // 2
     )
     rest = market.crossing(counter, ONE // 2, amount=PRICE // 2, leftovers=(world.usdc,))
-    refused = await market.refused_crossing(market.crossing(sale, PRICE + 1, half), rest)
+    refused = await market.refused_crossing(market.crossing(sale, PRICE + 1, half, traded=ONE // 2), rest)
     assert refused == f"Overdrawn(token 0x{world.usdc.hex()}, paid {PRICE + 1}, left {PRICE})"
-    await market.cross(market.crossing(sale, PRICE, half), rest)
+    await market.cross(market.crossing(sale, PRICE, half, traded=ONE // 2), rest)
     assert await world.balance(world.usdc, world.taker) == 10_000 * USDC - PRICE // 2 + 7
     assert await world.balance(world.usdc, world.at.delta) == 5 * USDC
     assert await world.balance(world.usdc, world.at.executor) == 0

@@ -7,12 +7,14 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cambist.codecs import calldata
+from cambist.codecs.delta_calldata import Step
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.proceeds import of_purchase, of_sale
-from support.settling import Market, a_market
+from support.settling import STEP_GAS, Market, a_market
 from support.world import NOBODY, USDC, a_world, person
 
 PARTNER = person(5).address
@@ -80,12 +82,13 @@ def test_of_a_purchase(
             expected_amount=expected,
             partner_and_fee=pack_partner_and_fee(terms),
         )
-        cut = of_purchase(spent, expected, maximum, terms)
         src_given = spent + spare
+        most, cut = (of_purchase(amount, expected, maximum, terms) for amount in (src_given, spent))
         before = await world.balance(world.weth, world.user)
-        steps = market.agent_steps(1, given=spent)
-        if cut is None or src_given > maximum:
-            told = src_given if src_given > maximum else spent + spent * terms.fee_bps // 10_000
+        back = Step(world.weth, STEP_GAS, calldata.transfer(world.at.delta, spare))
+        steps = (*market.agent_steps(1, given=spent), back)
+        if most is None or cut is None:
+            told = src_given + src_given * terms.fee_bps // 10_000
             with pytest.raises(Reverted, match=rf"AboveMaximum\(spent {told}, maximum {maximum}\)"):
                 await market.settle(order, *steps, src_given=src_given)
         else:

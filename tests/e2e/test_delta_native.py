@@ -96,7 +96,7 @@ async def test_a_purchase_from_a_deposit(world: World, market: Market) -> None:
     await deposited(market, order, order.src_amount)
     before = await world.chain.balance(world.user.address)
     half = market.fill_step(world.a_firm_quote(), maker_amount=1_250 * USDC)
-    part = {"amount": 1_250 * USDC, "src_given": order.src_amount // 2}
+    part = {"amount": 1_250 * USDC, "src_given": 52 * ONE // 100}
     event = (await market.settle(order, half, **part)).event
     assert event.spent == ONE // 2 * 101 // 100
     assert await market.deposited(order) == order.src_amount - event.spent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import topic
 from cambist.codecs.delta_calldata import deposit, withdraw
 from cambist.codecs.eip712_orders.delta import Bridge
@@ -15,7 +15,6 @@ from cambist.codecs.owner_calldata import (
     set_caller,
     set_cap,
     set_collector,
-    set_denied,
     set_paused,
     set_relayer,
 )
@@ -117,12 +116,16 @@ async def test_a_settlement_gives_no_more_than_the_cap(world: World, market: Mar
     assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount 1, cap 0)"
 
 
-async def test_a_purchases_maximum_is_what_the_cap_counts(world: World, market: Market) -> None:
+async def test_what_a_purchase_gives_is_what_the_cap_counts(world: World, market: Market) -> None:
+    """Its fee included; not what it might have cost."""
     await world.send(world.owner, world.at.delta, set_cap(world.weth, ONE))
-    order = await market.a_purchase()
+    order = await market.a_purchase(partner_and_fee=100)
     steps = market.agent_steps(FAIR)
     refused = await market.refused_settlement(order, *steps, src_given=ONE)
-    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {order.src_amount}, cap {ONE})"
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE * 101 // 100}, cap {ONE})"
+    given = 99 * ONE // 100
+    settled = await market.settle(order, *market.agent_steps(FAIR, given=given), src_given=given)
+    assert settled.event.spent == given * 101 // 100 < ONE < order.src_amount
 
 
 OWNERS_CALLS: tuple[tuple[str, bytes], ...] = (
@@ -130,7 +133,6 @@ OWNERS_CALLS: tuple[tuple[str, bytes], ...] = (
     ("delta", set_cap(bytes(20), 1)),
     ("delta", set_relayer(bytes(20), allowed=True)),
     ("executor", set_caller(b"\1" * 20, allowed=True)),
-    ("executor", set_denied(b"\1" * 20, denied=False)),
     ("fee_vault", set_collector(b"\1" * 20, allowed=True)),
 )
 
@@ -151,7 +153,6 @@ async def test_what_the_owner_changes_is_told(world: World) -> None:
         ("delta", set_paused(paused=False), "PauseChanged(bool)", (), no),
         ("delta", set_cap(someone, 7), "CapChanged(address,uint256)", (word,), uint_word(7)),
         ("delta", set_relayer(someone, allowed=True), "RelayerChanged(address,bool)", (word,), yes),
-        ("executor", set_denied(someone, denied=True), "DenialChanged(address,bool)", (word,), yes),
         ("executor", set_caller(someone, allowed=False), "CallerChanged(address,bool)", (word,), no),
         ("fee_vault", set_collector(someone, allowed=True), "CollectorChanged(address,bool)", (word,), yes),
     )
@@ -184,12 +185,12 @@ async def test_the_owner_hands_over_in_two_steps(world: World, name: str) -> Non
     assert await world.refused(world.owner, contract, propose_owner(bytes(20))) == "NotOwner()"
 
 
-async def test_a_caller_that_is_dismissed_stays_no_target(world: World, market: Market) -> None:
+async def test_a_caller_that_is_dismissed_has_nothing_filled(world: World, market: Market) -> None:
     await world.send(world.owner, world.at.executor, set_caller(world.at.delta, allowed=False))
     order = await world.a_delta_order()
-    assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "NotCaller()"
-    question = selector("isDenied(address)") + address_word(world.at.delta)
-    assert await world.ask(world.at.executor, question) == 1
+    fill = market.fill_step(world.a_firm_quote())
+    assert await market.refused_settlement(order, fill) == "NotCaller()"
+    assert (await market.settle(order, *market.agent_steps(FAIR))).event.is_closed
 
 
 async def test_amounts_beyond_all_bounds_are_refused(world: World, market: Market) -> None:

@@ -5,7 +5,8 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.contract_events import OrderFilled, OrderSettled, Transfer
-from support.settling import Market, events
+from cambist.codecs.delta_calldata import Step
+from support.settling import STEP_GAS, Market, events
 from support.world import ONE, USDC, World
 
 
@@ -31,7 +32,7 @@ async def test_a_firm_quote_fills_an_order_whole(world: World, market: Market) -
         maker=world.maker.address,
         maker_asset=world.usdc,
         maker_amount=2_500 * USDC,
-        taker=world.at.executor,
+        taker=world.at.delta,
         taker_asset=world.weth,
         taker_amount=ONE,
     )
@@ -61,7 +62,9 @@ async def test_two_hops(world: World, market: Market) -> None:
     second = world.a_firm_quote(
         maker_asset=world.dai, taker_asset=world.usdc, maker_amount=2_490 * ONE, taker_amount=2_500 * USDC
     )
-    settled = await market.settle(order, market.fill_step(first), market.fill_step(second))
+    settled = await market.settle(
+        order, market.fill_step(first, receiver=world.at.executor), market.fill_step(second)
+    )
     assert (settled.event.dest_token, settled.event.received) == (world.dai, 2_490 * ONE)
     assert await world.balance(world.dai, world.user) == 2_490 * ONE
     assert await world.balance(world.usdc, world.user) == 0
@@ -80,15 +83,17 @@ async def test_the_owner_gets_what_is_left_between_hops_and_of_the_source(
     )
     settled = await market.settle(
         order,
-        market.fill_step(first, taker_amount=ONE * 9 // 10),
+        market.fill_step(first, taker_amount=ONE * 9 // 10, receiver=world.at.executor),
         market.fill_step(second, taker_amount=2_400 * USDC),
         leftovers=(world.usdc, world.weth),
     )
-    assert (settled.event.spent, settled.event.received) == (ONE, 2_390 * ONE)
+    assert (settled.event.spent, settled.event.received) == (ONE * 9 // 10, 2_390 * ONE)
     owner = world.user.address
-    *_, usdc, weth, dai = events(settled.receipt, Transfer)  # nobody is paid while the executor has something
+    # nobody is paid while the executor has something
+    *_, usdc, back, weth, dai = events(settled.receipt, Transfer)
     assert usdc == Transfer(world.at.executor, owner, 100 * USDC)
-    assert weth == Transfer(world.at.executor, owner, ONE // 10)
+    assert back == Transfer(world.at.executor, world.at.delta, ONE // 10)
+    assert weth == Transfer(world.at.delta, owner, ONE // 10)
     assert dai == Transfer(world.at.delta, world.stranger.address, 2_390 * ONE)
     assert await world.balances(world.stranger) == {
         (world.weth, world.stranger.address): 0,
@@ -114,7 +119,8 @@ async def test_an_agent_mixes_its_own_stock_and_a_firm_quote(world: World, marke
     order = await world.a_delta_order()
     quote = world.a_firm_quote(maker_amount=1_500 * USDC, taker_amount=ONE * 6 // 10)
     steps = market.agent_steps(980 * USDC, given=ONE * 4 // 10)
-    settled = await market.settle(order, *steps, market.fill_step(quote))
+    rest = Step(world.weth, STEP_GAS, calldata.transfer(world.at.executor, ONE * 6 // 10))
+    settled = await market.settle(order, *steps, rest, market.fill_step(quote))
     assert settled.event.received == 2_480 * USDC
     assert await world.balance(world.weth, world.maker) == ONE * 6 // 10
     assert await world.balance(world.weth, market.agent) == ONE * 4 // 10
@@ -132,11 +138,11 @@ async def test_the_minimum_is_met_to_the_unit(world: World, market: Market) -> N
 
 
 async def test_the_minimum_counts_where_it_arrives(world: World, market: Market) -> None:
-    """A token that takes 1 % of each transfer: from the agent, to Delta and to the beneficiary."""
+    """A token that takes 1 % of each transfer: to Delta and to the beneficiary."""
     odd = await world.new_token()
     await world.mint(odd, market.agent, 100 * ONE)
     await world.send(world.owner, odd, selector("setTransferFee(uint256)") + uint_word(100))
-    arriving = 97_029_900_000_000_000_000  # 0.99 ** 3
+    arriving = 98_010_000_000_000_000_000  # 0.99 ** 2
     asked_too_much = await world.a_delta_order(dest_token=odd, dest_amount=arriving + 1, expected_amount=0)
     steps = (market.to_agent(ONE), market.from_agent(100 * ONE, odd))
     assert (

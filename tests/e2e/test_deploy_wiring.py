@@ -39,7 +39,6 @@ async def test_domains_and_types_are_those_that_wallets_sign(world: World) -> No
     )
     type_hash = await chain.call(Call(at.rfq, selector("RFQ_ORDER_TYPEHASH()")))
     assert type_hash == RFQ_ORDER.compiled.type_hash
-    assert await world.ask(at.executor, selector("STEP_GAS_MAX()")) == 5_000_000
 
 
 async def test_a_word_of_nonces_is_read_at_once(world: World) -> None:

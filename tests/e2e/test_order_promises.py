@@ -141,7 +141,7 @@ async def test_a_purchase_costs_no_more_than_was_promised(world: World, tmp_path
 
     def purchase(order: AuctionOrder) -> Any:
         part = ann.part(order, int(order.src_amount))
-        back = turncoat(Sign.GAS_PRICE, 0, world.weth, world.at.executor, ONE // 10, percent=0)
+        back = turncoat(Sign.GAS_PRICE, 0, world.weth, world.at.delta, ONE // 10, percent=0)
         pays_back = BidStep(to_hex(ann.contract), to_hex(back), STEP_GAS)
         return replace(part, promised_amount=str(ONE), steps=(*part.steps, pays_back))
 
@@ -183,7 +183,7 @@ async def test_a_crossing_is_held_to_its_promises(world: World, tmp_path: Path) 
         if len(request.orders) < 2:
             return []
         sale, counter = sorted(request.orders, key=lambda order: order.src_token != to_hex(world.weth))
-        add = turncoat(Sign.GAS_PRICE, 0, world.usdc, world.at.executor, 5 * USDC, percent=0)
+        add = turncoat(Sign.GAS_PRICE, 0, world.usdc, world.at.delta, 5 * USDC, percent=0)
         adds = BidStep(to_hex(ann.contract), to_hex(add), STEP_GAS)
         parts = [
             replace(ann.part(order, offer), steps=steps, paid=str(offer))

@@ -208,14 +208,16 @@ async def test_what_was_left_between_the_hops_is_the_next_callers_and_stops_noth
         assert await world.balance(world.usdc, world.user) == before + left
 
 
-async def test_what_was_left_of_the_destination_is_received_with_the_rest(world: World) -> None:
+async def test_what_was_left_of_the_destination_is_no_part_of_a_swap(world: World) -> None:
     venue = await a_venue(world)
+    await _leave(world, world.usdc, 7 * USDC)
     for is_sale in (True, False):
-        await _leave(world, world.usdc, 7 * USDC)
         hop = venue.hop(venue.quote(), maker_amount=0 if is_sale else 2_500 * USDC)
-        swap = venue.swap(hop, receiver=world.taker.address)
-        done = await (venue.sell if is_sale else venue.buy)(swap)
-        assert done.event.received == 2_507 * USDC
+        send = swap_exact_in if is_sale else swap_exact_out
+        before = await world.balance(world.usdc, world.user)
+        await world.send(world.user, world.at.router, send(venue.swap(hop)))
+        assert await world.balance(world.usdc, world.user) - before == 2_500 * USDC
+        assert await world.balance(world.usdc, world.at.executor) == 7 * USDC
 
 
 async def test_what_lies_in_the_router_stays_there(world: World) -> None:

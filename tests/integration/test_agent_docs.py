@@ -7,21 +7,25 @@ import msgspec
 import pytest
 
 from cambist.codecs import agent_messages
+from cambist.codecs.abi import address_word
 from cambist.codecs.calldata import transfer
 from cambist.codecs.resource_messages import DocumentMeta
 from cambist.config.agent import AgentSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.agent.orders import open_orders
 from cambist.engine.chain.address_book import AddressBook
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.transact import transact
 from cambist.engine.routing.served import served_chains
-from support.agent_role import own_module, running_agent
+from cambist.engine.venue.delta.agent_caller import caller_of
+from support.agent_role import NAME, own_module, running_agent
 from support.venue_role import KEYS, STRANGER, Devnet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
 ONE, USDC = 10**18, 10**6
+DESK_SECRET = "d5" * 32
 
 
 def blocks(language: str) -> list[str]:
@@ -68,8 +72,15 @@ def test_every_notice_is_named() -> None:
 async def test_the_strategy_of_ones_own_trades(tmp_path: Path) -> None:
     name = f"{own_module(tmp_path, blocks('python')[0])}:MyDesk"
 
+    key_file = tmp_path / "desk.key"
+    key_file.write_text(DESK_SECRET, encoding="utf-8")
+    key_file.chmod(0o600)
+
     async def with_desk(devnet: Devnet) -> str:
-        desk = await create(devnet.chain, KEYS[0], "DevAgent")
+        caller = caller_of(devnet.at("delta"), NAME)
+        signer = SigningKey(bytes.fromhex(DESK_SECRET)).address
+        words = map(address_word, (caller, signer, KEYS[0].address))
+        desk = await create(devnet.chain, KEYS[0], "AgentDesk", b"".join(words))
         await transact(devnet.chain, STRANGER, devnet.at("USDC"), transfer(desk, 10_000 * USDC))
         settings = blocks("toml")[1].replace("my_desk:MyDesk", name)
         for said, here in (
@@ -77,6 +88,7 @@ async def test_the_strategy_of_ones_own_trades(tmp_path: Path) -> None:
             (r"buys = .*", f'buys = "{devnet.text("WETH")}"'),
             (r"pays = .*", f'pays = "{devnet.text("USDC")}"'),
             (r"price = .*", "price = [2510, 1000000000000]"),
+            (r"key = .*", f'key = "file:{key_file}"'),
         ):
             settings, found = re.subn(said, here, settings)
             assert found == 1

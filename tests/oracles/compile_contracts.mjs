@@ -16,7 +16,7 @@ const output = JSON.parse(
       language: "Solidity",
       sources: content,
       settings: {
-        evmVersion: "shanghai",
+        evmVersion: "cancun",
         viaIR: true,
         optimizer: { enabled: true, runs: 2000 },
         metadata: { bytecodeHash: "none", appendCBOR: false },
@@ -37,7 +37,9 @@ for (const [file, contracts] of Object.entries(output.contracts)) {
     if (evm.bytecode.object === "") continue; // an interface
     const size = evm.deployedBytecode.object.length / 2;
     if (size > 24_576) throw new Error(`${name} has ${size} bytes: more than a chain takes`);
-    const artifact = { name, source: file, abi, bytecode: `0x${evm.bytecode.object}` };
+    const runtime = { at: evm.bytecode.object.indexOf(evm.deployedBytecode.object) / 2, size };
+    if (runtime.at < 0) throw new Error(`${name}: its code is not in what creates it`);
+    const artifact = { name, source: file, abi, bytecode: `0x${evm.bytecode.object}`, runtime };
     writeFileSync(join(artifacts, `${name}.json`), JSON.stringify(artifact, null, 1) + "\n");
     console.log(`${name} ${size}`);
   }

@@ -32,7 +32,7 @@ from cambist.codecs.agent_messages import (
     decode_solve_response,
 )
 from cambist.codecs.contract_events import OrderSettled, decode_event
-from cambist.codecs.delta_calldata import Crossing, Execution, Step
+from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -45,6 +45,7 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.codecs.vocabulary import OnChainOrderType, Side
 from cambist.config.chains import Chain as ChainSettings
 from cambist.config.settings import parse_settings
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
@@ -52,6 +53,7 @@ from cambist.crypto.signatures import to_compact64
 from cambist.engine.agent.app import AgentApp, opened_agent
 from cambist.engine.chain.transact import transact
 from cambist.engine.telemetry.clock import WallClock
+from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from support.patience import FIRM_HARD_S, FIRM_SOFT_S, PATIENCE_S, ROUND_S, until
@@ -76,6 +78,7 @@ RELAYER = KEYS[1]
 SECRET = "the secret of the venue"
 AGENT_ENVIRON = ENVIRON | {"VENUE_SECRET": SECRET}
 SETTLEMENT_GAS = 3_000_000
+NAME = "agent"
 ROUND_MS = round(1_000 * ROUND_S)
 _AUTH = '[auth.domains.venue]\nkeys = [{ access_key = "key-1", secret = "env:VENUE_SECRET" }]\n'
 
@@ -137,6 +140,7 @@ class RunningAgent:
             rfq=self.devnet.text("rfq"),
             wrapped_native=self.devnet.text("WETH"),
             gas_price_wei=str(10**9),
+            caller=to_checksum(caller_of(self.devnet.at("delta"), NAME)),
             orders=tuple(order.shown if isinstance(order, SignedOrder) else order for order in orders),
         )
         return msgspec.structs.replace(request, **changed)
@@ -236,7 +240,12 @@ class RunningAgent:
             data = delta_calldata.settle_crossed(
                 [
                     Crossing(
-                        signed.order, signed.signature, _amount(signed), _execution(part), int(part.paid)
+                        signed.order,
+                        signed.signature,
+                        _amount(signed),
+                        _execution(part),
+                        int(part.paid),
+                        int(part.traded),
                     )
                     for signed, part in parts
                 ]
@@ -260,6 +269,8 @@ def _execution(part: BidPart) -> Execution:
         int(part.given),
         tuple(steps),
         tuple(parse_hex(token, "leftovers") for token in part.leftovers),
+        agent_id(NAME),
+        parse_hex(part.receiver, "receiver") if part.receiver else EXECUTOR,
     )
 
 

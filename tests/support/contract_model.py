@@ -70,8 +70,8 @@ class Crossed(Struct, frozen=True):
     promised: int
 
 
-class Part(Struct, frozen=True):
-    """One settlement of an order: its bounds are in raw units."""
+class Part(Struct):
+    """One settlement of an order: its bounds are in raw units; `taken` is what the owner gives at first."""
 
     order: DeltaOrder | TwapOrder
     order_hash: bytes
@@ -80,6 +80,7 @@ class Part(Struct, frozen=True):
     expected: int
     is_purchase: bool
     is_closed: bool
+    taken: int = 0
 
 
 class Model:
@@ -154,22 +155,20 @@ class Model:
         there: dict[bytes, int] = {}
         for one, part in zip(crossings, parts, strict=True):
             src = one.order.src_token
-            state.move(src, one.order.owner, self._delta, part.src, "PullFailed")
+            state.move(src, one.order.owner, self._delta, part.taken, "PullFailed")
             there[src] = there.get(src, 0) + (one.src_given if part.is_purchase else part.src)
-        for one, part in zip(crossings, parts, strict=True):
-            order = one.order
-            if there.get(order.dest_token, 0) < one.paid:
+        for one in crossings:
+            if there.get(one.order.dest_token, 0) < one.paid:
                 raise Refusal("Overdrawn")
-            there[order.dest_token] -= one.paid
-            state.move(order.dest_token, self._delta, order.owner, one.paid, "TransferFailed")
-            if part.is_purchase:
-                unspent = part.src - one.src_given
-                state.move(order.src_token, self._delta, order.owner, unspent, "TransferFailed")
-            self._share(part, one.src_given if part.is_purchase else part.src, one.paid, one.promised)
-        for token, amount in there.items():
-            wanting = [one.order.owner for one in crossings if one.order.dest_token == token]
-            giving = [one.order.owner for one in crossings if one.order.src_token == token]
-            state.move(token, self._delta, [*wanting, *giving][0], amount, "TransferFailed")
+            there[one.order.dest_token] -= one.paid
+        paid = [one.paid + there.pop(one.order.dest_token, 0) for one in crossings]
+        back = [there.pop(one.order.src_token, 0) for one in crossings]
+        for one, part, received, unspent in zip(crossings, parts, paid, back, strict=True):
+            order = one.order
+            given = (one.src_given if part.is_purchase else part.src) - unspent
+            state.move(order.dest_token, self._delta, order.owner, received, "TransferFailed")
+            state.move(order.src_token, self._delta, order.owner, part.taken - given, "TransferFailed")
+            self._share(part, given, received, one.promised)
 
     def settle_slice(self, order: TwapOrder, order_hash: bytes, trade: Trade, now_s: int) -> None:
         """Settle the next slice of a scheduled sale."""
@@ -212,14 +211,21 @@ class Model:
         if now_s > part.order.deadline:
             raise Refusal("OrderExpired")
         self._take_nonce(part.order.nonce, part.order_hash, is_closed=part.is_closed)
-        if part.is_purchase and src_given > part.src:
-            raise Refusal("AboveMaximum")
+        part.taken = part.src
+        if part.is_purchase:
+            terms = unpack_partner_and_fee(part.order.partner_and_fee)
+            cut = of_purchase(src_given, part.expected, part.src, terms)
+            if cut is None:
+                raise Refusal("AboveMaximum")
+            part.taken = src_given + cut.total
+            if terms.partner_takes_surplus and part.taken + 1 == min(part.expected, part.src):
+                part.taken += 1
 
     def _settle_part(self, part: Part, trade: Trade, now_s: int) -> None:
         state, order = self.state, part.order
         self._begin(part, trade.src_given, now_s)
         given = trade.src_given if part.is_purchase else part.src
-        if state.of(order.src_token, order.owner) < part.src:
+        if state.of(order.src_token, order.owner) < part.taken:
             raise Refusal("PullFailed")
         state.move(order.src_token, order.owner, self._agent, given, "PullFailed")
         state.move(order.dest_token, self._agent, order.owner, trade.delivered, "StepFailed")

@@ -37,7 +37,7 @@ from cambist.codecs.http1 import Request, encode_response
 from cambist.codecs.vocabulary import Side
 from cambist.codecs.wire import encode
 from cambist.config.errors import AuthError
-from cambist.crypto.addresses import parse_address
+from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.hmac_auth import (
     ACCESS_KEY_HEADER,
@@ -47,6 +47,7 @@ from cambist.crypto.hmac_auth import (
     RequestVerifier,
 )
 from cambist.engine.chain.proceeds import of_purchase, of_sale
+from cambist.engine.venue.delta.agent_caller import caller_of
 from support.scripted_server import Caller, scripted_server
 from support.settling import DELIVER, STEP_GAS, Market
 from support.world import NATIVE
@@ -133,8 +134,8 @@ class StoryAgent:
             given, received = offer, int(order.dest_amount)
             cut = of_purchase(given, expected, int(order.src_amount), terms)
             promised = given + (0 if cut is None else cut.total) - self.lies_by
-        agent, executor = self.contract, self.market.world.at.executor
-        deliver = self.delivers(dest, executor, received)
+        agent, at = self.contract, self.market.world.at
+        deliver = self.delivers(dest, at.delta, received)
         return BidPart(
             order.order_hash,
             str(promised),
@@ -143,6 +144,7 @@ class StoryAgent:
                 BidStep(to_hex(agent), to_hex(deliver), STEP_GAS),
             ),
             given=str(0 if order.side is Side.SELL else given),
+            receiver=to_checksum(caller_of(at.delta, self.name)),
         )
 
     def traded(self, token: str) -> bytes:

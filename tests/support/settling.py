@@ -17,7 +17,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
 from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, decode_event
-from cambist.codecs.delta_calldata import Crossing, Execution, Step
+from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
 from cambist.codecs.delta_results import Crossed, decode_crossed, decode_settled
 from cambist.codecs.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
@@ -27,6 +27,7 @@ from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.venue.delta.agent_caller import caller_of
 from support.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
@@ -35,6 +36,7 @@ REFUSE = selector("refuse()")
 WASTE = selector("waste()")
 OWED = selector("owed(address,address)")
 CLAIM = selector("claim(address[],address)")
+AGENT = "agent"
 STEP_GAS = 200_000
 SETTLEMENT_GAS = 3_000_000
 Event = TypeVar("Event", bound=ContractEvent)
@@ -67,6 +69,28 @@ class Market(msgspec.Struct, frozen=True):
     world: World
     agent: bytes
 
+    @property
+    def caller(self) -> bytes:
+        """Who makes the agent's calls."""
+        return caller_of(self.world.at.delta, AGENT)
+
+    def execution(
+        self,
+        order: AnyOrder,
+        *steps: Step,
+        src_given: int = 0,
+        leftovers: Sequence[bytes] = (),
+        promised: int | None = None,
+        agent: str = AGENT,
+        receiver: bytes | None = None,
+    ) -> Execution:
+        """What an order gives goes to who takes the first step, unless it is said otherwise."""
+        if receiver is None:
+            is_filled = not steps or steps[0].target == self.world.at.rfq
+            receiver = EXECUTOR if is_filled else caller_of(self.world.at.delta, agent)
+        promise = _promise(order, promised)
+        return Execution(promise, src_given, steps, tuple(leftovers), agent_id(agent), receiver)
+
     # --- Settlements ----------------------------------------------------------------------------------
 
     def settlement(
@@ -75,13 +99,11 @@ class Market(msgspec.Struct, frozen=True):
         *steps: Step,
         amount: int | None = None,
         signature: bytes | None = None,
-        src_given: int = 0,
-        leftovers: Sequence[bytes] = (),
-        promised: int | None = None,
+        **how: Any,
     ) -> bytes:
         """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
         signed = self.world.delta_signed(order) if signature is None else signature
-        execution = Execution(_promise(order, promised), src_given, steps, tuple(leftovers))
+        execution = self.execution(order, *steps, **how)
         if isinstance(order, TwapOrder):
             return delta_calldata.settle_twap(order, signed, execution)
         if isinstance(order, TwapBuyOrder):
@@ -140,9 +162,8 @@ class Market(msgspec.Struct, frozen=True):
         *steps: Step,
         amount: int | None = None,
         signature: bytes | None = None,
-        src_given: int = 0,
-        leftovers: Sequence[bytes] = (),
-        promised: int | None = None,
+        traded: int = 0,
+        **how: Any,
     ) -> Crossing:
         """All of an order, signed by its owner unless it is said otherwise."""
         world = self.world
@@ -151,8 +172,7 @@ class Market(msgspec.Struct, frozen=True):
         if signature is None:
             (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
             signature = world.delta_signed(order, key)
-        execution = Execution(_promise(order, promised), src_given, steps, tuple(leftovers))
-        return Crossing(order, signature, amount, execution, paid)
+        return Crossing(order, signature, amount, self.execution(order, *steps, **how), paid, traded)
 
     async def cross(self, *crossings: Crossing) -> CrossSettled:
         """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
@@ -299,17 +319,17 @@ class Market(msgspec.Struct, frozen=True):
 
     # --- Steps ----------------------------------------------------------------------------------------
 
-    def fill_step(self, *quotes: RfqOrder, **amounts: int) -> Step:
+    def fill_step(self, *quotes: RfqOrder, **how: Any) -> Step:
         """As the world's."""
-        return self.world.fill_step(*quotes, **amounts)
+        return self.world.fill_step(*quotes, **how)
 
     def to_agent(self, amount: int, token: bytes | None = None) -> Step:
-        """The executor sends the agent tokens: WETH unless it is said otherwise."""
+        """The caller sends the agent tokens: WETH unless it is said otherwise."""
         return Step(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
 
-    def from_agent(self, amount: int, token: bytes | None = None) -> Step:
-        """The agent delivers tokens to the executor: USDC unless it is said otherwise."""
-        words = address_word(token or self.world.usdc) + address_word(self.world.at.executor)
+    def from_agent(self, amount: int, token: bytes | None = None, to: bytes | None = None) -> Step:
+        """The agent delivers tokens to Delta: USDC unless it is said otherwise."""
+        words = address_word(token or self.world.usdc) + address_word(to or self.world.at.delta)
         return Step(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
 
     def agent_steps(self, received: int, given: int = ONE) -> tuple[Step, Step]:

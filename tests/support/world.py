@@ -16,7 +16,7 @@ import msgspec
 from cambist.codecs import calldata
 from cambist.codecs.abi import bytes_tail, decode_uint, encode, selector, uint_word
 from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import Step, rfq_step
+from cambist.codecs.delta_calldata import DELTA, Step, rfq_step
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
     ORDER,
@@ -230,10 +230,12 @@ class World(msgspec.Struct):
         info = OrderInfo(order, self.signed(order, key), order.taker_amount)
         return msgspec.structs.replace(info, **changed)
 
-    def fill_step(self, *orders: RfqOrder, taker_amount: int = 0, maker_amount: int = 0) -> Step:
+    def fill_step(
+        self, *orders: RfqOrder, taker_amount: int = 0, maker_amount: int = 0, receiver: bytes = DELTA
+    ) -> Step:
         """The executor fills these orders of the maker's."""
         infos = [self.info(order) for order in orders]
-        return rfq_step(self.at.rfq, infos, taker_amount=taker_amount, maker_amount=maker_amount)
+        return rfq_step(self.at.rfq, infos, taker_amount, maker_amount, receiver)
 
     async def a_delta_order(self, **changed: Any) -> DeltaOrder:
         """The user sells one WETH for 2,400 USDC at least, 2,500 expected, within the hour, without a fee."""

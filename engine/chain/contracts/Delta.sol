@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
+import {AgentCaller} from "./AgentCaller.sol";
 import {FeeVault} from "./FeeVault.sol";
 import {RfqExecutor} from "./RfqExecutor.sol";
 import {DeltaOrders} from "./lib/DeltaOrders.sol";
@@ -15,8 +16,8 @@ import {Proceeds} from "./lib/Proceeds.sol";
 import {Signatures} from "./lib/Signatures.sol";
 import {IWETH, Tokens} from "./lib/Tokens.sol";
 
-/// Settles intents: takes what an owner gives, has the executor trade it as an authorised relayer says, and pays the
-/// owner at least what was signed, or nothing happens at all.
+/// Settles intents: takes what an owner gives, has it traded as an authorised relayer says, and pays the owner at least
+/// what was signed, or nothing happens at all.
 ///
 /// Every kind of order becomes a Part, one settlement of it, and takes the same way from there. A relayer decides
 /// when, how and how much of an order is settled, never on what terms: price, pro rata for parts, slices and their
@@ -59,27 +60,41 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     event FeeAccrued(
         bytes32 indexed orderHash, address indexed receiver, address token, uint256 amount, bool isSurplus
     );
+    event AgentCallerCreated(bytes32 indexed agent, address caller);
     event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
 
-    /// How a part is traded. `promised` is what the agent's bid promised: the least that arrives (sale) or the most
-    /// that is spent (purchase). `srcGiven` is what the executor gets of a purchase, at most the part's
-    /// maximum; a sale gives all. What the executor has of `leftovers` goes to the owner, afterwards and also before:
-    /// a unit that somebody left there would make a step fail that gives all there is to orders that take no more.
+    /// A batch of RFQ fills, where `target` is the RFQ contract: `data` is what the executor decodes, `gas` is not
+    /// looked at. Else a call of the agent's as it stands, by its caller, with at most `gas`.
+    struct Step {
+        address target;
+        uint256 gas;
+        bytes data;
+    }
+
+    /// How a part is traded. `promised` is what the agent's bid promised: the least that arrives (sale) or the most that
+    /// is spent (purchase). `receiver`, zero for the executor, gets what is given: of a sale all, of a purchase
+    /// `srcGiven`, at most the part's maximum. Steps deliver here, to Delta; `agent` is the id of the agent whose caller
+    /// makes the calls. What the executor has of `leftovers` goes to the owner, afterwards and also before: a unit that
+    /// somebody left there would make a step fail that gives all there is to orders that take no more.
     struct Execution {
         uint256 promised;
         uint256 srcGiven;
-        RfqExecutor.Step[] steps;
+        Step[] steps;
         address[] leftovers;
+        bytes32 agent;
+        address receiver;
     }
 
-    /// One of several orders that are settled against each other: what `settle` takes of each, and how much of its
-    /// destination it is paid, its fee and shares of surplus included.
+    /// One of several orders that are settled against each other: what `settle` takes of each, how much of its
+    /// destination it is `paid`, its fee and shares of surplus included, and how much of its source, of what all have
+    /// given, goes to the execution's receiver before its steps.
     struct Crossing {
         DeltaOrders.Order order;
         bytes signature;
         uint256 amount;
         Execution execution;
         uint256 paid;
+        uint256 traded;
     }
 
     /// One settlement of an order.
@@ -93,6 +108,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         uint256 destAmount; // sale: the least; purchase: what is wanted
         uint256 expected; // of what is not fixed; 0 for none
         uint256 promised; // of what is not fixed
+        uint256 taken; // of the source, by now
         uint256 srcPermitted; // what a Permit2 transfer is signed for: the order's whole source amount
         uint256 deadline;
         uint256 nonce;
@@ -117,6 +133,8 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     address public immutable permit2;
     /// Who gets the protocol's share of surplus, and the fees of orders without a partner.
     address public immutable protocol;
+    address private immutable rfq;
+    bytes32 private immutable agentCallerCode;
 
     mapping(address relayer => bool) public isRelayer;
     /// What was settled of an order, in units of the side that is fixed.
@@ -139,6 +157,8 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         weth = weth_;
         permit2 = permit2_;
         protocol = protocol_;
+        rfq = address(executor_.rfq());
+        agentCallerCode = keccak256(type(AgentCaller).creationCode);
     }
 
     modifier onlyRelayer() {
@@ -171,9 +191,10 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         gasUsed -= gasleft();
     }
 
-    /// Settle orders against each other, 2 to 8, all of them or none: each gives its source, what all have given is
-    /// traded as the executions say, in turn, and each is `paid` out of what is there then. A purchase costs what it
-    /// gives. What nobody is paid goes to the owner of the first order that wants that token, else gives it.
+    /// Settle orders against each other, 2 to 8, all of them or none: each gives its source, what is `traded` of that
+    /// goes as the executions say, in turn, and each is `paid` out of what is there then. A purchase costs what it
+    /// gives. What nobody is paid is received by the first order that wants that token, else goes back to the first
+    /// that gives it.
     ///
     /// Returns what each spent and received, in their order.
     function settleCrossed(Crossing[] calldata crossings)
@@ -216,6 +237,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             destAmount: isLast ? ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice,
             expected: 0,
             promised: 0,
+            taken: 0,
             srcPermitted: order.totalSrcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -253,6 +275,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             destAmount: amount,
             expected: 0,
             promised: 0,
+            taken: 0,
             srcPermitted: order.maxSrcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -274,6 +297,25 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
     function preSign(bytes32 orderHash, bool isSigned) external {
         isPreSigned[msg.sender][orderHash] = isSigned;
         emit OrderPreSigned(orderHash, msg.sender, isSigned);
+    }
+
+    /// Who makes an agent's calls, from its first settlement on, or from now: anybody may create it.
+    function createAgentCaller(bytes32 agent) external returns (address) {
+        return address(callerOf(agent));
+    }
+
+    /// The same, whether it is there yet or not.
+    function agentCaller(bytes32 agent) public view returns (address) {
+        return address(
+            uint160(uint256(keccak256(abi.encodePacked(hex"ff", address(this), agent, agentCallerCode))))
+        );
+    }
+
+    function callerOf(bytes32 agent) private returns (AgentCaller caller) {
+        caller = AgentCaller(agentCaller(agent));
+        if (address(caller).code.length > 0) return caller;
+        new AgentCaller{salt: agent}();
+        emit AgentCallerCreated(agent, address(caller));
     }
 
     /// Counts `amount` of a swap or limit order as settled.
@@ -299,6 +341,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
                 ? order.expectedAmount * amount / whole
                 : ceilDiv(order.expectedAmount * amount, whole),
             promised: 0,
+            taken: 0,
             srcPermitted: order.srcAmount,
             deadline: order.deadline,
             nonce: order.nonce,
@@ -318,19 +361,44 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         begin(part, signature, execution);
         address src = wrapped(part.srcToken);
         address dest = wrapped(part.destToken);
-        collectAll(execution.leftovers, part.owner);
+        address receiver = receiverOf(execution);
+        for (uint256 i = 0; i < execution.leftovers.length; i++) collectAny(execution.leftovers[i], part.owner);
         uint256 srcBefore = Tokens.balance(src, address(this));
         uint256 destBefore = Tokens.balance(dest, address(this));
-        take(part, src, part.isPurchase ? address(this) : address(executor), permit);
-        if (part.isPurchase) send(src, address(executor), execution.srcGiven);
-        executor.execute(part.owner, execution.steps);
-        executor.collect(dest, address(this));
-        if (part.isPurchase) executor.collect(src, address(this));
+        take(part, src, part.isPurchase ? address(this) : receiver, permit);
+        if (part.isPurchase) {
+            send(src, receiver, execution.srcGiven);
+            trade(part, execution);
+            if (receiver == address(executor)) collectAny(src, address(this));
+        } else {
+            trade(part, execution);
+        }
+        // Before anybody is paid, who could have the Router trade what is still with the executor.
+        for (uint256 i = 0; i < execution.leftovers.length; i++) {
+            address token = execution.leftovers[i];
+            collectAny(token, token == src ? address(this) : part.owner);
+        }
         received = Tokens.balance(dest, address(this)) - destBefore;
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
-        // Before anybody is paid, who could have the Router trade what is still with the executor.
-        collectAll(execution.leftovers, part.owner);
         return finish(part, received, unspent);
+    }
+
+    function receiverOf(Execution calldata execution) private view returns (address) {
+        return execution.receiver == address(0) ? address(executor) : execution.receiver;
+    }
+
+    /// Take the steps in turn; one that fails undoes all.
+    function trade(Part memory part, Execution calldata execution) private {
+        AgentCaller caller;
+        for (uint256 i = 0; i < execution.steps.length; i++) {
+            Step calldata step = execution.steps[i];
+            if (step.target == rfq) {
+                executor.fill(part.owner, i, step.data);
+                continue;
+            }
+            if (address(caller) == address(0)) caller = callerOf(execution.agent);
+            caller.call(part.orderHash, i, step.target, step.gas, step.data);
+        }
     }
 
     // --- Orders against each other ---
@@ -341,15 +409,19 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             Crossing calldata crossing = crossings[i];
             parts[i] = partOf(crossing.order, crossing.amount);
             begin(parts[i], crossing.signature, crossing.execution);
-            collectAll(crossing.execution.leftovers, parts[i].owner);
+            for (uint256 j = 0; j < crossing.execution.leftovers.length; j++) {
+                collectAny(crossing.execution.leftovers[j], parts[i].owner);
+            }
         }
     }
 
-    /// One of each token; its owner is who gets what remains of it.
+    /// One of each token.
     function poolsOf(Part[] memory parts) private view returns (Pools.Pool[] memory pools) {
         pools = Pools.forOrders(parts.length);
-        for (uint256 i = 0; i < parts.length; i++) pools.open(wrapped(parts[i].destToken), parts[i].owner);
-        for (uint256 i = 0; i < parts.length; i++) pools.open(wrapped(parts[i].srcToken), parts[i].owner);
+        for (uint256 i = 0; i < parts.length; i++) {
+            pools.open(wrapped(parts[i].destToken));
+            pools.open(wrapped(parts[i].srcToken));
+        }
     }
 
     /// All give to this contract, where nobody who is called meanwhile can reach it. Returns what each keeps here.
@@ -361,10 +433,10 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         for (uint256 i = 0; i < parts.length; i++) {
             Part memory part = parts[i];
             Pools.Pool memory pool = pools.find(wrapped(part.srcToken));
-            pool.bound += part.srcAmount;
-            checkRails(pool.token, pool.bound);
             uint256 before = Tokens.balance(pool.token, address(this));
             take(part, pool.token, address(this), crossings[i].order.permit);
+            pool.bound += part.taken;
+            checkRails(pool.token, pool.bound);
             uint256 arrived = Tokens.balance(pool.token, address(this)) - before;
             uint256 given = part.isPurchase ? crossings[i].execution.srcGiven : arrived;
             unspent[i] = arrived - given;
@@ -372,28 +444,29 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         }
     }
 
-    /// What is not of a pool and named as a leftover goes to the owner whose steps left it. Without any step, nothing
-    /// moves.
+    /// What the executor has of leftovers is the pools'; of other tokens it is the owner's whose steps left it. Without
+    /// any step, nothing moves.
     function tradeAll(Crossing[] calldata crossings, Part[] memory parts, Pools.Pool[] memory pools) private {
         uint256 steps = 0;
         for (uint256 i = 0; i < parts.length; i++) steps += crossings[i].execution.steps.length;
         if (steps == 0) return;
         for (uint256 i = 0; pools[i].token != address(0); i++) {
-            Pools.Pool memory pool = pools[i];
-            pool.kept = Tokens.balance(pool.token, address(this)) - pool.amount;
-            if (pool.amount > 0) send(pool.token, address(executor), pool.amount);
+            pools[i].kept = Tokens.balance(pools[i].token, address(this)) - pools[i].amount;
         }
         for (uint256 i = 0; i < parts.length; i++) {
             Execution calldata execution = crossings[i].execution;
-            executor.execute(parts[i].owner, execution.steps);
+            address src = wrapped(parts[i].srcToken);
+            uint256 traded = crossings[i].traded;
+            pools.draw(src, traded);
+            if (traded > 0) send(src, receiverOf(execution), traded);
+            trade(parts[i], execution);
             for (uint256 j = 0; j < execution.leftovers.length; j++) {
-                if (!pools.has(execution.leftovers[j])) collectAny(execution.leftovers[j], parts[i].owner);
+                address token = execution.leftovers[j];
+                collectAny(token, pools.has(token) ? address(this) : parts[i].owner);
             }
         }
         for (uint256 i = 0; pools[i].token != address(0); i++) {
-            Pools.Pool memory pool = pools[i];
-            executor.collect(pool.token, address(this));
-            pool.amount = Tokens.balance(pool.token, address(this)) - pool.kept;
+            pools[i].amount = Tokens.balance(pools[i].token, address(this)) - pools[i].kept;
         }
     }
 
@@ -406,12 +479,33 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         spent = new uint256[](parts.length);
         received = new uint256[](parts.length);
         for (uint256 i = 0; i < parts.length; i++) {
-            pools.draw(wrapped(parts[i].destToken), crossings[i].paid);
-            (spent[i], received[i]) = finish(parts[i], crossings[i].paid, unspent[i]);
+            received[i] = crossings[i].paid;
+            pools.draw(wrapped(parts[i].destToken), received[i]);
         }
         for (uint256 i = 0; pools[i].token != address(0); i++) {
-            if (pools[i].amount > 0) send(pools[i].token, pools[i].owner, pools[i].amount);
+            if (pools[i].amount > 0) spread(pools[i], parts, received, unspent);
         }
+        for (uint256 i = 0; i < parts.length; i++) {
+            (spent[i], received[i]) = finish(parts[i], received[i], unspent[i]);
+        }
+    }
+
+    /// What nobody is paid of a token.
+    function spread(
+        Pools.Pool memory pool,
+        Part[] memory parts,
+        uint256[] memory received,
+        uint256[] memory unspent
+    ) private view {
+        for (uint256 i = 0; i < parts.length; i++) {
+            if (wrapped(parts[i].destToken) == pool.token) {
+                received[i] += pool.amount;
+                return;
+            }
+        }
+        uint256 giver = 0;
+        while (wrapped(parts[giver].srcToken) != pool.token) giver++;
+        unspent[giver] += pool.amount;
     }
 
     // --- One part: what is checked, taken, paid ---
@@ -427,23 +521,22 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
         if (src == wrapped(part.destToken)) revert SameToken();
-        checkRails(src, part.srcAmount);
-        if (part.isPurchase && execution.srcGiven > part.srcAmount) {
-            revert Proceeds.AboveMaximum(execution.srcGiven, part.srcAmount);
-        }
+        part.taken = part.isPurchase
+            ? Proceeds.mostOfPurchase(execution.srcGiven, part.expected, part.srcAmount, part.partnerAndFee)
+            : part.srcAmount;
+        checkRails(src, part.taken);
         part.promised = execution.promised;
     }
 
-    /// What the owner gives, at most.
+    /// What the owner gives: of a purchase what is given for it, with its fee and shares of surplus.
     function take(Part memory part, address src, address to, bytes calldata permit) private {
+        uint256 amount = part.taken;
         if (part.srcToken == Tokens.NATIVE) {
-            drawDeposit(part.orderHash, part.owner, part.srcAmount);
-            weth.deposit{value: part.srcAmount}();
-            if (to != address(this)) send(src, to, part.srcAmount);
+            drawDeposit(part.orderHash, part.owner, amount);
+            weth.deposit{value: amount}();
+            if (to != address(this)) send(src, to, amount);
         } else if (
-            !Permits.take(
-                permit2, src, part.owner, to, part.srcAmount, part.srcPermitted, part.deadline, permit
-            )
+            !Permits.take(permit2, src, part.owner, to, amount, part.srcPermitted, part.deadline, permit)
         ) {
             revert PullFailed(src);
         }
@@ -454,15 +547,14 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         private
         returns (uint256 spent, uint256 arrived)
     {
-        address src = wrapped(part.srcToken);
-        spent = part.srcAmount;
         if (part.isPurchase) {
             if (received < part.destAmount) revert BelowMinimum(received, part.destAmount);
-            spent = finishPurchase(part, src, unspent);
+            unspent = finishPurchase(part, wrapped(part.srcToken), unspent);
         } else {
             received = finishSale(part, wrapped(part.destToken), received);
-            if (unspent > 0) send(src, part.owner, unspent);
         }
+        spent = lessOrNone(part.taken, unspent);
+        giveBack(part, unspent);
         arrived = pay(part, received);
         checkPromise(part, spent, arrived);
         if (part.isClosed && part.srcToken == Tokens.NATIVE) returnDeposit(part.orderHash, part.owner);
@@ -486,10 +578,6 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         }
     }
 
-    function collectAll(address[] calldata tokens, address to) private {
-        for (uint256 i = 0; i < tokens.length; i++) collectAny(tokens[i], to);
-    }
-
     function collectAny(address token, address to) private {
         if (Tokens.balance(token, address(executor)) > 0) executor.collect(token, to);
     }
@@ -503,21 +591,24 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         accrue(part, dest, cut);
     }
 
-    /// Gives the owner back what a purchase did not cost. Returns what it did: nothing where more came back than was
-    /// given, as anyone may leave tokens with the executor.
-    function finishPurchase(Part memory part, address src, uint256 unspent) private returns (uint256 spent) {
+    /// Returns what is the owner's of what a purchase left. It costs nothing where more came back than was given, as
+    /// anyone may leave tokens with the executor.
+    function finishPurchase(Part memory part, address src, uint256 unspent) private returns (uint256 rest) {
         Proceeds.Cut memory cut = Proceeds.ofPurchase(
-            lessOrNone(part.srcAmount, unspent), part.expected, part.srcAmount, part.partnerAndFee
+            lessOrNone(part.taken, unspent), part.expected, part.srcAmount, part.partnerAndFee
         );
-        uint256 rest = unspent - cut.fee - 2 * cut.share;
-        spent = lessOrNone(part.srcAmount, rest);
+        rest = unspent - cut.fee - 2 * cut.share;
         accrue(part, src, cut);
-        if (rest == 0) return spent;
+    }
+
+    /// What was taken and not spent, as it came: native tokens to the order's deposit.
+    function giveBack(Part memory part, uint256 amount) private {
+        if (amount == 0) return;
         if (part.srcToken == Tokens.NATIVE) {
-            weth.withdraw(rest);
-            deposits[part.orderHash][part.owner] += rest;
+            weth.withdraw(amount);
+            deposits[part.orderHash][part.owner] += amount;
         } else {
-            send(src, part.owner, rest);
+            send(part.srcToken, part.owner, amount);
         }
     }
 

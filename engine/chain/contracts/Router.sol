@@ -57,7 +57,6 @@ contract Router is Guardrails, NonReentrant {
     address public immutable permit2;
     /// Who gets the protocol's share of surplus, and the fees of swaps without a partner.
     address public immutable protocol;
-    address private immutable rfq;
 
     constructor(
         RfqExecutor executor_,
@@ -68,7 +67,6 @@ contract Router is Guardrails, NonReentrant {
         address owner_
     ) Owned(owner_) {
         executor = executor_;
-        rfq = address(executor_.rfq());
         feeVault = feeVault_;
         weth = weth_;
         permit2 = permit2_;
@@ -145,25 +143,26 @@ contract Router is Guardrails, NonReentrant {
     /// Hop by hop. What hops that say how much leave of the token they give goes to the caller, of the source to
     /// `srcRest`.
     function trade(Swap calldata swap, address src, address dest, address srcRest) private {
-        RfqExecutor.Step[] memory steps = new RfqExecutor.Step[](swap.hops.length);
-        for (uint256 i = 0; i < steps.length; i++) {
+        for (uint256 i = 0; i < swap.hops.length; i++) {
             Hop calldata hop = swap.hops[i];
             if (hop.orders.length == 0) revert RfqExecutor.NoOrders();
             require(hop.takerAmount == 0 || hop.makerAmount == 0, "BOTH_AMOUNTS");
             sweep(hop.orders[0].order.takerAsset);
-            steps[i].target = rfq;
-            steps[i].data = abi.encode(hop.orders, hop.takerAmount, hop.makerAmount);
         }
         takeIn(swap, src, address(executor));
-        executor.execute(msg.sender, steps);
-        for (uint256 i = 0; i < steps.length; i++) {
+        for (uint256 i = 0; i < swap.hops.length; i++) {
+            Hop calldata hop = swap.hops[i];
+            address receiver = hop.orders[0].order.makerAsset == dest ? address(this) : address(executor);
+            bytes memory data = abi.encode(hop.orders, hop.takerAmount, hop.makerAmount, receiver);
+            executor.fill(msg.sender, i, data);
+        }
+        for (uint256 i = 0; i < swap.hops.length; i++) {
             Hop calldata hop = swap.hops[i];
             if (hop.takerAmount > 0 || hop.makerAmount > 0) {
                 address given = hop.orders[0].order.takerAsset;
                 executor.collect(given, given == src ? srcRest : msg.sender);
             }
         }
-        executor.collect(dest, address(this));
     }
 
     /// What somebody left with the executor is the caller's, and no part of the swap: a unit more than the orders

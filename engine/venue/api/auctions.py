@@ -16,12 +16,14 @@ from ....codecs.iso_time import iso_ms
 from ....codecs.wire import encode
 from ....config.errors import AuctionNotFound, OrderNotFound
 from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
+from ....crypto.addresses import to_checksum
 from ...server.routing import Call, Reply
 from ...store.queries import auction_rounds, last_rounds
 from ...store.rows import AuctionRound
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import row_of
+from ..delta.agent_caller import caller_of
 from ..delta.agent_rest import AgentReport
 from ..delta.auction_record import round_of
 from ..delta.auction_settled import with_settlements
@@ -173,12 +175,13 @@ class Auctions:
         place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         reports = {} if of_chain is None else of_chain.reports()
-        return Reply(200, encode([_score(name, reports[name]) for name in sorted(reports)]))
+        return Reply(200, encode([_score(place.delta, name, reports[name]) for name in sorted(reports)]))
 
 
-def _score(agent: str, report: AgentReport) -> AgentScore:
+def _score(delta: bytes, agent: str, report: AgentReport) -> AgentScore:
     return AgentScore(
         agent,
+        to_checksum(caller_of(delta, agent)),
         report.answers,
         report.delivered,
         report.faults,

@@ -39,6 +39,7 @@ from ...store.rows import DeltaOrder
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
+from .agent_caller import caller_of, with_caller
 from .agent_client import AgentClient, AgentClientStatistics, AgentFailure
 from .agent_rest import AgentFault, AgentReport, AgentRest
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices
@@ -413,7 +414,7 @@ class Auctioneer:
         return answers, rejections
 
     async def _questions(self, this: _Round) -> dict[str, bytes]:
-        """What each agent is asked that does not rest; agents that are asked the same share the bytes.
+        """What each agent is asked that does not rest; those who are shown the same orders share their bytes.
 
         Raises:
             ServiceUnavailable: what gas costs is not known.
@@ -429,7 +430,7 @@ class Auctioneer:
                 continue
             if hashes not in bodies:
                 bodies[hashes] = self._request(this, [as_shown[key] for key in hashes])
-            questions[name] = bodies[hashes]
+            questions[name] = with_caller(bodies[hashes], caller_of(self._place.delta, name))
         return questions
 
     def _request(self, this: _Round, orders: Sequence[AuctionOrder]) -> bytes:

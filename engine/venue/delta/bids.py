@@ -11,7 +11,8 @@ A bid for a part of an order is held to the limit pro rata, unit for unit as the
 
 Source: codecs/agent_messages.py; design, "Auction"; contracts/Delta.sol.
 Choice: a bid that is refused costs an agent that bid alone; an answer that cannot be read, all of them.
-Choice: of a sale `given` is not read, and of an order alone `paid`: there the contract has no use for them.
+Choice: of a sale `given` is not read, and of an order alone `paid` and `traded`: there the contract has no
+    use for them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,9 +34,11 @@ from ....codecs.agent_messages import (
 )
 from ....codecs.amounts import parse_amount
 from ....codecs.delta_calldata import (
+    EXECUTOR,
     Crossing,
     Execution,
     Step,
+    agent_id,
     settle,
     settle_crossed,
     settle_twap,
@@ -125,6 +128,8 @@ class CandidatePart(Struct, frozen=True):
         promised: raw units that the user gets at least (SELL) or spends at most (BUY), or nothing is settled.
         given: of a purchase's source.
         paid: of a crossed order's destination.
+        receiver: of what is given, 20 bytes; EXECUTOR for the executor.
+        traded: of a crossed order's source.
     """
 
     asked: RoundOrder
@@ -134,6 +139,8 @@ class CandidatePart(Struct, frozen=True):
     paid: int
     steps: tuple[Step, ...]
     leftovers: tuple[bytes, ...]
+    receiver: bytes = EXECUTOR
+    traded: int = 0
 
     @property
     def limit(self) -> int:
@@ -298,7 +305,7 @@ def _candidate(answer: Answer, place: int, bid: SolverBid, orders: Mapping[bytes
             for at, (part, one) in enumerate(zip(bid.parts, asked, strict=True))
         ]
     )
-    calldata = _calldata(parts)
+    calldata = _calldata(parts, agent_id(answer.agent))
     if len(calldata) > limits.RELAY_DATA_BYTES_MAX:
         raise InvalidInput(
             field="parts",
@@ -352,6 +359,8 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
                 for number, token in enumerate(part.leftovers)
             ]
         ),
+        parse_address(part.receiver, f"{field}.receiver") if part.receiver else EXECUTOR,
+        parse_amount(part.traded, f"{field}.traded"),
     )
 
 
@@ -383,12 +392,12 @@ def _step(field: str, step: BidStep) -> Step:
     )
 
 
-def _calldata(parts: Sequence[CandidatePart]) -> bytes:
-    """What settles them, all of them or none."""
+def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
+    """What settles them, all of them or none; the calls are made by the caller of the agent of that id."""
     if len(parts) > 1:
-        return settle_crossed([_crossing(part) for part in parts])
+        return settle_crossed([_crossing(part, agent) for part in parts])
     (part,) = parts
-    asked, execution = part.asked, _execution(part)
+    asked, execution = part.asked, _execution(part, agent)
     signature = asked.document.signature
     match asked.order:
         case DeltaOrder() as order:
@@ -399,15 +408,16 @@ def _calldata(parts: Sequence[CandidatePart]) -> bytes:
             return settle_twap_buy(order, signature, execution)
 
 
-def _crossing(part: CandidatePart) -> Crossing:
+def _crossing(part: CandidatePart, agent: bytes) -> Crossing:
     order = part.asked.order
     if not isinstance(order, DeltaOrder):
         raise TypeError("only an Order is crossed")  # checked before: our bug
-    return Crossing(order, part.asked.document.signature, part.part.amount, _execution(part), part.paid)
+    signature, execution = part.asked.document.signature, _execution(part, agent)
+    return Crossing(order, signature, part.part.amount, execution, part.paid, part.traded)
 
 
-def _execution(part: CandidatePart) -> Execution:
-    return Execution(part.promised, part.given, part.steps, part.leftovers)
+def _execution(part: CandidatePart, agent: bytes) -> Execution:
+    return Execution(part.promised, part.given, part.steps, part.leftovers, agent, part.receiver)
 
 
 def _named(

@@ -40,9 +40,11 @@ executions = st.builds(
     uint256,
     st.lists(st.builds(Step, address, uint256, st.binary(max_size=120)), max_size=3).map(tuple),
     addresses.map(tuple),
+    digest,
+    address,
 )
 crossings = st.lists(
-    st.builds(Crossing, orders(ORDER), signature, uint256, executions, uint256), max_size=3
+    st.builds(Crossing, orders(ORDER), signature, uint256, executions, uint256, uint256), max_size=3
 ).map(tuple)
 swaps = st.builds(
     Swap,
@@ -77,6 +79,8 @@ CALLS: list[tuple[str, str, Callable[..., bytes], Strategies]] = [
     ("Delta", "deposits", delta_calldata.deposits, [digest, address]),
     ("Delta", "filled", delta_calldata.filled, [digest]),
     ("Delta", "slices", delta_calldata.slices, [digest]),
+    ("Delta", "createAgentCaller", delta_calldata.create_agent_caller, [digest]),
+    ("Delta", "agentCaller", delta_calldata.agent_caller, [digest]),
     ("Delta", "setPaused", lambda paused: owner_calldata.set_paused(paused=paused), [flag]),
     ("Delta", "setCap", owner_calldata.set_cap, [address, uint256]),
     ("Delta", "setRelayer", lambda who, may: owner_calldata.set_relayer(who, allowed=may), [address, flag]),
@@ -87,8 +91,6 @@ CALLS: list[tuple[str, str, Callable[..., bytes], Strategies]] = [
     ("Delta", "isRelayer", owner_calldata.is_relayer, [address]),
     ("Delta", "owner", lambda: owner_calldata.OWNER, []),
     ("RfqExecutor", "setCaller", lambda who, may: owner_calldata.set_caller(who, allowed=may),
-     [address, flag]),
-    ("RfqExecutor", "setDenied", lambda what, no: owner_calldata.set_denied(what, denied=no),
      [address, flag]),
     ("FeeVault", "setCollector", lambda who, may: owner_calldata.set_collector(who, allowed=may),
      [address, flag]),
@@ -138,15 +140,15 @@ def test_a_call_is_what_the_contracts_abi_and_eth_abi_say(
 
 @pytest.mark.oracle
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(infos, uint256, uint256)
+@given(infos, uint256, uint256, address)
 def test_an_rfq_step_is_what_the_executor_decodes(
-    eth_account: Oracle, some: tuple[OrderInfo, ...], taker_amount: int, maker_amount: int
+    eth_account: Oracle, some: tuple[OrderInfo, ...], taker_amount: int, maker_amount: int, receiver: bytes
 ) -> None:
     rfq = b"\x11" * 20
-    step = rfq_step(rfq, some, taker_amount, maker_amount)
+    step = rfq_step(rfq, some, taker_amount, maker_amount, receiver)
     batch = function_of("Rfq", "batchFillOrderWithTarget").inputs[0].canonical()
-    values = oracle_value([some, taker_amount, maker_amount])
-    answer = eth_account.ask(ask="abi", types=[batch, "uint256", "uint256"], values=values)
+    values = oracle_value([some, taker_amount, maker_amount, receiver])
+    answer = eth_account.ask(ask="abi", types=[batch, "uint256", "uint256", "address"], values=values)
     assert (step.target, step.gas, step.data.hex()) == (rfq, 0, answer["encoded"])
 
 
@@ -158,7 +160,9 @@ ERC20 = {"BALANCE_OF", "ALLOWANCE", "APPROVE", "TRANSFER", "TRANSFER_FROM", "DEC
 def test_each_selector_is_a_function_of_a_contract(module: ModuleType) -> None:
     known = {found for contract in CONTRACTS for found in artifact(contract).selectors().values()}
     ours = {
-        name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, bytes)
+        name: value
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, bytes) and len(value) == 4
     }
     assert {name for name, value in ours.items() if value not in known} == (
         ERC20 if module is calldata else set()

@@ -5,12 +5,12 @@ pragma solidity 0.8.30;
 abstract contract NonReentrant {
     error Reentered();
 
-    uint256 private entered = 1;
+    bool private transient entered;
 
     modifier nonReentrant() {
-        if (entered == 2) revert Reentered();
-        entered = 2;
+        if (entered) revert Reentered();
+        entered = true;
         _;
-        entered = 1;
+        entered = false;
     }
 }

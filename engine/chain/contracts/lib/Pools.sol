@@ -7,11 +7,10 @@ pragma solidity 0.8.30;
 library Pools {
     error Overdrawn(address token, uint256 paid, uint256 left);
 
-    /// `owner` gets what remains; `kept` is the token's balance that is no part of the pool; `bound` the most that
-    /// the orders may spend of it.
+    /// `kept` is the token's balance that is no part of the pool; `bound` what the orders have given of it, fees
+    /// included.
     struct Pool {
         address token;
-        address owner;
         uint256 kept;
         uint256 amount;
         uint256 bound;
@@ -33,12 +32,8 @@ library Pools {
         return find(pools, token).token != address(0);
     }
 
-    /// Whoever opens it first owns it.
-    function open(Pool[] memory pools, address token, address owner) internal pure {
-        Pool memory pool = find(pools, token);
-        if (pool.token != address(0)) return;
-        pool.token = token;
-        pool.owner = owner;
+    function open(Pool[] memory pools, address token) internal pure {
+        find(pools, token).token = token;
     }
 
     function draw(Pool[] memory pools, address token, uint256 paid) internal pure {

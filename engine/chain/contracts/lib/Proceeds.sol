@@ -54,6 +54,20 @@ library Proceeds {
         if (base > total) cut.share = shareOf(base - total, base, partnerAndFee);
     }
 
+    /// The most that a purchase takes of its owner where `given` is for trading and some of it may come back. The less
+    /// is spent, the more surplus is shared; the total rises by a unit at most, where half of the surplus is no whole
+    /// number of units.
+    function mostOfPurchase(uint256 given, uint256 expected, uint256 maximum, uint256 partnerAndFee)
+        internal
+        pure
+        returns (uint256 most)
+    {
+        Cut memory cut = ofPurchase(given, expected, maximum, partnerAndFee);
+        most = given + cut.fee + 2 * cut.share;
+        uint256 base = expected < maximum ? expected : maximum;
+        if (partnerAndFee & TAKES_SURPLUS != 0 && most + 1 == base) most = base;
+    }
+
     function feeBps(uint256 partnerAndFee) private pure returns (uint256 bps) {
         bps = partnerAndFee & 0xFF;
         if (bps > FEE_BPS_MAX) revert InvalidFee(bps);

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee
 from cambist.codecs.vocabulary import OnChainOrderType, Side
-from cambist.engine.agent.bids import crossed_part
+from cambist.engine.agent.bids import Filling, crossed_part
 from cambist.engine.agent.crossing import Crossing, crossings
 from cambist.engine.agent.orders import OpenOrder
 from cambist.engine.chain.proceeds import of_sale
 
 X, Y, Z = (bytes([number]) * 20 for number in (1, 2, 3))
-RFQ = bytes([9]) * 20
+AT = Filling(bytes([9]) * 20, bytes([8]) * 20)
 FREE = PartnerAndFee(bytes(20), 0, partner_takes_surplus=False, cap_surplus=False)
 
 
@@ -150,6 +150,6 @@ def check(cross: Crossing, alone_long: int) -> None:
     for order, paid in ((cross.long, cross.paid_to_long(received)), (cross.short, cross.to_short)):
         users = paid - of_sale(paid, order.expected, order.dest_amount, order.fee).total
         assert users >= order.dest_amount
-        part = crossed_part(order, paid, RFQ)
+        part = crossed_part(order, paid, AT)
         assert part is not None
         assert (part.promised_amount, part.paid) == (str(users), str(paid))

@@ -10,6 +10,7 @@ from cambist.codecs.delta_calldata import (
     Crossing,
     Execution,
     Step,
+    agent_id,
     settle,
     settle_crossed,
     settle_twap,
@@ -41,6 +42,9 @@ def part(number: int, promised: object = FAIR, **changed: Any) -> dict[str, Any]
     return {"orderHash": "0x" + hash_of(number).hex(), "promisedAmount": told, "steps": [STEP]} | changed
 
 
+ALPHA = agent_id("alpha")
+
+
 def read(*bids: Any, agent: str = "alpha") -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
     raw = msgspec.json.encode({"bids": [{"parts": list(bid)} for bid in bids]})
     return sorted_answer(Answer(agent, 3, 120, raw))
@@ -66,7 +70,7 @@ def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
     (candidate,), rejections = read([part(1, leftovers=[TARGET], given="5", paid="6")])
     assert rejections == ()
     steps = (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),)
-    execution = Execution(FAIR, 0, steps, (bytes.fromhex("77" * 20),))
+    execution = Execution(FAIR, 0, steps, (bytes.fromhex("77" * 20),), ALPHA)
     assert candidate.calldata == settle(a_delta_order(nonce=1), SIGNATURE, ONE, execution)
     assert (candidate.agent, candidate.arrival, candidate.arrived_ms, candidate.place) == ("alpha", 3, 120, 0)
     assert candidate.parts[0].promised == FAIR
@@ -74,14 +78,14 @@ def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
 
 def test_a_purchase_gives_what_the_bid_says() -> None:
     (candidate,), _ = read([part(2, ONE, given=str(ONE))])
-    execution = Execution(ONE, ONE, (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), ())
+    execution = Execution(ONE, ONE, (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), (), ALPHA)
     order = a_delta_order(buys=True, nonce=2)
     assert candidate.calldata == settle(order, SIGNATURE, FAIR, execution)
 
 
 def test_a_slice_is_settled_by_settle_twap() -> None:
     (candidate,), _ = read([part(4, steps=[])])
-    assert candidate.calldata == settle_twap(a_twap(), SIGNATURE, Execution(FAIR, 0, ()))
+    assert candidate.calldata == settle_twap(a_twap(), SIGNATURE, Execution(FAIR, 0, (), (), ALPHA))
 
 
 def test_several_parts_are_a_crossing() -> None:
@@ -91,8 +95,10 @@ def test_several_parts_are_a_crossing() -> None:
     assert candidate.is_crossing
     assert candidate.calldata == settle_crossed(
         [
-            Crossing(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(FAIR, 0, ()), FAIR),
-            Crossing(a_delta_order(buys=True, nonce=2), SIGNATURE, FAIR, Execution(ONE, ONE, ()), 7),
+            Crossing(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(FAIR, 0, (), (), ALPHA), FAIR),
+            Crossing(
+                a_delta_order(buys=True, nonce=2), SIGNATURE, FAIR, Execution(ONE, ONE, (), (), ALPHA), 7
+            ),
         ]
     )
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cambist.codecs.agent_messages import AuctionOrder, Notice, WholeOrder
-from cambist.codecs.delta_calldata import Execution, settle
+from cambist.codecs.delta_calldata import Execution, agent_id, settle
 from cambist.codecs.wire import encode
 from cambist.engine.venue.delta.auction import decide, notices
 from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
@@ -83,12 +83,14 @@ def test_a_part_is_a_tenth_of_what_is_left_and_leaves_nothing_or_as_much(left: i
 def test_a_part_is_settled_as_it_was_bid() -> None:
     found = read(part(1, HALF, amount=str(ONE // 2)))
     assert isinstance(found, Candidate)
-    assert found.calldata == settle(a_delta_order(nonce=1), SIGNATURE, ONE // 2, Execution(HALF, 0, ()))
+    assert found.calldata == settle(
+        a_delta_order(nonce=1), SIGNATURE, ONE // 2, Execution(HALF, 0, (), (), agent_id("alpha"))
+    )
     assert (found.parts[0].limit, found.parts[0].part_amount) == (HALF, ONE // 2)
     bought = read(part(2, ONE // 2, amount=str(1_250 * USDC_ONE), given=str(55 * ONE // 100)))
     assert isinstance(bought, Candidate)
     order = a_delta_order(buys=True, nonce=2)
-    execution = Execution(ONE // 2, 55 * ONE // 100, ())
+    execution = Execution(ONE // 2, 55 * ONE // 100, (), (), agent_id("alpha"))
     assert bought.calldata == settle(order, SIGNATURE, 1_250 * USDC_ONE, execution)
 
 

@@ -17,12 +17,14 @@ from cambist.config.limits import (
     VENUE_AUCTION_BIDS_MAX,
     VENUE_ROUNDS_OPEN_MAX,
 )
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.store.frames import prepared
 from cambist.engine.store.orders import step
 from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
 from cambist.engine.store.units import Outcome, Unit, row_of
 from cambist.engine.venue.delta import auctioneer as auctioneer_file
+from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.agent_client import AgentFailure
 from cambist.engine.venue.delta.agent_rest import AgentFault
 from cambist.engine.venue.delta.auction_record import round_of
@@ -157,7 +159,7 @@ async def test_an_order_that_is_offered_as_its_round_opens_is_in_that_one_alone(
         assert (told.rounds, told.ready, len(ann.asked)) == (1, 0, 1)
 
 
-async def test_agents_that_are_asked_the_same_share_the_bytes(
+async def test_orders_are_encoded_once_for_agents_that_are_asked_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[RoundOrder] = []
@@ -173,7 +175,9 @@ async def test_agents_that_are_asked_the_same_share_the_bytes(
         await auction.submitted(SALE, shunned)
         await no_round_open(auction)
     (ann,), (bob,), (eve,) = (agent.asked for agent in agents.values())
-    assert ann is bob
+    callers = [decode_solve_request(body).caller for body in (ann, bob, eve)]
+    assert callers == [to_checksum(caller_of(b"\x0d" * 20, name)) for name in agents]
+    assert ann.partition(b",")[2] == bob.partition(b",")[2]
     assert len(decode_solve_request(ann).orders) == 2
     assert [one.order_hash for one in decode_solve_request(eve).orders] == ["0x" + SALE.order_hash.hex()]
     assert len(seen) == 2

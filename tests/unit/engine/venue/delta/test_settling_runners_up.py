@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 import trio
 
-from cambist.codecs.delta_calldata import Execution, settle
+from cambist.codecs.delta_calldata import Execution, agent_id, settle
 from cambist.engine.chain.port import Call
 from cambist.engine.chain.relayer import Outcome
 from cambist.engine.store.rows import IntentState
@@ -49,7 +49,7 @@ class FailingRelayer:
 
 def of(amount: int) -> bytes:
     """The calldata of a bid for a part."""
-    return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, ()))
+    return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, (), (), agent_id("ann")))
 
 
 @pytest.mark.parametrize(

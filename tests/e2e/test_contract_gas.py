@@ -1,0 +1,90 @@
+"""docs/contracts.md tells what the contracts' calls cost; the table is what the embedded chain measures."""
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from cambist.codecs import calldata
+from support.settling import Market
+from support.swapping import a_venue
+from support.world import ONE, USDC, World
+
+PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| ([^|]+?) \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
+TABLE = {what: int(now.replace(",", "")) for what, _, now in ROW.findall(PAGE)}
+FAIR = 2_500 * USDC
+APART = 500
+"""Units: hashes and signatures with more zero bytes cost less."""
+
+
+async def _quote(world: World, market: Market) -> int:
+    settled = await market.settle(await world.a_delta_order(), market.fill_step(world.a_firm_quote()))
+    return settled.receipt.gas_used
+
+
+async def _purchase(world: World, market: Market) -> int:
+    fill = market.fill_step(world.a_firm_quote(), maker_amount=FAIR)
+    return (await market.settle(await market.a_purchase(), fill, src_given=ONE)).receipt.gas_used
+
+
+async def _caller(world: World, market: Market) -> int:
+    return (await market.settle(await world.a_delta_order(), *market.agent_steps(FAIR))).receipt.gas_used
+
+
+async def _contract(world: World, market: Market) -> int:
+    order = await world.a_delta_order()
+    settled = await market.settle(order, market.from_agent(FAIR), receiver=market.agent)
+    return settled.receipt.gas_used
+
+
+async def _crossing(world: World, market: Market) -> int:
+    """Of each of eight orders."""
+    size, price = ONE // 8, FAIR // 8
+    crossings = []
+    for _ in range(4):
+        sale = await world.a_delta_order(src_amount=size, dest_amount=price, expected_amount=0)
+        terms = {"src_amount": price, "dest_amount": size, "expected_amount": 0}
+        crossings.append(market.crossing(sale, price))
+        crossings.append(market.crossing(await market.a_counter_order(**terms), size))
+    return (await market.cross(*crossings)).receipt.gas_used // 8
+
+
+async def _fill(world: World, _: Market) -> int:
+    order = world.an_rfq_order(maker_amount=25 * USDC, taker_amount=ONE // 100)
+    data = calldata.fill_order(order, world.signed(order))
+    return (await world.send(world.taker, world.at.rfq, data)).gas_used
+
+
+async def _swap(world: World, _: Market) -> int:
+    venue = await a_venue(world)
+    return (await venue.sell(venue.swap(venue.hop(venue.quote())))).receipt.gas_used
+
+
+MEASURED: dict[str, Callable[[World, Market], Awaitable[int]]] = {
+    "`settle`: a sale to a firm quote": _quote,
+    "`settle`: a purchase of a firm quote": _purchase,
+    "`settle`: an agent's contract, by its caller": _caller,
+    "`settle`: an agent's contract, which is the receiver": _contract,
+    "`settleCrossed`: each of eight orders": _crossing,
+    "`fillOrder`": _fill,
+    "`swapExactIn`: one firm quote": _swap,
+}
+
+
+def test_every_row_is_measured() -> None:
+    assert TABLE.keys() == MEASURED.keys()
+
+
+@pytest.mark.parametrize("what", MEASURED)
+async def test_a_call_costs_what_the_table_says(world: World, market: Market, what: str) -> None:
+    """Between accounts that hold both tokens, and with allowances that have been used before."""
+    for key, amount in ((world.user, 20), (world.maker, 1), (world.taker, 5), (world.stranger, 1)):
+        await world.mint(world.weth, key, amount * ONE)
+    for key in (world.user, world.taker):
+        await world.mint(world.usdc, key, 10_000 * USDC)
+    await world.send(world.stranger, world.weth, calldata.transfer(market.agent, ONE))
+    await world.approve(world.taker, world.weth, world.at.rfq)
+    *_, used = [await MEASURED[what](world, market) for _ in range(3)]
+    assert abs(used - TABLE[what]) <= APART, used

@@ -1,0 +1,189 @@
+"""The executor fills firm quotes for its callers alone, and calls nothing but the RFQ contract and tokens."""
+
+from cambist.codecs import calldata, owner_calldata
+from cambist.codecs.abi import (
+    address_word,
+    bytes_tail,
+    encode,
+    selector,
+    tuples_tail,
+    uint_word,
+)
+from cambist.codecs.delta_calldata import Step
+from cambist.engine.chain.artifacts import artifact
+from cambist.engine.chain.deploy import create
+from support.swapping import step_failed, told
+from support.world import NOBODY, ONE, USDC, World
+
+FILL = selector("fill(address,uint256,bytes)")
+COLLECT = selector("collect(address,address)")
+SET_HOOK = selector("setHook(address,bytes)")
+SET_BLOCKED = selector("setBlocked(address,bool)")
+AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
+
+
+def _fill(user: bytes, step: Step, number: int = 0) -> bytes:
+    return FILL + encode(address_word(user) + uint_word(number), bytes_tail(step.data))
+
+
+def _collect(token: bytes, to: bytes) -> bytes:
+    return COLLECT + address_word(token) + address_word(to)
+
+
+class Desk:
+    """The taker is a caller of the executor, on behalf of the user; the maker has USDC."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def take(self, *steps: Step, user: bytes | None = None) -> None:
+        world = self.world
+        for step in steps:
+            await world.send(world.taker, world.at.executor, _fill(user or world.user.address, step))
+
+    async def refused(self, step: Step, user: bytes | None = None) -> str:
+        world = self.world
+        return await world.refused(world.taker, world.at.executor, _fill(user or world.user.address, step))
+
+    async def collect(self, token: bytes) -> int:
+        """By the taker, for itself; returns how much that was."""
+        world = self.world
+        before = await world.balance(token, world.taker)
+        await world.send(world.taker, world.at.executor, _collect(token, world.taker.address))
+        assert await world.balance(token, world.at.executor) == 0
+        return await world.balance(token, world.taker) - before
+
+    async def bring(self, amount: int) -> None:
+        """WETH to the executor."""
+        world = self.world
+        await world.mint(world.weth, world.taker, amount)
+        await world.send(world.taker, world.weth, calldata.transfer(world.at.executor, amount))
+
+
+async def _a_desk(world: World) -> Desk:
+    await world.give(world.maker, world.usdc, 10_000 * USDC, world.at.rfq)
+    allow = owner_calldata.set_caller(world.taker.address, allowed=True)
+    await world.send(world.owner, world.at.executor, allow)
+    return Desk(world)
+
+
+async def test_only_its_callers_have_it_fill_and_give(world: World) -> None:
+    await world.mint(world.usdc, world.at.executor, USDC)
+    fill = world.fill_step(world.an_rfq_order())
+    for key in (world.stranger, world.owner, world.relayer, world.user):
+        for data in (_fill(key.address, fill), _collect(world.usdc, key.address)):
+            assert await world.refused(key, world.at.executor, data) == "NotCaller()"
+    assert await world.balance(world.usdc, world.at.executor) == USDC
+
+
+async def test_a_caller_that_is_struck_off_is_none_any_more(world: World) -> None:
+    desk = await _a_desk(world)
+    strike = owner_calldata.set_caller(world.taker.address, allowed=False)
+    await world.send(world.owner, world.at.executor, strike)
+    assert await desk.refused(world.fill_step(world.an_rfq_order())) == "NotCaller()"
+
+
+async def test_what_fills_bring_goes_to_the_caller_or_to_whom_it_names(world: World) -> None:
+    desk = await _a_desk(world)
+    await desk.bring(ONE)
+    order = world.an_rfq_order()
+    receivers = (NOBODY, world.at.executor, world.stranger.address)
+    held = [await world.balance(world.usdc, one) for one in (world.taker.address, *receivers[1:])]
+    await desk.take(*(world.fill_step(order, taker_amount=ONE // 4, receiver=one) for one in receivers))
+    for before, one in zip(held, (world.taker.address, *receivers[1:]), strict=True):
+        assert await world.balance(world.usdc, one) == before + 625 * USDC
+
+
+async def test_nothing_but_fills_reaches_the_rfq(world: World) -> None:
+    """What is sent to it is read as fills; a cancellation is none."""
+    desk = await _a_desk(world)
+    order_hash = world.rfq_hash(world.an_rfq_order(maker=world.at.executor))
+    for data in (calldata.cancel_order(order_hash), calldata.cancel_orders([order_hash]), b""):
+        assert await desk.refused(Step(world.at.rfq, 0, data)) == ""
+    kept = await world.ask(world.at.rfq, calldata.remaining(world.at.executor, order_hash))
+    assert kept == 0
+
+
+async def test_fills_are_of_one_pair_and_of_the_users_quotes(world: World) -> None:
+    desk = await _a_desk(world)
+    await desk.bring(ONE)
+    quote = world.a_firm_quote()
+    assert await desk.refused(world.fill_step()) == "NoOrders()"
+    for other in (world.a_firm_quote(maker_asset=world.dai), world.a_firm_quote(taker_asset=world.dai)):
+        assert await desk.refused(world.fill_step(quote, other)) == "MixedPair()"
+    others = told("NotTheUsers", nonceAndMeta=quote.nonce_and_meta)
+    for user in (world.stranger.address, world.taker.address, NOBODY):
+        assert await desk.refused(world.fill_step(world.an_rfq_order(), quote), user=user) == others
+    step = world.fill_step(world.an_rfq_order(), receiver=world.at.executor)
+    await desk.take(step, user=world.stranger.address)
+    assert await desk.collect(world.usdc) == 2_500 * USDC
+
+
+async def test_fills_spend_all_or_so_much_or_buy_so_much(world: World) -> None:
+    desk = await _a_desk(world)
+    await desk.bring(ONE)
+    order = world.an_rfq_order(maker_amount=10_000 * USDC, taker_amount=4 * ONE)
+    for amounts, bought in (
+        ({"taker_amount": ONE // 4}, 625),
+        ({"maker_amount": 625 * USDC}, 625),
+        ({}, 1_250),
+    ):
+        await desk.take(world.fill_step(order, receiver=world.at.executor, **amounts))
+        assert await desk.collect(world.usdc) == bought * USDC
+    assert await world.balance(world.weth, world.at.executor) == 0
+    assert await desk.refused(world.fill_step(order, taker_amount=1)) == step_failed()
+
+
+async def test_tokens_that_answer_nothing_and_want_allowances_from_zero_are_given(world: World) -> None:
+    desk = await _a_desk(world)
+    odd = await world.new_token("DevTokenWithoutReturn", "USDT", 6)
+    for _ in range(2):
+        await world.mint(odd, world.at.executor, 2_500 * USDC)
+        order = world.an_rfq_order(taker_asset=odd, taker_amount=2_500 * USDC, maker_amount=2_499 * USDC)
+        await desk.take(world.fill_step(order, receiver=world.at.executor))
+        assert await desk.collect(world.usdc) == 2_499 * USDC
+    await world.mint(odd, world.at.executor, 7)
+    assert await desk.collect(odd) == 7
+
+
+async def test_what_cannot_be_sent_is_named(world: World) -> None:
+    desk = await _a_desk(world)
+    assert await desk.collect(world.usdc) == 0
+    await world.mint(world.usdc, world.at.executor, USDC)
+    block = SET_BLOCKED + address_word(world.taker.address) + uint_word(1)
+    await world.send(world.stranger, world.usdc, block)
+    data = _collect(world.usdc, world.taker.address)
+    refusal = await world.refused(world.taker, world.at.executor, data)
+    assert refusal == told("TransferFailed", token=world.usdc)
+    nothing = _collect(world.stranger.address, world.taker.address)  # no contract
+    assert await world.refused(world.taker, world.at.executor, nothing) == ""
+
+
+async def test_not_even_a_caller_enters_twice(world: World) -> None:
+    """A token calls back in the middle of a fill, by a contract that is a caller itself."""
+    desk = await _a_desk(world)
+    helper = await create(world.chain, world.owner, "DevMulticall")
+    allow = owner_calldata.set_caller(helper, allowed=True)
+    await world.send(world.owner, world.at.executor, allow)
+    odd = await world.new_token()
+    await world.mint(odd, world.at.executor, ONE)
+    step = world.fill_step(world.an_rfq_order(taker_asset=odd, taker_amount=ONE))
+    for entry in (_collect(odd, helper), _fill(world.user.address, step)):
+        tried = encode(address_word(world.at.executor), uint_word(0), bytes_tail(entry))
+        hook = encode(address_word(helper), bytes_tail(AGGREGATE + encode(tuples_tail([tried]))))
+        await world.send(world.stranger, odd, SET_HOOK + hook)
+        assert await desk.refused(step) == step_failed()
+        collecting = _collect(odd, world.taker.address)
+        assert await world.refused(world.taker, world.at.executor, collecting) == (
+            told("TransferFailed", token=odd)
+        )
+
+
+def test_it_has_no_other_way_to_give_anything_away() -> None:
+    entries = [
+        entry for entry in artifact("RfqExecutor").abi if entry.type in ("function", "receive", "fallback")
+    ]
+    assert {entry.name for entry in entries} == {
+        "fill", "collect", "setCaller", "proposeOwner", "acceptOwner", "owner", "proposedOwner", "rfq",
+        "isCaller",
+    }  # fmt: skip

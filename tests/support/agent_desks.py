@@ -1,0 +1,64 @@
+"""Desks of agents (contracts/examples/AgentDesk.sol), stocked, and the steps that trade with them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cambist.codecs import calldata
+from cambist.codecs.abi import address_word
+from cambist.codecs.agent_desk import DeskTerms, terms_digest, trade
+from cambist.codecs.delta_calldata import Step
+from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_65
+from cambist.engine.chain.deploy import create
+from cambist.engine.venue.delta.agent_caller import caller_of
+from support.settling import STEP_GAS
+from support.world import ONE, USDC, World, person
+
+FAIR = 2_500 * USDC
+STOCK = 50_000 * USDC
+SIGNER = person(11)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Ann's, stocked with USDC."""
+
+    world: World
+    address: bytes
+
+    def terms(self, order: DeltaOrder, **changed: Any) -> DeskTerms:
+        """One WETH for 2,500 USDC, in the settlement of an order."""
+        world = self.world
+        terms = DeskTerms(
+            order_hash=world.delta_hash(order),
+            takes=world.weth,
+            taken=ONE,
+            gives=world.usdc,
+            given=FAIR,
+            receiver=world.at.delta,
+            deadline=order.deadline,
+            nonce=0,
+        )
+        return msgspec.structs.replace(terms, **changed)
+
+    def steps(self, terms: DeskTerms, key: SigningKey = SIGNER) -> tuple[Step, Step]:
+        """The caller allows what the desk takes, and has it trade."""
+        signature = to_65(*key.sign(terms_digest(terms, self.world.chain.chain_id, self.address)))
+        allow = Step(terms.takes, STEP_GAS, calldata.approve(self.address, terms.taken))
+        return allow, Step(self.address, STEP_GAS, trade(terms, signature))
+
+    async def stock(self) -> dict[bytes, int]:
+        """What it has of each token."""
+        held = await self.world.balances(self.address)
+        return {token: amount for (token, _), amount in held.items() if amount}
+
+
+async def a_desk(world: World) -> Desk:
+    """Deployed for the agent that the venue calls ann, with 50,000 USDC."""
+    words = map(address_word, (caller_of(world.at.delta, "ann"), SIGNER.address, world.owner.address))
+    desk = await create(world.chain, world.owner, "AgentDesk", b"".join(words))
+    await world.mint(world.usdc, desk, STOCK)
+    return Desk(world, desk)
