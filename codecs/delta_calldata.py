@@ -9,7 +9,8 @@ Choice: a beneficiary of zero is the owner, as a receiver of zero is the caller 
 Choice: a permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
 Choice: what orders that are settled against each other give and nobody is paid goes to the owner of the first
     of them that wants the token, else gives it.
-Choice: a token's cap on Delta is for all that one call gives, also of several orders.
+Choice: a token's cap on Delta is for all that is given in an hour of the clock: of an attacker who has a
+    relayer's key, ten calls give no more than one.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,6 @@ SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},u
 SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
 SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
 INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
-INVALIDATE_NONCES_OF = selector("invalidateNoncesOf(address,uint256[])")
 IS_NONCE_USED = selector("isNonceUsed(address,uint256)")
 ORDER_OF_NONCE = selector("orderOfNonce(address,uint256)")
 PRE_SIGN = selector("preSign(bytes32,bool)")
@@ -192,13 +192,6 @@ def agent_caller(agent: bytes) -> bytes:
 def invalidate_nonces(nonces: Sequence[int]) -> bytes:
     """Give up nonces of the caller's."""
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
-
-
-def invalidate_nonces_of(owner: bytes, nonces: Sequence[int]) -> bytes:
-    """Give up an owner's nonces; for relayers."""
-    return INVALIDATE_NONCES_OF + encode(
-        address_word(owner), words_tail([uint_word(nonce) for nonce in nonces])
-    )
 
 
 def is_nonce_used(owner: bytes, nonce: int) -> bytes:

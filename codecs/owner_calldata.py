@@ -1,6 +1,6 @@
 """Calldata of what only a contract's owner may do, and of what it has set.
 
-    Delta, Router   pause and caps, which are on until they are lifted
+    Delta, Router   pause, pauser and caps, which are on until they are lifted
     Delta           relayers
     RfqExecutor     its callers
     FeeVault        the contracts that may credit
@@ -12,6 +12,8 @@ Source: contracts/lib/Guardrails.sol, contracts/lib/Owned.sol and the contracts 
 from .abi import address_word, selector, uint_word
 
 SET_PAUSED = selector("setPaused(bool)")
+SET_PAUSER = selector("setPauser(address)")
+PAUSE = selector("pause()")
 SET_CAP = selector("setCap(address,uint256)")
 SET_RELAYER = selector("setRelayer(address,bool)")
 SET_CALLER = selector("setCaller(address,bool)")
@@ -19,7 +21,9 @@ SET_COLLECTOR = selector("setCollector(address,bool)")
 PROPOSE_OWNER = selector("proposeOwner(address)")
 ACCEPT_OWNER = selector("acceptOwner()")
 IS_PAUSED = selector("isPaused()")
+PAUSER = selector("pauser()")
 CAP_OF = selector("capOf(address)")
+GIVEN_OF = selector("givenOf(address)")
 IS_RELAYER = selector("isRelayer(address)")
 IS_CALLER = selector("isCaller(address)")
 IS_COLLECTOR = selector("isCollector(address)")
@@ -32,7 +36,11 @@ def set_paused(*, paused: bool) -> bytes:
 
 
 def set_cap(token: bytes, cap: int) -> bytes:
-    """Most raw units of a token that one call may give."""
+    """Most raw units of a token that one call of the Router, or all calls of Delta in an hour, may give.
+
+    Args:
+        cap: below 2^112 - 1, or 2^256 - 1 for no bound.
+    """
     return SET_CAP + address_word(token) + uint_word(cap)
 
 
@@ -54,6 +62,16 @@ def set_collector(collector: bytes, *, allowed: bool) -> bytes:
 def propose_owner(proposed: bytes) -> bytes:
     """First step of handing over."""
     return PROPOSE_OWNER + address_word(proposed)
+
+
+def set_pauser(pauser: bytes) -> bytes:
+    """Who may stop a contract, beside its owner, and do nothing else there."""
+    return SET_PAUSER + address_word(pauser)
+
+
+def given_of(token: bytes) -> bytes:
+    """What Delta has given of a token in the hour that now is, in raw units."""
+    return GIVEN_OF + address_word(token)
 
 
 def cap_of(token: bytes) -> bytes:

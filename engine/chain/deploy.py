@@ -33,7 +33,9 @@ class Plan(Struct, frozen=True, kw_only=True):
         owner: may pause, cap and name relayers; it sends the transactions of a deployment.
         protocol: gets the protocol's share of surplus, and fees without a partner.
         relayers: may settle Delta orders.
-        caps: token -> most raw units that one call may give; a token without one cannot be given.
+        pauser: may stop Delta and the Router, and nothing else; empty leaves who may.
+        caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
+            token without one cannot be given.
         is_open: trading is allowed.
         salt32: another one, other addresses.
     """
@@ -46,6 +48,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     delta_name: str
     delta_version: str
     relayers: tuple[bytes, ...] = ()
+    pauser: bytes = b""
     caps: Mapping[bytes, int] = {}
     is_open: bool = False
     salt32: bytes = bytes(32)
@@ -117,6 +120,9 @@ def provisions(plan: Plan, at: Contracts) -> Iterator[Provision]:
     for relayer in plan.relayers:
         yield Provision(at.delta, owner.is_relayer(relayer), 1, owner.set_relayer(relayer, allowed=True))
     for railed in (at.delta, at.router):
+        if plan.pauser:
+            wanted = int.from_bytes(plan.pauser, "big")
+            yield Provision(railed, owner.PAUSER, wanted, owner.set_pauser(plan.pauser))
         for token, cap in plan.caps.items():
             yield Provision(railed, owner.cap_of(token), cap, owner.set_cap(token, cap))
         paused = not plan.is_open
@@ -172,7 +178,7 @@ async def deploy(
         answer = await chain.call(Call(provision.contract, provision.question))
         if decode_uint(answer) != provision.wanted:
             await transact(chain, key, provision.contract, provision.change, gas=gas)
-    say("callers, relayers, caps and pause are as planned")
+    say("callers, relayers, pauser, caps and pause are as planned")
     return at
 
 

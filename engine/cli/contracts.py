@@ -103,9 +103,11 @@ def addresses_command(
     "caps",
     metavar="TOKEN=AMOUNT",
     multiple=True,
-    help="Most whole tokens that one call may give, or `max`. A token without a cap cannot be given.",
+    help="Most whole tokens that a swap of the Router, or all settlements of an hour, may give, or `max`. A "
+    "token without a cap cannot be given.",
 )
 @click.option("--relayer", "relayers", type=_Address(), multiple=True, help="May settle Delta orders.")
+@click.option("--pauser", type=_Address(), help="May stop all trading, and nothing else.")
 @_PROTOCOL
 @_PERMIT2
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -120,6 +122,7 @@ def deploy_command(
     node_url: str | None,
     caps: tuple[str, ...],
     relayers: tuple[bytes, ...],
+    pauser: bytes | None,
     protocol: bytes | None,
     permit2: bytes,
     *,
@@ -146,7 +149,7 @@ def deploy_command(
         caps=_caps(caps, settings, chain_id),
         is_sure=yes,
     )
-    job = replace(job, plan=replace(job.plan, relayers=relayers, is_open=is_open))
+    job = replace(job, plan=replace(job.plan, relayers=relayers, pauser=pauser or b"", is_open=is_open))
     folder = path.parent if path else Path()
     node = NodeSettings(urls=(node_url,)) if node_url else chain.node
     node = revealed(node, f"chains.{chain_id}.node", os.environ, folder)
@@ -205,9 +208,12 @@ async def _raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
         decimals = decode_uint(await chain.call(Call(token, _DECIMALS)))
         if decimals > limits.TOKEN_DECIMALS_MAX:
             raise ConfigError(field, f"the token has {decimals} decimals")
-        return parse_units(cap, decimals, field)
+        raw = parse_units(cap, decimals, field)
     except InvalidInput as error:
         raise ConfigError(field, error.detail) from None
+    if raw > limits.CONTRACT_CAP_MAX:
+        raise ConfigError(field, f"is at most {limits.CONTRACT_CAP_MAX} raw units, or `max`, got {raw}")
+    return raw
 
 
 def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
@@ -227,10 +233,12 @@ def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
     console.print(f"protocol    {to_checksum(plan.protocol)}")
     for relayer in plan.relayers:
         console.print(f"relayer     {to_checksum(relayer)}")
+    if plan.pauser:
+        console.print(f"pauser      {to_checksum(plan.pauser)}")
     for token, cap in plan.caps.items():
         console.print(f"cap         {to_checksum(token)}  {cap} raw units")
     console.print(f"trading     {'open' if plan.is_open else 'paused'}")
-    console.print(f"to be set   {len(found.changes)} of callers, relayers, caps and pause\n")
+    console.print(f"to be set   {len(found.changes)} of callers, relayers, pauser, caps and pause\n")
 
 
 def _key(settings: Settings, name: str) -> SigningKey:

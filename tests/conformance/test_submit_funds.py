@@ -107,15 +107,30 @@ async def left(front: OrderFront, amount: int) -> None:
     await world.send(world.user, world.weth, calldata.transfer(world.stranger.address, has - amount))
 
 
-@pytest.mark.parametrize("side", ["sale", "purchase"])
-async def test_the_balance_covers_the_order(front: OrderFront, side: str) -> None:
-    needed = ONE if side == "sale" else 11 * ONE // 10
+@pytest.mark.parametrize(
+    ("side", "terms", "needed"),
+    [
+        ("sale", {}, ONE),
+        ("purchase", {}, ONE),
+        ("purchase", {"expected_amount": 0}, 11 * ONE // 10),
+        ("purchase", {"expected_amount": 2 * ONE}, 11 * ONE // 10),
+    ],
+    ids=[
+        "sale",
+        "purchase that is expected to cost less",
+        "purchase without an expectation",
+        "above the most",
+    ],
+)
+async def test_the_balance_covers_the_order(
+    front: OrderFront, side: str, terms: dict[str, int], needed: int
+) -> None:
+    """Of a purchase, what it is expected to cost."""
+    made = front.a_sale if side == "sale" else front.a_purchase
     await left(front, needed)
-    order = await (front.a_sale() if side == "sale" else front.a_purchase())
-    await front.submitted(order)
+    await front.submitted(await made(**terms))
     await left(front, needed - 1)
-    again = await (front.a_sale() if side == "sale" else front.a_purchase())
-    refusal = await front.fault(again)
+    refusal = await front.fault(await made(**terms))
     assert refusal[:2] == BALANCE
     assert refusal[2].endswith(f"at least {needed} of srcToken, got {needed - 1}")
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from cambist.codecs import owner_calldata
-from cambist.codecs.abi import address_word, decode_address, selector
+from cambist.codecs.abi import address_word, decode_address, selector, uint_word
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import Plan, deploy
 from cambist.engine.chain.port import Call
@@ -18,6 +18,10 @@ SETTERS = {
     "setCap(address,uint256)": (
         owner_calldata.set_cap(b"\x11" * 20, 1),
         owner_calldata.cap_of(b"\x11" * 20),
+    ),
+    "setPauser(address)": (
+        owner_calldata.set_pauser(uint_word(1)[12:]),
+        owner_calldata.PAUSER,
     ),
     "setRelayer(address,bool)": (
         owner_calldata.set_relayer(b"\x11" * 20, allowed=True),
@@ -112,7 +116,7 @@ async def test_a_closed_deployment_is_paused_and_without_caps(world: World) -> N
     swap = venue.swap(venue.hop(venue.quote()))
     assert await venue.refused_sale(swap) == "Paused()"
     await world.send(world.owner, closed.router, owner_calldata.set_paused(paused=False))
-    assert await venue.refused_sale(swap) == told("CapExceeded", token=world.weth, amount=ONE, cap=0)
+    assert await venue.refused_sale(swap) == told("CapExceeded", token=world.weth, amount=ONE, left=0)
     await world.send(world.owner, closed.router, owner_calldata.set_cap(world.weth, ONE))
     assert (await venue.sell(swap)).event.received == 2_500 * USDC
 
@@ -134,13 +138,13 @@ async def test_a_cap_bounds_what_one_swap_gives(world: World) -> None:
     await world.send(world.owner, world.at.router, owner_calldata.set_cap(world.weth, ONE))
     large = venue.quote(maker_amount=5_000 * USDC, taker_amount=2 * ONE)
     beyond = venue.swap(venue.hop(large), src_amount=ONE + 1)
-    exceeded = told("CapExceeded", token=world.weth, amount=ONE + 1, cap=ONE)
+    exceeded = told("CapExceeded", token=world.weth, amount=ONE + 1, left=ONE)
     assert await venue.refused_sale(beyond) == exceeded
     buying = venue.purchase(venue.hop(large, maker_amount=1), src_amount=ONE + 1, dest_amount=1)
     assert await venue.refused_purchase(buying) == exceeded  # the most that it may spend
     await venue.sell(venue.swap(venue.hop(large)))
     await world.send(world.owner, world.at.router, owner_calldata.set_cap(world.weth, 0))
     assert await venue.refused_sale(venue.swap(venue.hop(large))) == (
-        told("CapExceeded", token=world.weth, amount=ONE, cap=0)
+        told("CapExceeded", token=world.weth, amount=ONE, left=0)
     )
     assert await world.ask(world.at.router, owner_calldata.cap_of(world.usdc)) == MOST

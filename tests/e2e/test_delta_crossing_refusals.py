@@ -151,7 +151,7 @@ async def test_the_rails_are_for_all_that_a_crossing_gives(world: World, market:
     ]
     await world.send(world.owner, world.at.delta, set_cap(world.weth, 2 * ONE - 1))
     refused = await market.refused_crossing(*crossings)
-    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {2 * ONE}, cap {2 * ONE - 1})"
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE}, left {ONE - 1})"
     await world.send(world.owner, world.at.delta, set_cap(world.weth, 2 * ONE))
     await world.send(world.owner, world.at.delta, set_paused(paused=True))
     assert await market.refused_crossing(*crossings) == "Paused()"

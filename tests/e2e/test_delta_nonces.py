@@ -5,7 +5,6 @@ import msgspec
 from cambist.codecs.contract_events import NonceInvalidated
 from cambist.codecs.delta_calldata import (
     invalidate_nonces,
-    invalidate_nonces_of,
     is_nonce_used,
     order_of_nonce,
 )
@@ -91,17 +90,6 @@ async def test_an_owner_gives_nonces_up(world: World, market: Market) -> None:
     again = await world.send(world.user, world.at.delta, data)
     assert again.logs == ()
     assert (await market.settle(other, *steps)).event.is_closed
-
-
-async def test_a_relayer_gives_up_a_nonce_on_the_owners_word(world: World, market: Market) -> None:
-    order = await world.a_delta_order()
-    data = invalidate_nonces_of(world.user.address, [order.nonce])
-    for key in (world.stranger, world.user, world.owner):
-        assert await world.refused(key, world.at.delta, data) == "NotRelayer()"
-    receipt = await world.send(world.relayer, world.at.delta, data)
-    assert events(receipt, NonceInvalidated) == [NonceInvalidated(world.user.address, order.nonce)]
-    steps = market.agent_steps(2_500 * USDC)
-    assert await market.refused_settlement(order, *steps) == used(order.nonce)
 
 
 async def test_a_strangers_nonces_are_nobody_elses(world: World, market: Market) -> None:

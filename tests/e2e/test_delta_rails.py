@@ -10,16 +10,22 @@ from cambist.codecs.delta_calldata import deposit, withdraw
 from cambist.codecs.eip712_orders.delta import Bridge
 from cambist.codecs.owner_calldata import (
     ACCEPT_OWNER,
+    IS_PAUSED,
     OWNER,
+    PAUSE,
+    PAUSER,
+    cap_of,
+    given_of,
     propose_owner,
     set_caller,
     set_cap,
     set_collector,
     set_paused,
+    set_pauser,
     set_relayer,
 )
 from support.settling import Market
-from support.world import MOST, NATIVE, ONE, USDC, World
+from support.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
 
 FAIR = 2_500 * USDC
 
@@ -99,21 +105,61 @@ async def test_nothing_is_settled_while_it_is_paused(world: World, market: Marke
     assert (await market.settle(order, *steps)).event.is_closed
 
 
-async def test_a_settlement_gives_no_more_than_the_cap(world: World, market: Market) -> None:
-    """Each part for itself; native tokens count as wrapped ones; a token without a cap cannot be given."""
+async def test_settlements_of_an_hour_give_no_more_than_the_cap(world: World, market: Market) -> None:
+    """In however many calls; native tokens count as wrapped ones; a token without a cap cannot be given."""
     await world.send(world.owner, world.at.delta, set_cap(world.weth, ONE // 2))
-    order = await world.a_delta_order()
+    order = await world.a_delta_order(deadline=await world.now_s() + 3 * HOUR_S)
     half = market.agent_steps(FAIR // 2, given=ONE // 2)
-    exceeded = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 2 + 1}, cap {ONE // 2})"
+    exceeded = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 2 + 1}, left {ONE // 2})"
     assert await market.refused_settlement(order, *half, amount=ONE // 2 + 1) == exceeded
     native = await world.a_delta_order(src_token=NATIVE)
     assert await market.refused_settlement(native, *half, amount=ONE // 2 + 1) == exceeded
-    for _ in range(2):
-        await market.settle(order, *half, amount=ONE // 2)
+    assert await world.ask(world.at.delta, given_of(world.weth)) == 0
+    hour_s = (await world.now_s() // HOUR_S + 1) * HOUR_S
+    small = market.agent_steps(FAIR // 10, given=ONE // 10)
+    for number in range(5):
+        await market.settle(order, *small, amount=ONE // 10, at_s=hour_s + number)
+    assert await world.ask(world.at.delta, given_of(world.weth)) == ONE // 2
+    more = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 10}, left 0)"
+    assert await market.refused_at(hour_s + HOUR_S - 1, order, *small, amount=ONE // 10) == more
+    await market.settle(order, *small, amount=ONE // 10, at_s=hour_s + HOUR_S)
+    assert await world.ask(world.at.delta, given_of(world.weth)) == ONE // 10
     await world.send(world.owner, world.at.delta, set_cap(world.weth, 0))
     smallest = await world.a_delta_order(src_amount=1)
     refused = await market.refused_settlement(smallest, *half)
-    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount 1, cap 0)"
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount 1, left 0)"
+
+
+async def test_a_token_without_a_bound_is_not_counted(world: World, market: Market) -> None:
+    """And a cap fits into what is kept of it."""
+    await market.settle(await world.a_delta_order(), *market.agent_steps(FAIR))
+    assert await world.ask(world.at.delta, given_of(world.weth)) == 0
+    largest = 2**112 - 2
+    for cap in (largest + 1, largest + 2, MOST - 1):
+        refused = await world.refused(world.owner, world.at.delta, set_cap(world.weth, cap))
+        assert refused == f"InvalidCap(cap {cap})"
+    for cap in (largest, MOST, 0):
+        await world.send(world.owner, world.at.delta, set_cap(world.weth, cap))
+        assert await world.ask(world.at.delta, cap_of(world.weth)) == cap
+
+
+async def test_a_pauser_stops_and_does_nothing_else(world: World, market: Market) -> None:
+    pauser, order = world.stranger, await world.a_delta_order()
+    for contract in (world.at.delta, world.at.router):
+        assert await world.refused(pauser, contract, PAUSE) == "NotPauser()"
+        await world.send(world.owner, contract, set_pauser(pauser.address))
+        for data in (set_paused(paused=False), set_cap(world.weth, MOST), set_pauser(world.user.address)):
+            assert await world.refused(pauser, contract, data) == "NotOwner()"
+        await world.send(pauser, contract, PAUSE)
+        assert await world.ask(contract, IS_PAUSED) == 1
+        assert await world.ask(contract, PAUSER) == int.from_bytes(pauser.address)
+    assert await market.refused_settlement(order, *market.agent_steps(FAIR)) == "Paused()"
+    await world.send(world.owner, world.at.delta, set_paused(paused=False))
+    await world.send(world.owner, world.at.delta, set_pauser(bytes(20)))
+    assert await world.refused(pauser, world.at.delta, PAUSE) == "NotPauser()"
+    assert (await market.settle(order, *market.agent_steps(FAIR))).event.is_closed
+    await world.send(world.owner, world.at.delta, PAUSE)
+    assert await world.ask(world.at.delta, IS_PAUSED) == 1
 
 
 async def test_what_a_purchase_gives_is_what_the_cap_counts(world: World, market: Market) -> None:
@@ -122,7 +168,7 @@ async def test_what_a_purchase_gives_is_what_the_cap_counts(world: World, market
     order = await market.a_purchase(partner_and_fee=100)
     steps = market.agent_steps(FAIR)
     refused = await market.refused_settlement(order, *steps, src_given=ONE)
-    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE * 101 // 100}, cap {ONE})"
+    assert refused == f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE * 101 // 100}, left {ONE})"
     given = 99 * ONE // 100
     settled = await market.settle(order, *market.agent_steps(FAIR, given=given), src_given=given)
     assert settled.event.spent == given * 101 // 100 < ONE < order.src_amount
@@ -131,6 +177,7 @@ async def test_what_a_purchase_gives_is_what_the_cap_counts(world: World, market
 OWNERS_CALLS: tuple[tuple[str, bytes], ...] = (
     ("delta", set_paused(paused=True)),
     ("delta", set_cap(bytes(20), 1)),
+    ("delta", set_pauser(bytes(20))),
     ("delta", set_relayer(bytes(20), allowed=True)),
     ("executor", set_caller(b"\1" * 20, allowed=True)),
     ("fee_vault", set_collector(b"\1" * 20, allowed=True)),
@@ -152,6 +199,7 @@ async def test_what_the_owner_changes_is_told(world: World) -> None:
         ("delta", set_paused(paused=True), "PauseChanged(bool)", (), yes),
         ("delta", set_paused(paused=False), "PauseChanged(bool)", (), no),
         ("delta", set_cap(someone, 7), "CapChanged(address,uint256)", (word,), uint_word(7)),
+        ("delta", set_pauser(someone), "PauserChanged(address)", (word,), b""),
         ("delta", set_relayer(someone, allowed=True), "RelayerChanged(address,bool)", (word,), yes),
         ("executor", set_caller(someone, allowed=False), "CallerChanged(address,bool)", (word,), no),
         ("fee_vault", set_collector(someone, allowed=True), "CollectorChanged(address,bool)", (word,), yes),

@@ -102,7 +102,7 @@ async def test_a_second_run_sends_nothing(world: World) -> None:
                 ("Rfq", "FeeVault", "RfqExecutor", "Delta", "Router"), _all(at), strict=True
             )
         ),
-        "callers, relayers, caps and pause are as planned",
+        "callers, relayers, pauser, caps and pause are as planned",
     ]
 
 

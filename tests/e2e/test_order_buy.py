@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from cambist.codecs import calldata
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
 
@@ -35,3 +36,18 @@ async def test_a_purchase_that_costs_more_than_signed_settles_nothing(world: Wor
         ann.takes = lambda order: int(order.src_amount)
         record = await story.becomes(record, "COMPLETED")
         assert record["input"]["executedAmount"] == str(11 * ONE // 10)
+
+
+async def test_a_user_who_has_what_it_costs_buys_though_it_may_cost_more(
+    world: World, tmp_path: Path
+) -> None:
+    """1.05 WETH are there, the order says 1.1 at most, and it costs 1."""
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        has = await world.balance(world.weth, world.user)
+        give_away = calldata.transfer(world.stranger.address, has - 105 * ONE // 100)
+        await world.send(world.user, world.weth, give_away)
+        story.agents["ann"].takes = lambda _: ONE
+        record, moved = await story.completed(await story.market.a_purchase())
+        assert moved["user", "WETH"] == -ONE
+        assert record["input"]["executedAmount"] == str(ONE)
+        assert await world.balance(world.weth, world.user) == 5 * ONE // 100

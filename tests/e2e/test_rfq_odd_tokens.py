@@ -67,13 +67,33 @@ async def test_a_token_that_takes_a_fee_is_refused(world: World, side: str) -> N
 
 
 @pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("units", [1, 2])
+async def test_a_token_that_rounds_is_exchanged(world: World, side: str, units: int) -> None:
+    """Where balances are shares of something, a unit or two are missing; three are a fee."""
+    await funded(world)
+    token = await world.new_token()
+    await held(world, side, token, 100 * ONE)
+    await world.send(world.stranger, token, selector("setRounding(uint256)") + uint_word(units))
+    terms = {"maker_amount": USDC, "taker_amount": ONE // 100} | amount_of(side, token, ONE)
+    for order in [world.an_rfq_order(**terms) for _ in range(20)]:
+        data = calldata.fill_order(order, world.signed(order))
+        assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+    getter = world.taker if side == "maker_asset" else world.maker
+    assert await world.balance(token, getter) == 20 * (ONE - units)
+    await world.send(world.stranger, token, selector("setRounding(uint256)") + uint_word(3))
+    order = world.an_rfq_order(**terms)
+    data = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+
+
+@pytest.mark.parametrize("side", SIDES)
 async def test_a_token_that_gives_more_than_is_sent_is_refused(world: World, side: str) -> None:
     await funded(world)
     token = await world.new_token()
     await held(world, side, token, 100 * ONE)
     order = world.an_rfq_order(**amount_of(side, token, 10 * ONE))
     getter = world.taker if side == "maker_asset" else world.maker
-    mint = selector("mint(address,uint256)") + address_word(getter.address) + uint_word(1)
+    mint = selector("mint(address,uint256)") + address_word(getter.address) + uint_word(3)
     hook = selector("setHook(address,bytes)") + encode(address_word(token), bytes_tail(mint))
     await world.send(world.stranger, token, hook)
     data = calldata.fill_order(order, world.signed(order))

@@ -12,6 +12,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from cambist.config.nodes import NodeSettings
+from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.cli import cli
@@ -120,12 +121,15 @@ async def test_contracts_are_deployed_once_checked_and_written_down(tmp_path: Pa
         assert "to be created" not in again.stdout
         usdc = devnet.told["chains"][0]["contracts"]["tokens"]["USDC"]["address"]
         relayer = "0x" + KEYS[5].address.hex()
-        wanted = "--open", "--cap", f"{usdc}=2500.5", "--relayer", relayer
+        wanted = "--open", "--cap", f"{usdc}=2500.5", "--relayer", relayer, "--pauser", relayer
         opened = await invoke(tmp_path, *asked, "--yes", *wanted)
         assert opened.exit_code == 0, opened.stderr
         assert "2500500000 raw units" in opened.stdout
-        assert "to be set   5 " in opened.stdout
+        assert f"pauser      {to_checksum(KEYS[5].address)}" in opened.stdout
+        assert "to be set   7 " in opened.stdout
         assert "to be set   0 " in (await invoke(tmp_path, *asked, *wanted)).stdout
+        huge = await invoke(tmp_path, *asked, "--yes", "--cap", f"{usdc}={2**112}")
+        assert (huge.exit_code, f"at most {2**112 - 2} raw units, or `max`" in huge.stderr) == (1, True)
 
 
 @pytest.mark.anvil

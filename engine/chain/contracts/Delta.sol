@@ -288,11 +288,6 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         gasUsed -= gasleft();
     }
 
-    /// Invalidate an owner's nonces, as asked by a signed cancellation. A relayer can withhold settlements anyhow.
-    function invalidateNoncesOf(address account, uint256[] calldata nonces) external onlyRelayer {
-        invalidate(account, nonces);
-    }
-
     /// Sign an order of the caller's by this call: an empty signature will do then.
     function preSign(bytes32 orderHash, bool isSigned) external {
         isPreSigned[msg.sender][orderHash] = isSigned;
@@ -435,8 +430,6 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             Pools.Pool memory pool = pools.find(wrapped(part.srcToken));
             uint256 before = Tokens.balance(pool.token, address(this));
             take(part, pool.token, address(this), crossings[i].order.permit);
-            pool.bound += part.taken;
-            checkRails(pool.token, pool.bound);
             uint256 arrived = Tokens.balance(pool.token, address(this)) - before;
             uint256 given = part.isPurchase ? crossings[i].execution.srcGiven : arrived;
             unspent[i] = arrived - given;
@@ -524,7 +517,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         part.taken = part.isPurchase
             ? Proceeds.mostOfPurchase(execution.srcGiven, part.expected, part.srcAmount, part.partnerAndFee)
             : part.srcAmount;
-        checkRails(src, part.taken);
+        countGiven(src, part.taken);
         part.promised = execution.promised;
     }
 

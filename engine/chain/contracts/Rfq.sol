@@ -13,8 +13,8 @@ import {Tokens} from "./lib/Tokens.sol";
 /// Nobody owns it and nothing in it can be changed; it holds no tokens. What is left of an order is kept by maker
 /// and hash: 0 never seen, 1 filled or cancelled, else the remaining makerAmount + 1.
 ///
-/// A part of `takerFill` gets floor(takerFill * makerAmount / takerAmount). Tokens must arrive as they are sent:
-/// one that takes a fee on transfers is refused.
+/// A part of `takerFill` gets floor(takerFill * makerAmount / takerAmount). Tokens must arrive as they are sent, but for
+/// two units where balances are shares of something and round: one that takes a fee on transfers is refused.
 contract Rfq is IRfq, Eip712, NonReentrant {
     event OrderFilled(
         bytes32 indexed orderHash,
@@ -32,6 +32,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     );
 
     uint256 private constant CLOSED = 1;
+    /// Raw units that may be missing, or too many, where a token rounds.
+    uint256 private constant ROUNDING = 2;
 
     mapping(address maker => mapping(bytes32 orderHash => uint256)) public remaining;
 
@@ -281,7 +283,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         uint256 before = Tokens.balance(token, to);
         require(Tokens.pull(token, from, to, amount), "TRANSFER_FROM_FAILED");
         uint256 arrived = Tokens.balance(token, to) - before;
-        require(arrived == (from == to ? 0 : amount), "Token takes a fee on transfers");
+        uint256 sent = from == to ? 0 : amount;
+        uint256 apart = arrived > sent ? arrived - sent : sent - arrived;
+        require(apart <= ROUNDING, "Token takes a fee on transfers");
     }
 
     function showPermits(

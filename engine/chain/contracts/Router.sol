@@ -114,7 +114,7 @@ contract Router is Guardrails, NonReentrant {
         src = wrapped(swap.srcToken);
         dest = wrapped(swap.destToken);
         require(src != dest, "SAME_TOKEN");
-        checkRails(src, swap.srcAmount);
+        checkCall(src, swap.srcAmount);
     }
 
     function takeIn(Swap calldata swap, address src, address to) private {

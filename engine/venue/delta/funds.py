@@ -8,6 +8,9 @@
     with a permit     the next part's amount               (whatever the permit grants)
     the native token  the next part's amount, deposited    (it has it already)
 
+Of a purchase the amount is what it is expected to cost, or where nothing is expected the most that it may:
+the contract takes what is spent.
+
 Source: document 1, "States and transitions" (SUSPENDED); choices.md 27.
 Choice: each order for itself: what other orders of its owner take does not count. Whichever is settled first
     suspends the others.
@@ -22,11 +25,12 @@ from enum import Enum
 
 from msgspec import Struct
 
+from ....codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....crypto.addresses import to_checksum
 from ...chain.holdings import Holding
 from .fillable import still_given
-from .terms import SettledOrder, next_part
+from .terms import Part, SettledOrder, next_part
 
 
 class Fund(Enum):
@@ -74,7 +78,13 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
     if part is None:
         return Needs(0, 0, is_native)
     is_approved = not is_native and not order.permit
-    return Needs(part.src_amount, still_given(order, filled) if is_approved else 0, is_native)
+    return Needs(source_of(order, part), still_given(order, filled) if is_approved else 0, is_native)
+
+
+def source_of(order: SettledOrder, part: Part) -> int:
+    """Raw units of its source that the owner has to have for a part of an order."""
+    is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY
+    return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount
 
 
 def lacks_of(needs: Needs, found: Holding | None) -> tuple[Lack, ...]:

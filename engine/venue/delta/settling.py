@@ -60,7 +60,7 @@ _DOUBTFUL = (OUT_OF_GAS, UNEXPLAINED, "NativeTransferFailed")
 """Reasons for which an owner's contract may be the cause: it says whether it signed, and takes what comes."""
 _NOT_THE_AGENTS = (
     "PullFailed", "InsufficientDeposit", "InvalidSignature", "NonceUsed", "OrderExpired", "Overfilled",
-    "TooEarly", "NotRelayer", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
+    "TooEarly", "NotRelayer", "Paused", "CapExceeded", TOO_LATE, GIVEN_UP, FUNDS_GONE, OTHERS_FUNDS_GONE,
 )  # fmt: skip
 """Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
 _PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)

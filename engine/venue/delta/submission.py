@@ -91,6 +91,7 @@ from ..signed_by import OwnerSignature, SignatureState, read_signature, signatur
 from ..token_permits import Answers
 from .build import DeltaDomain, check_metadata, check_purchase_slices
 from .document import DeltaDocument, order_json
+from .funds import source_of
 from .terms import OrderTerms, Part, SettledOrder, next_part, terms_of
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
@@ -434,11 +435,11 @@ def accepted(
     """
     state = signature_state(found.signature, answers.get("signature"), has_code=has_code)
     _check_nonce(found, answers)
-    part = found.first.src_amount
+    part = source_of(found.order, found.first)
     has = _number(answers, "balance", "Delta contract" if found.is_native else "source token")
     if not found.is_native:
         taking = _taking(found, delta, permit2)
-        check_taking(taking, answers, now_s=header.time_s, has_part=has >= part)
+        check_taking(taking, answers, now_s=header.time_s, has_part=has >= found.first.src_amount)
     if has < part:
         if found.is_native:
             raise InsufficientBalance(

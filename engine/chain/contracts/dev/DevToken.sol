@@ -28,7 +28,9 @@ contract DevToken {
     mapping(address owner => uint256) public nonces;
 
     /// Of each transfer, burnt.
-    uint256 public transferFeeBps;
+    uint128 public transferFeeBps;
+    /// Raw units that a transfer brings less than was sent, as where balances are shares and round.
+    uint128 public rounding;
     mapping(address account => bool) public isBlocked;
     /// Called in the middle of each transfer, with `hookData`: what a hostile token would do.
     address public hook;
@@ -47,7 +49,11 @@ contract DevToken {
     }
 
     function setTransferFee(uint256 bps) external {
-        transferFeeBps = bps;
+        transferFeeBps = uint128(bps);
+    }
+
+    function setRounding(uint256 units) external {
+        rounding = uint128(units);
     }
 
     function setBlocked(address account, bool blocked) external {
@@ -125,7 +131,7 @@ contract DevToken {
         if (isBlocked[to]) revert Blocked(to);
         uint256 balance = balanceOf[from];
         if (balance < amount) revert InsufficientBalance(from, balance);
-        uint256 fee = amount * transferFeeBps / 10_000;
+        uint256 fee = amount * transferFeeBps / 10_000 + rounding;
         balanceOf[from] = balance - amount;
         balanceOf[to] += amount - fee;
         emit Transfer(from, to, amount - fee);

@@ -7,13 +7,11 @@ pragma solidity 0.8.30;
 library Pools {
     error Overdrawn(address token, uint256 paid, uint256 left);
 
-    /// `kept` is the token's balance that is no part of the pool; `bound` what the orders have given of it, fees
-    /// included.
+    /// `kept` is the token's balance that is no part of the pool.
     struct Pool {
         address token;
         uint256 kept;
         uint256 amount;
-        uint256 bound;
     }
 
     /// An order opens two at most.

@@ -28,11 +28,14 @@ def test_a_sale_needs_all_that_is_left_of_it() -> None:
     assert needs_of(a_delta_order(), ONE) == Needs(0, 0, is_native=False)
 
 
-def test_a_purchase_needs_the_most_that_what_is_left_may_cost() -> None:
-    whole = needs_of(a_delta_order(buys=True), 0)
-    assert whole == Needs(11 * ONE // 10, 11 * ONE // 10, is_native=False)
-    part = needs_of(a_delta_order(buys=True), 1_000 * USDC_ONE)
-    assert part.part == part.allowance == 11 * ONE // 10 * 3 // 5
+def test_a_purchase_needs_what_it_is_expected_to_cost_and_to_be_allowed_the_most_that_it_may() -> None:
+    order = a_delta_order(buys=True)
+    assert needs_of(order, 0) == Needs(ONE, 11 * ONE // 10, is_native=False)
+    part = needs_of(order, 1_000 * USDC_ONE)
+    assert (part.part, part.allowance) == (ONE * 3 // 5, 11 * ONE // 10 * 3 // 5)
+    for expected in (0, 2 * ONE):
+        most = needs_of(msgspec.structs.replace(order, expected_amount=expected), 0)
+        assert most.part == most.allowance == 11 * ONE // 10
 
 
 def test_a_twap_needs_its_next_slice_and_to_be_allowed_all_that_are_left() -> None:
