@@ -159,14 +159,7 @@ class VenueApp:
             random16=lambda: secrets.token_bytes(16),
             partner_of=self.admission.partner,
         )
-        self._streams = QuoteStreams(
-            self.quotes.body,
-            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in parts.places.items()},
-            caller=self.admission.caller,
-            partner_of=self.admission.partner,
-            streams_max=venue.quote_streams_max,
-            wall_ms=clock.now_ms,
-        )
+        self._streams = self._quote_streams(venue)
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
             self._hub, caller=self.admission.caller, streams_max=venue.event_streams_max
@@ -204,6 +197,16 @@ class VenueApp:
         )
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
         self._tell_metrics()
+
+    def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
+        return QuoteStreams(
+            self.quotes.body,
+            {chain_id: StreamedChain(place.index, place.tokens) for chain_id, place in self.places.items()},
+            caller=self.admission.caller,
+            partner_of=self.admission.partner,
+            streams_max=venue.quote_streams_max,
+            wall_ms=self._wall_ms,
+        )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """For makers and for those who have webhooks."""

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, delta_calldata, router_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail
+from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in
 from cambist.codecs.transactions import create2_address
@@ -22,7 +22,7 @@ from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
 REENTERED = selector("Reentered()")
 SET_HOOK = selector("setHook(address,bytes)")
-EXECUTE = selector("execute(address,(address,uint256,bytes)[])")
+FILL = selector("fill(address,uint256,bytes)")
 
 
 async def a_swap(world: World) -> Swap:
@@ -77,7 +77,7 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
     order = world.an_rfq_order()
     entries = {
         "rfq": calldata.fill_order(order, world.signed(order)),
-        "executor": EXECUTE + encode(address_word(world.user.address), tuples_tail([])),
+        "executor": FILL + encode(address_word(world.user.address) + bytes(32), bytes_tail(b"")),
         "router": swap_exact_in(await a_swap(world)),
         "delta": delta_calldata.withdraw(bytes(32)),
         "fee_vault": router_calldata.claim([world.usdc], world.partner.address),
@@ -85,6 +85,7 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
     init_code = deploys(assembled(TRIES_AND_TELLS))
     await world.send(world.stranger, FACTORY, bytes(32) + init_code)
     probe = create2_address(FACTORY, bytes(32), init_code)
+    await world.send(world.owner, world.at.executor, owner_calldata.set_caller(probe, allowed=True))
     tried = address_word(getattr(world.at, contract)) + entries[contract]
     await world.send(world.stranger, world.usdc, SET_HOOK + encode(address_word(probe), bytes_tail(tried)))
     receipt = await act(world, market)

@@ -67,13 +67,13 @@ def test_a_new_order_that_is_fillable_is_offered_by_the_next_look() -> None:
 
 def test_gas_is_paid_before_the_limit_is_met() -> None:
     market = a_market("2500", "2500.000001")
-    market.gas_price_wei = 10**10  # 205,000 units: 0.00205 WETH, 5.13 USDC
+    market.gas_price_wei = 10**10  # 216,000 units: 0.00216 WETH, 5.41 USDC
     order = a_sale(2_500)
     market.rest(order)
     assert market.look() == []
-    bids(market, "2505", "2505.000001")
+    bids(market, "2505.4", "2505.400001")
     assert market.look() == []
-    bids(market, "2505.2", "2505.200001")
+    bids(market, "2505.5", "2505.500001")
     assert market.look() == [order]
 
 

@@ -1,0 +1,411 @@
+"""Random use and misuse of the contracts, and what has to hold after each step.
+
+    fuzz = await a_fuzz(world, market, seed)
+    for _ in range(500):
+        await fuzz.step()
+
+Who has allowed the contracts everything loses nothing but what an own order, quote or call gives, on its
+terms; Delta and the Router lose nothing at all, the vault what is claimed, an agent's desk what its own agent
+trades.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from cambist.codecs import calldata, delta_calldata
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.contract_events import Claimed, OrderFilled, OrderSettled, decode_event
+from cambist.codecs.delta_calldata import Crossing, Step, agent_id
+from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, DeltaOrder
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.deploy import create
+from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.venue.delta.agent_caller import caller_of
+from support.agent_desks import Desk, a_desk
+from support.settling import STEP_GAS, Market
+from support.world import MOST, NATIVE, ONE, World
+
+AGENTS = ("ann", "bob")
+GAS = 8_000_000
+STOCK = 10**30
+ROUNDING = 2
+"""Raw units that the way to a contract and back costs of the last token, which brings one less each time."""
+NONCES = 3_000
+"""So few that orders get in each other's way."""
+AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
+DELIVER = selector("deliver(address,address,uint256)")
+
+
+@dataclass
+class Known:
+    """An order, and how much of its fixed side is settled."""
+
+    order: DeltaOrder
+    key: SigningKey
+    filled: int = 0
+
+
+@dataclass
+class Fuzz:
+    """One run.
+
+    Attributes:
+        did: steps by kind, and how many of them went through.
+    """
+
+    world: World
+    market: Market
+    rng: random.Random
+    tokens: tuple[bytes, ...]
+    desk: Desk
+    many: bytes
+    owners: tuple[SigningKey, ...]
+    known: dict[bytes, Known] = field(default_factory=dict)
+    closed: set[tuple[bytes, int]] = field(default_factory=set)
+    begun: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
+    did: Counter[str] = field(default_factory=Counter)
+
+    async def step(self) -> None:
+        """Do something, and hold the contracts to what they promise."""
+        kind = self.rng.choices(("settle", "cross", "swap", "fill", "misuse"), (10, 4, 4, 3, 3))[0]
+        sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
+        before = await self._balances()
+        receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
+        self.did[kind] += 1
+        self.did[f"{kind} done"] += receipt.succeeded
+        self._check(receipt, before, await self._balances(), sender, agent)
+        if self.did.total() % 40 < 2:
+            await self._check_allowances()
+
+    # --- What is done -----------------------------------------------------------------------------------
+
+    async def _settle(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        agent = self.rng.choice(AGENTS)
+        known = await self._an_order()
+        order = known.order
+        whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+        amount = self.rng.choice((whole, whole, whole - known.filled, whole // 3, self.rng.randint(0, whole)))
+        part = order.src_amount * amount // max(whole, 1)
+        given = self._near(part * 97 // 100) if order.kind == KIND_BUY else part
+        wanted = order.dest_amount * amount // max(whole, 1)
+        execution = self._execution(order, agent, given, wanted)
+        if self.rng.random() < 0.2:
+            execution = await self._with_mischief(execution)
+        data = delta_calldata.settle(order, self._signature(known), amount, execution)
+        return self.world.relayer, self.world.at.delta, data, agent, 0
+
+    async def _cross(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        agent, rng = self.rng.choice(AGENTS), self.rng
+        first = await self._an_order()
+        opposite = {
+            "src_token": first.order.dest_token,
+            "dest_token": first.order.src_token,
+            "src_amount": 2 * _with_fee(first.order.dest_amount),
+            "dest_amount": max(1, first.order.src_amount // rng.randint(1, 4)),
+            "kind": rng.choice((KIND_SELL, KIND_SELL, KIND_BUY)),
+        }
+        others = [await self._an_order(**opposite) for _ in range(rng.randint(1, 3))]
+        crossings = []
+        for one in (first, *others):
+            order = one.order
+            whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
+            paid = self._near(_with_fee(order.dest_amount))
+            given = order.src_amount * 97 // 100 if order.kind == KIND_BUY else order.src_amount
+            execution = self._execution(order, agent, given, paid)
+            if rng.random() < 0.8:
+                execution = msgspec.structs.replace(execution, steps=())
+            traded = rng.choice((0, 0, 0, self._near(given)))
+            crossings.append(Crossing(order, self._signature(one), whole, execution, paid, traded))
+        return self.world.relayer, self.world.at.delta, delta_calldata.settle_crossed(crossings), agent, 0
+
+    async def _swap(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        rng, user = self.rng, self.rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        quote = self._quote(user, src, dest)
+        amount = self._near(quote.taker_amount)
+        buys = rng.random() < 0.4
+        bought = self._near(quote.maker_amount)
+        hop = Hop(
+            taker_amount=0 if buys else rng.choice((0, amount)),
+            maker_amount=bought if buys else 0,
+            orders=(self.world.info(quote),),
+        )
+        is_native = src == self.world.weth and rng.random() < 0.3
+        swap = Swap(
+            NATIVE if is_native else src,
+            dest,
+            amount,
+            bought if buys else rng.choice((0, quote.maker_amount // 2)),
+            rng.choice((0, amount, quote.maker_amount)),
+            rng.choice((bytes(20), self.world.partner.address)),
+            await self.world.now_s() + 100,
+            self._terms(),
+            b"",
+            (hop,),
+        )
+        data = swap_exact_out(swap) if buys else swap_exact_in(swap)
+        return user, self.world.at.router, data, "", amount if is_native else 0
+
+    async def _fill(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        rng, taker = self.rng, self.rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        quote = msgspec.structs.replace(
+            self._quote(taker, src, dest),
+            taker=rng.choice((bytes(20), taker.address, self.world.at.executor)),
+        )
+        part, signature = self._near(quote.taker_amount), self.world.signed(quote)
+        data = rng.choice(
+            (
+                calldata.fill_order(quote, signature),
+                calldata.partial_fill_order(quote, signature, part),
+                calldata.batch_fill_order_with_target([self.world.info(quote)], taker.address),
+                calldata.try_batch_fill_taker_amount([self.world.info(quote)], part, taker.address),
+            )
+        )
+        return taker, self.world.at.rfq, data, "", 0
+
+    async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        mallory = self.world.partner
+        target, data = await self._mischief(mallory.address)
+        return mallory, target, data, "", 0
+
+    async def _mischief(self, to: bytes) -> tuple[bytes, bytes]:
+        """A call that would take what is not the caller's."""
+        rng, at, token = self.rng, self.world.at, self.rng.choice(self.tokens)
+        victim = rng.choice(self.owners).address
+        words = address_word(token) + address_word(to)
+        order = await self._an_order()
+        quote = self._quote(self.owners[0], *rng.sample(self.tokens, 2))
+        info = [self.world.info(quote)]
+        fill = delta_calldata.rfq_step(at.rfq, info, receiver=to).data
+        execution = self._execution(order.order, "bob", 1, 1)
+        settle = delta_calldata.settle(order.order, self._signature(order), 1, execution)
+        pull = selector("transferFrom(address,address,uint256)") + address_word(victim) + address_word(to)
+        call = encode(bytes(32) + uint_word(0) + words + uint_word(STEP_GAS), bytes_tail(b"\1\2\3\4"))
+        stolen = self.desk.steps(self.desk.terms(order.order, taken=0, given=1, receiver=to))[1]
+        return rng.choice(
+            (
+                (token, pull + uint_word(1)),
+                (at.executor, selector("collect(address,address)") + words),
+                (
+                    at.executor,
+                    selector("fill(address,uint256,bytes)")
+                    + encode(address_word(victim) + uint_word(0), bytes_tail(fill)),
+                ),
+                (at.delta, settle),
+                (at.delta, delta_calldata.withdraw(self.world.delta_hash(order.order))),
+                (at.delta, delta_calldata.pre_sign(self.world.delta_hash(order.order), is_signed=True)),
+                (at.delta, delta_calldata.invalidate_nonces([order.order.nonce])),
+                (at.fee_vault, selector("credit(address,address,uint256)") + address_word(to) + words),
+                (caller_of(at.delta, "ann"), selector("call(bytes32,uint256,address,uint256,bytes)") + call),
+                (stolen.target, stolen.data),
+                (at.rfq, calldata.cancel_order(self.world.rfq_hash(quote))),
+                (token, rng.randbytes(rng.choice((0, 4, 68)))),
+            )
+        )
+
+    # --- How it is done ---------------------------------------------------------------------------------
+
+    def _execution(self, order: DeltaOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
+        """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
+        rng, at, market = self.rng, self.world.at, self.market
+        src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
+        caller = caller_of(at.delta, agent)
+        places = (at.delta, at.executor, caller, market.agent, at.fee_vault, at.router, order.owner)
+        to = rng.choices(places, (20, 1, 1, 1, 1, 1, 1))[0]
+        words = address_word(dest) + address_word(to) + uint_word(self._near(_with_fee(wanted)))
+        steps = [Step(market.agent, 400_000, DELIVER + words)]
+        receiver = rng.choices((market.agent, caller, at.executor, *places), (10, 5, 5, *[1] * len(places)))[
+            0
+        ]
+        if rng.random() < 0.3:
+            user = next(key for key in self.owners if key.address == order.owner)
+            quote = self._quote(user, src, dest, taker_amount=given, maker_amount=_with_fee(wanted))
+            receiver = at.executor
+            infos = [self.world.info(quote)]
+            step = delta_calldata.rfq_step(at.rfq, infos, 0, 0, rng.choice((bytes(20), at.executor, caller)))
+            steps.insert(rng.randint(0, 1), step)
+        if rng.random() < 0.2:
+            approve = calldata.approve(self.world.partner.address, MOST)
+            steps.append(Step(rng.choice(self.tokens), STEP_GAS, approve))
+        promised = rng.choice((0, wanted)) if order.kind == KIND_SELL else rng.choice((MOST, given))
+        leftovers = tuple(rng.sample(self.tokens, rng.randint(0, 2)))
+        named = agent_id(agent)
+        return delta_calldata.Execution(promised, given, tuple(steps), leftovers, named, receiver)
+
+    async def _with_mischief(self, execution: delta_calldata.Execution) -> delta_calldata.Execution:
+        """The same with calls of a contract that goes on when they fail."""
+        calls = []
+        for _ in range(self.rng.randint(1, 4)):
+            target, data = await self._mischief(self.world.partner.address)
+            calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
+        step = Step(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
+        return msgspec.structs.replace(execution, steps=(step, *execution.steps))
+
+    def _near(self, amount: int) -> int:
+        """Mostly the amount, else a little more or less, or nothing."""
+        return max(0, self.rng.choice((amount, amount, amount, amount + 1, amount - 1, amount // 2, 0)))
+
+    def _terms(self) -> int:
+        rng = self.rng
+        partner = rng.choice((bytes(20), self.world.maker.address))
+        bps = rng.choice((0, 0, 1, 30, 200, 201))
+        return pack_partner_and_fee(
+            PartnerAndFee(partner, min(bps, 200), rng.random() < 0.5, rng.random() < 0.5)
+        )
+
+    def _quote(self, user: SigningKey, src: bytes, dest: bytes, **amounts: int) -> RfqOrder:
+        rng = self.rng
+        terms: dict[str, Any] = {
+            "maker_asset": dest,
+            "taker_asset": src,
+            "taker_amount": rng.choice((1, 7, 1_000, ONE, 3 * ONE + 1)),
+            "maker_amount": rng.choice((1, 5, 999, ONE, 2 * ONE)),
+        }
+        return self.world.a_firm_quote(user, **terms | amounts)
+
+    async def _an_order(self, **changed: Any) -> Known:
+        """A new one, or one that is there."""
+        rng = self.rng
+        if self.known and not changed and rng.random() < 0.4:
+            return rng.choice(list(self.known.values()))
+        key = rng.choice(self.owners)
+        src, dest = rng.sample(self.tokens, 2)
+        terms: dict[str, Any] = {
+            "owner": key.address,
+            "beneficiary": rng.choice((key.address, bytes(20), rng.choice(self.owners).address)),
+            "src_token": src,
+            "dest_token": rng.choice((dest, dest, NATIVE)) if dest == self.world.weth else dest,
+            "src_amount": rng.choice((1, 9, 1_000, ONE, 3 * ONE)),
+            "dest_amount": rng.choice((1, 8, 999, ONE, 2 * ONE)),
+            "expected_amount": rng.choice((0, 10, 1_001, ONE, 3 * ONE)),
+            "kind": rng.choice((KIND_SELL, KIND_BUY)),
+            "nonce": rng.randrange(NONCES),
+            "partner_and_fee": self._terms(),
+        }
+        order = await self.world.a_delta_order(**terms | changed)
+        known = Known(order, key)
+        self.known[self.world.delta_hash(order)] = known
+        return known
+
+    def _signature(self, known: Known) -> bytes:
+        return self.world.delta_signed(known.order, known.key)
+
+    # --- What holds -------------------------------------------------------------------------------------
+
+    async def _balances(self) -> dict[tuple[bytes, bytes], int]:
+        """(holder, token) -> raw units."""
+        pairs = [(holder, token) for holder in self._holders() for token in self.tokens]
+        calls = [Call(token, calldata.balance_of(holder)) for holder, token in pairs]
+        answers = await self.world.chain.call_many(calls)
+        return dict(zip(pairs, map(_number, answers), strict=True))
+
+    def _holders(self) -> Sequence[bytes]:
+        at = self.world.at
+        contracts = (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
+        return (*(key.address for key in (*self.owners, self.world.maker)), *contracts)
+
+    def _check(
+        self,
+        receipt: Receipt,
+        before: dict[tuple[bytes, bytes], int],
+        after: dict[tuple[bytes, bytes], int],
+        sender: SigningKey,
+        agent: str,
+    ) -> None:
+        allowed: Counter[tuple[bytes, bytes]] = Counter()
+        for log in receipt.logs:
+            event = decode_event(log.topics, log.data)
+            if isinstance(event, OrderSettled):
+                self._check_terms(event)
+                if event.src_token != NATIVE:
+                    allowed[event.owner, event.src_token] += event.spent
+            elif isinstance(event, OrderFilled):
+                allowed[event.maker, event.maker_asset] += event.maker_amount
+            elif isinstance(event, Claimed):
+                allowed[self.world.at.fee_vault, event.token] += event.amount
+        people = {key.address for key in self.owners}
+        for (holder, token), had in before.items():
+            lost = had - after[holder, token]
+            free = holder in (sender.address, self.world.at.executor) or (
+                holder == self.desk.address and agent == "ann"
+            )
+            slack = ROUNDING if token == self.tokens[-1] and holder in people else 0
+            assert free or lost <= allowed[holder, token] + slack, (holder.hex(), token.hex(), lost, agent)
+
+    def _check_terms(self, event: OrderSettled) -> None:
+        known = self.known[event.order_hash]
+        order, amount = known.order, event.filled - known.filled
+        known.filled = event.filled
+        assert amount > 0
+        if order.kind == KIND_BUY:
+            assert event.received >= amount
+            assert event.spent <= order.src_amount * amount // order.dest_amount
+            assert event.filled <= order.dest_amount
+        else:
+            assert event.received >= -(-order.dest_amount * amount // order.src_amount)
+            assert event.spent <= amount
+            assert event.filled <= order.src_amount
+        place = order.owner, order.nonce
+        assert place not in self.closed, "the nonce was used up"
+        assert self.begun.setdefault(place, event.order_hash) == event.order_hash
+        if event.is_closed:
+            self.closed.add(place)
+
+    async def _check_allowances(self) -> None:
+        """Contracts allow nobody anything, but the executor the RFQ contract."""
+        world, at = self.world, self.world.at
+        callers = [caller_of(at.delta, agent) for agent in AGENTS]
+        spenders = [world.partner.address, self.market.agent, self.many, at.delta, at.router, *callers]
+        calls = [
+            Call(token, calldata.allowance(holder, spender))
+            for token in self.tokens
+            for holder in (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
+            for spender in spenders
+        ]
+        answers = await world.chain.call_many(calls)
+        assert set(map(_number, answers)) == {0}
+
+
+def _with_fee(amount: int) -> int:
+    """Enough that a fee leaves the amount."""
+    return amount * 103 // 100 + 2
+
+
+def _number(answer: bytes | Exception) -> int:
+    assert isinstance(answer, bytes), answer
+    return int.from_bytes(answer)
+
+
+async def a_fuzz(world: World, market: Market, seed: int) -> Fuzz:
+    """Owners, makers and agents have plenty of each token, and have allowed what they must."""
+    many = await create(world.chain, world.owner, "DevMulticall")
+    odd = await world.new_token("DevTokenWithoutReturn", "NONE", 6)
+    rounds = await world.new_token("DevToken", "ROUNDS")
+    tokens = (world.weth, world.usdc, odd, rounds)
+    owners = (world.user, world.taker, world.stranger)
+    desk = await a_desk(world)
+    for token in tokens:
+        for key in (*owners, world.maker):
+            if token == world.weth:
+                await world.chain.set_balance(key.address, 10**9 * ONE)
+                await world.mint(token, key, 10**8 * ONE)
+            else:
+                await world.mint(token, key, STOCK)
+            for spender in (world.at.delta, world.at.router, world.at.rfq):
+                await world.approve(key, token, spender)
+        if token == world.weth:
+            await world.send(world.user, token, calldata.transfer(market.agent, 10**7 * ONE))
+        else:
+            await world.mint(token, market.agent, STOCK)
+            await world.mint(token, desk.address, STOCK)
+    await world.send(world.owner, rounds, selector("setRounding(uint256)") + uint_word(1))
+    return Fuzz(world, market, random.Random(seed), tokens, desk, many, owners)
