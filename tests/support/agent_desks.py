@@ -8,12 +8,11 @@ import msgspec
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word
 from cambist.codecs.agent_desk import DeskTerms, terms_digest, trade
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import Step, agent_caller, agent_id
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy import create
-from cambist.engine.venue.delta.agent_caller import caller_of
 from support.settling import STEP_GAS
 from support.world import ONE, USDC, World, person
 
@@ -58,7 +57,8 @@ class Desk:
 
 async def a_desk(world: World) -> Desk:
     """Deployed for the agent that the venue calls ann, with 50,000 USDC."""
-    words = map(address_word, (caller_of(world.at.delta, "ann"), SIGNER.address, world.owner.address))
+    caller = (await world.ask(world.at.delta, agent_caller(agent_id("ann")))).to_bytes(20)
+    words = map(address_word, (caller, SIGNER.address, world.owner.address))
     desk = await create(world.chain, world.owner, "AgentDesk", b"".join(words))
     await world.mint(world.usdc, desk, STOCK)
     return Desk(world, desk)

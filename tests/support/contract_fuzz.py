@@ -189,8 +189,9 @@ class Fuzz:
         execution = self._execution(order.order, "bob", 1, 1)
         settle = delta_calldata.settle(order.order, self._signature(order), 1, execution)
         pull = selector("transferFrom(address,address,uint256)") + address_word(victim) + address_word(to)
-        call = encode(bytes(32) + uint_word(0) + words + uint_word(STEP_GAS), bytes_tail(b"\1\2\3\4"))
-        stolen = self.desk.steps(self.desk.terms(order.order, taken=0, given=1, receiver=to))[1]
+        stolen = self._stolen(order.order, to)
+        told = self.world.delta_hash(order.order) + uint_word(0) + address_word(stolen.target)
+        call = encode(told + uint_word(STEP_GAS), bytes_tail(stolen.data))
         return rng.choice(
             (
                 (token, pull + uint_word(1)),
@@ -233,6 +234,8 @@ class Fuzz:
             infos = [self.world.info(quote)]
             step = delta_calldata.rfq_step(at.rfq, infos, 0, 0, rng.choice((bytes(20), at.executor, caller)))
             steps.insert(rng.randint(0, 1), step)
+        if rng.random() < 0.05:
+            steps.append(self._stolen(order, at.delta))
         if rng.random() < 0.2:
             approve = calldata.approve(self.world.partner.address, MOST)
             steps.append(Step(rng.choice(self.tokens), STEP_GAS, approve))
@@ -249,6 +252,11 @@ class Fuzz:
             calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
         step = Step(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
+
+    def _stolen(self, order: DeltaOrder, to: bytes) -> Step:
+        """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
+        nonce = self.rng.getrandbits(64)
+        return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]
 
     def _near(self, amount: int) -> int:
         """Mostly the amount, else a little more or less, or nothing."""
