@@ -16,8 +16,6 @@ Choice: 403 is a failure like any other (choices.md 18).
 
 from collections.abc import Callable
 from ssl import SSLContext
-from types import TracebackType
-from typing import Self
 
 from msgspec import UNSET
 
@@ -30,14 +28,14 @@ from ..config.errors import InvalidInput
 from ..config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from ..crypto.hmac_auth import RequestSigner
 from .firm_check import FirmAsked, FirmFailure, FirmFault
-from .net.http_client import HttpClientStatistics, HttpFailure, Stage
+from .net.http_client import HttpFailure, Stage
 from .net.signed_client import SignedClient
 from .net.streams import Dial, dial
 
 _LIMITS = Http1Limits(body_bytes_max=MAKER_FIRM_ANSWER_BYTES_MAX)
 
 
-class FirmClient:
+class FirmClient(SignedClient):
     """One maker on one chain. Use it as an async context manager: leaving it closes the connections.
 
     Args:
@@ -61,8 +59,7 @@ class FirmClient:
         tls: SSLContext | None = None,
         dial: Dial = dial,
     ) -> None:
-        self.maker = maker
-        self._http = SignedClient(
+        super().__init__(
             url,
             signer=signer,
             wall_ms=wall_ms,
@@ -71,19 +68,7 @@ class FirmClient:
             tls=tls,
             dial=dial,
         )
-
-    async def __aenter__(self) -> Self:
-        await self._http.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._http.__aexit__(kind, error, trace)
-
-    def statistics(self) -> HttpClientStatistics:
-        """Of its connections."""
-        return self._http.statistics()
+        self.maker = maker
 
     async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
         """Ask and wait for the answer.
@@ -98,7 +83,7 @@ class FirmClient:
             FirmFailure: see the module. Its text names no host, key or header.
         """
         try:
-            answer = await self._http.post("/firm", encode(_request(asked)), deadline_s)
+            answer = await self.post("/firm", encode(_request(asked)), deadline_s)
         except HttpFailure as failure:
             raise _failure_of(failure) from None
         return _order_of(answer)

@@ -5,12 +5,18 @@ Choice: an agent's id on the chain is the keccak-256 of the name that the venue 
     a Delta contract give their agents different names.
 """
 
+from functools import lru_cache
+
 from ....codecs.delta_calldata import agent_id
 from ....codecs.transactions import create2_address
 from ....crypto.addresses import to_checksum
 from ...chain.artifacts import artifact
 
+AGENT_CALLERS_MAX = 1_024
+"""Addresses that are kept: of the agents of all chains that a venue may have."""
 
+
+@lru_cache(maxsize=AGENT_CALLERS_MAX)
 def caller_of(delta: bytes, name: str) -> bytes:
     """The 20-byte address of the caller of an agent, which its first settlement creates."""
     return create2_address(delta, agent_id(name), artifact("AgentCaller").init_code())
