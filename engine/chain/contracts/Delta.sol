@@ -357,7 +357,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         address src = wrapped(part.srcToken);
         address dest = wrapped(part.destToken);
         address receiver = receiverOf(execution);
-        for (uint256 i = 0; i < execution.leftovers.length; i++) collectAny(execution.leftovers[i], part.owner);
+        sweep(part, execution);
         uint256 srcBefore = Tokens.balance(src, address(this));
         uint256 destBefore = Tokens.balance(dest, address(this));
         take(part, src, part.isPurchase ? address(this) : receiver, permit);
@@ -404,9 +404,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
             Crossing calldata crossing = crossings[i];
             parts[i] = partOf(crossing.order, crossing.amount);
             begin(parts[i], crossing.signature, crossing.execution);
-            for (uint256 j = 0; j < crossing.execution.leftovers.length; j++) {
-                collectAny(crossing.execution.leftovers[j], parts[i].owner);
-            }
+            sweep(parts[i], crossing.execution);
         }
     }
 
@@ -437,8 +435,8 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         }
     }
 
-    /// What the executor has of leftovers is the pools'; of other tokens it is the owner's whose steps left it. Without
-    /// any step, nothing moves.
+    /// The executor gives back leftovers: to the pools, and of tokens without a pool to the owner whose steps left
+    /// them. Without any step, nothing moves.
     function tradeAll(Crossing[] calldata crossings, Part[] memory parts, Pools.Pool[] memory pools) private {
         uint256 steps = 0;
         for (uint256 i = 0; i < parts.length; i++) steps += crossings[i].execution.steps.length;
@@ -483,7 +481,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         }
     }
 
-    /// What nobody is paid of a token.
+    /// Give the rest of a pool to the first order that wants its token, else back to the first that gave it.
     function spread(
         Pools.Pool memory pool,
         Part[] memory parts,
@@ -521,7 +519,7 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         part.promised = execution.promised;
     }
 
-    /// What the owner gives: of a purchase what is given for it, with its fee and shares of surplus.
+    /// Take the part's source from its owner, or from its deposit.
     function take(Part memory part, address src, address to, bytes calldata permit) private {
         uint256 amount = part.taken;
         if (part.srcToken == Tokens.NATIVE) {
@@ -564,11 +562,16 @@ contract Delta is Guardrails, Eip712, Nonces, Deposits {
         );
     }
 
-    /// What ranked the bid is what the owner gets at least, or spends at most, whatever the steps did meanwhile.
+    /// The promise that ranked the bid binds, whatever the steps did meanwhile.
     function checkPromise(Part memory part, uint256 spent, uint256 arrived) private pure {
         if (part.isPurchase ? spent > part.promised : arrived < part.promised) {
             revert PromiseBroken(part.orderHash, part.isPurchase ? spent : arrived, part.promised);
         }
+    }
+
+    /// Tokens that somebody left with the executor go to the owner, before the steps.
+    function sweep(Part memory part, Execution calldata execution) private {
+        for (uint256 i = 0; i < execution.leftovers.length; i++) collectAny(execution.leftovers[i], part.owner);
     }
 
     function collectAny(address token, address to) private {
