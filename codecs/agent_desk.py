@@ -43,7 +43,7 @@ DESK_TERMS = TypedStruct("Terms", _MEMBERS, DeskTerms)
 
 
 def terms_digest(terms: DeskTerms, chain_id: int, desk: bytes) -> bytes:
-    """What the desk's signer signs, 32 bytes."""
+    """Digest of the terms for a desk, 32 bytes; the desk's signer signs it."""
     domain = {
         "name": "Agent desk",
         "version": "1",

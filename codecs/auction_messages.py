@@ -42,7 +42,7 @@ class AuctionBid(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class AuctionSettlement(Struct, frozen=True, rename="camel", kw_only=True):
-    """What became of a bid that won, or that was next.
+    """The outcome of a bid that won, or that was next.
 
     Attributes:
         state: settling, settled, reverted, or notSent.

@@ -7,8 +7,8 @@ Orders are encoded as the contract's tuples, member by member as they are signed
 Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
 Choice: a beneficiary of zero is the owner, as a receiver of zero is the caller of a Market swap.
 Choice: a permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
-Choice: what orders that are settled against each other give and nobody is paid goes to the owner of the first
-    of them that wants the token, else gives it.
+Choice: the rest of a token that orders have given to each other, and that none is paid, is received by the
+    first of them that wants the token, its fee and surplus reckoned; else the first that gave it has it back.
 Choice: a token's cap on Delta is for all that is given in an hour of the clock: of an attacker who has a
     relayer's key, ten calls give no more than one.
 """
@@ -119,7 +119,7 @@ class Crossing(msgspec.Struct, frozen=True):
 
 
 def agent_id(name: str) -> bytes:
-    """What an agent that a venue calls by this name is on the chain, 32 bytes."""
+    """The id on the chain, 32 bytes, of the agent that a venue calls by this name."""
     return keccak256(name.encode())
 
 

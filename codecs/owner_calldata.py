@@ -70,7 +70,7 @@ def set_pauser(pauser: bytes) -> bytes:
 
 
 def given_of(token: bytes) -> bytes:
-    """What Delta has given of a token in the hour that now is, in raw units."""
+    """Raw units of a token that Delta has given in the present hour of the clock."""
     return GIVEN_OF + address_word(token)
 
 

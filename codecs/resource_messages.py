@@ -122,7 +122,7 @@ class PairScore(Struct, frozen=True, rename="camel"):
 
 
 class MakerBound(Struct, frozen=True, rename="camel"):
-    """What a maker is asked for at most, since it refused more.
+    """The most that a maker is asked for, since it refused more.
 
     Attributes:
         amount: raw units of the pair's base token in one quote.
@@ -152,7 +152,7 @@ class MakerFault(Struct, frozen=True, rename="camel"):
 
 
 class MakerFaults(Struct, frozen=True, rename="camel"):
-    """What a maker is told at its `notify_url`: faults and refusals on one chain, the oldest first."""
+    """Faults and refusals of a maker on one chain, the oldest first, as its `notify_url` is told them."""
 
     maker: str
     network: int

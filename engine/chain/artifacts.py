@@ -70,7 +70,7 @@ class Artifact(msgspec.Struct, frozen=True):
         return parse_hex(self.bytecode, self.name) + arguments
 
     def code(self) -> bytes:
-        """What is on a chain then, with zeros for the values of immutables."""
+        """The code that a chain keeps of the contract, with zeros for the values of immutables."""
         return self.init_code()[self.runtime.at :][: self.runtime.size]
 
     def selectors(self) -> dict[str, bytes]:

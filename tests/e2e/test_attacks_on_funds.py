@@ -15,7 +15,6 @@ from support.world import MOST, ONE, USDC, World
 FAIR = 2_500 * USDC
 CREDIT = selector("credit(address,address,uint256)")
 SET_TRANSFER_FEE = selector("setTransferFee(uint256)")
-HOOK_REGISTRY = bytes.fromhex("1820a4b7618bde71dce8cdc73aab6c95905fad24")
 SET_BALANCE = bytes.fromhex("00000001")
 REBASING = assembled(
     "0 CALLDATALOAD 224 SHR DUP1 0x70a08231 EQ @balance JUMPI 1 EQ @set JUMPI 1 0 MSTORE 32 0 RETURN "
