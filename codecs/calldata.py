@@ -28,6 +28,8 @@ TRY_BATCH_FILL_TAKER_AMOUNT = selector(f"tryBatchFillOrderTakerAmount({_ORDER_IN
 TRY_BATCH_FILL_MAKER_AMOUNT = selector(f"tryBatchFillOrderMakerAmount({_ORDER_INFO}[],uint256,address)")
 CANCEL_ORDER = selector("cancelOrder(bytes32)")
 CANCEL_ORDERS = selector("cancelOrders(bytes32[])")
+CANCEL_ORDERS_UNTIL = selector("cancelOrdersUntil(uint128)")
+CANCELLED_UNTIL = selector("cancelledUntil(address)")
 REMAINING = selector("remaining(address,bytes32)")
 REMAINING_BALANCES = selector("getRemainingOrderBalance(address,bytes32[])")
 
@@ -151,6 +153,16 @@ def cancel_order(order_hash: bytes) -> bytes:
 def cancel_orders(order_hashes: Sequence[bytes]) -> bytes:
     """Cancel many orders of the caller in one transaction."""
     return CANCEL_ORDERS + encode(words_tail(order_hashes))
+
+
+def cancel_orders_until(expiry: int) -> bytes:
+    """Cancel all orders of the caller that expire until a time, in Unix seconds, and those that never do."""
+    return CANCEL_ORDERS_UNTIL + uint_word(expiry)
+
+
+def cancelled_until(maker: bytes) -> bytes:
+    """The time until which a maker's orders are cancelled, in Unix seconds; 0 for none."""
+    return CANCELLED_UNTIL + address_word(maker)
 
 
 def remaining(maker: bytes, order_hash: bytes) -> bytes:

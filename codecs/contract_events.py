@@ -38,6 +38,13 @@ class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
     maker: bytes
 
 
+class OrdersCancelledUntil(msgspec.Struct, frozen=True, gc=False):
+    """Rfq: the maker closed its orders that expire until a time, in Unix seconds, and those that never do."""
+
+    maker: bytes
+    expiry: int
+
+
 class OrderSettled(msgspec.Struct, frozen=True, gc=False):
     """Delta: a settlement of an order.
 
@@ -82,22 +89,6 @@ class OrderPreSigned(msgspec.Struct, frozen=True, gc=False):
     order_hash: bytes
     owner: bytes
     is_signed: bool
-
-
-class Deposited(msgspec.Struct, frozen=True, gc=False):
-    """Delta: native tokens for an order came in, in wei."""
-
-    order_hash: bytes
-    owner: bytes
-    amount: int
-
-
-class DepositWithdrawn(msgspec.Struct, frozen=True, gc=False):
-    """Delta: native tokens of an order went back, in wei."""
-
-    order_hash: bytes
-    owner: bytes
-    amount: int
 
 
 class Credited(msgspec.Struct, frozen=True, gc=False):
@@ -156,12 +147,11 @@ class Approval(msgspec.Struct, frozen=True, gc=False):
 ContractEvent = (
     OrderFilled
     | OrderCancelled
+    | OrdersCancelledUntil
     | OrderSettled
     | FeeAccrued
     | NonceInvalidated
     | OrderPreSigned
-    | Deposited
-    | DepositWithdrawn
     | Credited
     | Claimed
     | Swapped
@@ -177,12 +167,13 @@ def topic(signature: str) -> bytes:
 
 ORDER_FILLED = topic("OrderFilled(bytes32,address,address,uint256,address,address,uint256)")
 ORDER_CANCELLED = topic("OrderCancelled(bytes32,address)")
+ORDERS_CANCELLED_UNTIL = topic("OrdersCancelledUntil(address,uint128)")
 ORDER_SETTLED = topic("OrderSettled(bytes32,address,uint256,address,address,uint256,uint256,uint256,bool)")
 FEE_ACCRUED = topic("FeeAccrued(bytes32,address,address,uint256,bool)")
 NONCE_INVALIDATED = topic("NonceInvalidated(address,uint256)")
 ORDER_PRE_SIGNED = topic("OrderPreSigned(bytes32,address,bool)")
-DEPOSITED = topic("Deposited(bytes32,address,uint256)")
-DEPOSIT_WITHDRAWN = topic("DepositWithdrawn(bytes32,address,uint256)")
+NATIVE_DEPOSITED = topic("NativeDeposited(address,uint256)")
+NATIVE_WITHDRAWN = topic("NativeWithdrawn(address,address,uint256)")
 CREDITED = topic("Credited(address,address,uint256)")
 CLAIMED = topic("Claimed(address,address,address,uint256)")
 SWAPPED = topic("Swapped(address,address,address,address,uint256,uint256,uint256,uint256)")
@@ -252,6 +243,13 @@ def _order_cancelled(words: bytes) -> OrderCancelled:
     return OrderCancelled(order_hash, maker)
 
 
+def _orders_cancelled_until(words: bytes) -> OrdersCancelledUntil:
+    pad, maker, expiry = _AW(words)
+    if pad != _PAD:
+        _refuse_address(_orders_cancelled_until)
+    return OrdersCancelledUntil(maker, _uint(expiry))
+
+
 def _order_settled(words: bytes) -> OrderSettled:
     (order_hash, pad_1, owner, nonce, pad_2, src_token, pad_3, dest_token, spent, received, filled,
      closed) = _SETTLED(words)  # fmt: skip
@@ -289,20 +287,6 @@ def _order_pre_signed(words: bytes) -> OrderPreSigned:
     if pad != _PAD:
         _refuse_address(_order_pre_signed)
     return OrderPreSigned(order_hash, owner, _bool(_order_pre_signed, signed))
-
-
-def _deposited(words: bytes) -> Deposited:
-    order_hash, pad, owner, amount = _WAW(words)
-    if pad != _PAD:
-        _refuse_address(_deposited)
-    return Deposited(order_hash, owner, _uint(amount))
-
-
-def _deposit_withdrawn(words: bytes) -> DepositWithdrawn:
-    order_hash, pad, owner, amount = _WAW(words)
-    if pad != _PAD:
-        _refuse_address(_deposit_withdrawn)
-    return DepositWithdrawn(order_hash, owner, _uint(amount))
 
 
 def _credited(words: bytes) -> Credited:
@@ -349,12 +333,11 @@ DECODERS: dict[bytes, tuple[int, int, _Decoder]] = {
     # first topic: (number of topics, bytes of topics and data, reader of both)
     ORDER_FILLED: (4, 8 * WORD_BYTES, _order_filled),
     ORDER_CANCELLED: (3, 3 * WORD_BYTES, _order_cancelled),
+    ORDERS_CANCELLED_UNTIL: (2, 3 * WORD_BYTES, _orders_cancelled_until),
     ORDER_SETTLED: (3, 10 * WORD_BYTES, _order_settled),
     FEE_ACCRUED: (3, 6 * WORD_BYTES, _fee_accrued),
     NONCE_INVALIDATED: (2, 3 * WORD_BYTES, _nonce_invalidated),
     ORDER_PRE_SIGNED: (3, 4 * WORD_BYTES, _order_pre_signed),
-    DEPOSITED: (3, 4 * WORD_BYTES, _deposited),
-    DEPOSIT_WITHDRAWN: (3, 4 * WORD_BYTES, _deposit_withdrawn),
     CREDITED: (3, 4 * WORD_BYTES, _credited),
     CLAIMED: (3, 5 * WORD_BYTES, _claimed),
     SWAPPED: (3, 9 * WORD_BYTES, _swapped),

@@ -38,15 +38,19 @@ SETTLE_CROSSED = selector(f"settleCrossed(({_ORDER},bytes,uint256,{_EXECUTION},u
 SETTLE_TWAP = selector(f"settleTwap({_TWAP_ORDER},bytes,{_EXECUTION})")
 SETTLE_TWAP_BUY = selector(f"settleTwapBuy({_TWAP_ORDER},bytes,{_EXECUTION})")
 INVALIDATE_NONCES = selector("invalidateNonces(uint256[])")
-IS_NONCE_USED = selector("isNonceUsed(address,uint256)")
-ORDER_OF_NONCE = selector("orderOfNonce(address,uint256)")
-PRE_SIGN = selector("preSign(bytes32,bool)")
+SHOW_CANCELLATION = selector(
+    f"showCancellation(address,string[],bytes,{_ORDER}[],{_TWAP_ORDER}[],{_TWAP_ORDER}[])"
+)
+CANCEL_AND_WITHDRAW = selector(f"cancelAndWithdraw({_ORDER},bool)")
+CANCEL_TWAP_AND_WITHDRAW = selector(f"cancelTWAPAndWithdraw({_TWAP_ORDER})")
+CANCEL_TWAP_BUY_AND_WITHDRAW = selector(f"cancelTWAPBuyAndWithdraw({_TWAP_ORDER})")
+ORDER_STATE = selector("orderState(address,uint256,bytes32)")
+SET_PRE_SIGNATURE = selector("setPreSignature(bytes32,bool)")
 IS_PRE_SIGNED = selector("isPreSigned(address,bytes32)")
-DEPOSIT = selector("deposit(bytes32)")
-WITHDRAW = selector("withdraw(bytes32)")
-DEPOSITS = selector("deposits(bytes32,address)")
-FILLED = selector("filled(bytes32)")
-SLICES = selector("slices(bytes32)")
+DEPOSIT_NATIVE_AND_PRE_SIGN = selector("depositNativeAndPreSign(bytes32)")
+WITHDRAW_NATIVE = selector("withdrawNative(uint256)")
+WITHDRAW_TO = selector("withdrawTo(uint256,address)")
+DEPOSITS = selector("deposits(address)")
 CREATE_AGENT_CALLER = selector("createAgentCaller(bytes32)")
 AGENT_CALLER = selector("agentCaller(bytes32)")
 
@@ -169,14 +173,12 @@ def settle_crossed(crossings: Sequence[Crossing]) -> bytes:
 
 def settle_twap(order: TwapOrder, signature: bytes, execution: Execution) -> bytes:
     """Settle the next slice of a scheduled sale."""
-    amounts = uint_word(order.dest_amount_per_slice) + uint_word(order.total_src_amount)
-    return SETTLE_TWAP + encode(_scheduled(order, amounts), bytes_tail(signature), _execution(execution))
+    return SETTLE_TWAP + encode(_schedule(order), bytes_tail(signature), _execution(execution))
 
 
 def settle_twap_buy(order: TwapBuyOrder, signature: bytes, execution: Execution) -> bytes:
     """Settle the next slice of a scheduled purchase."""
-    amounts = uint_word(order.total_dest_amount) + uint_word(order.max_src_amount)
-    return SETTLE_TWAP_BUY + encode(_scheduled(order, amounts), bytes_tail(signature), _execution(execution))
+    return SETTLE_TWAP_BUY + encode(_schedule(order), bytes_tail(signature), _execution(execution))
 
 
 def create_agent_caller(agent: bytes) -> bytes:
@@ -194,19 +196,43 @@ def invalidate_nonces(nonces: Sequence[int]) -> bytes:
     return INVALIDATE_NONCES + encode(words_tail([uint_word(nonce) for nonce in nonces]))
 
 
-def is_nonce_used(owner: bytes, nonce: int) -> bytes:
-    """Whether a nonce is used up or given up."""
-    return IS_NONCE_USED + address_word(owner) + uint_word(nonce)
+def order_state(owner: bytes, nonce: int, order_hash: bytes) -> bytes:
+    """The state of an order; `delta_results.decode_order_state` reads the answer."""
+    return ORDER_STATE + address_word(owner) + uint_word(nonce) + order_hash
 
 
-def order_of_nonce(owner: bytes, nonce: int) -> bytes:
-    """The hash of the order that a nonce belongs to since a part of it is filled; else zero."""
-    return ORDER_OF_NONCE + address_word(owner) + uint_word(nonce)
+def show_cancellation(
+    owner: bytes,
+    order_ids: Sequence[str],
+    signature: bytes,
+    orders: Sequence[DeltaOrder | TwapOrder | TwapBuyOrder],
+) -> bytes:
+    """Show the contract a cancellation that an owner has signed: no relayer can settle those orders then.
+
+    Args:
+        order_ids: as they are signed.
+        orders: some of those that have these ids.
+    """
+    ids = tuples_tail([bytes_tail(order_id.encode()).tail for order_id in order_ids])
+    swaps = [_order(order) for order in orders if isinstance(order, DeltaOrder)]
+    sales = [_schedule(order) for order in orders if isinstance(order, TwapOrder)]
+    purchases = [_schedule(order) for order in orders if isinstance(order, TwapBuyOrder)]
+    lists = [tuples_tail([order.tail for order in some]) for some in (swaps, sales, purchases)]
+    return SHOW_CANCELLATION + encode(address_word(owner), ids, bytes_tail(signature), *lists)
 
 
-def pre_sign(order_hash: bytes, *, is_signed: bool) -> bytes:
+def cancel_and_withdraw(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
+    """Give up an order of the caller's, and take back the native tokens that it would still have given."""
+    if isinstance(order, DeltaOrder):
+        return CANCEL_AND_WITHDRAW + encode(_order(order), uint_word(0))
+    is_sale = isinstance(order, TwapOrder)
+    called = CANCEL_TWAP_AND_WITHDRAW if is_sale else CANCEL_TWAP_BUY_AND_WITHDRAW
+    return called + encode(_schedule(order))
+
+
+def set_pre_signature(order_hash: bytes, *, is_signed: bool) -> bytes:
     """Sign an order of the caller's, or take that back."""
-    return PRE_SIGN + order_hash + uint_word(is_signed)
+    return SET_PRE_SIGNATURE + order_hash + uint_word(is_signed)
 
 
 def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
@@ -214,29 +240,24 @@ def is_pre_signed(owner: bytes, order_hash: bytes) -> bytes:
     return IS_PRE_SIGNED + address_word(owner) + order_hash
 
 
-def deposit(order_hash: bytes) -> bytes:
-    """Deposit the native tokens that come with the call for an order of the caller's."""
-    return DEPOSIT + order_hash
+def deposit_native_and_pre_sign(order_hash: bytes) -> bytes:
+    """Deposit the native tokens that come with the call, for orders of the caller's, and sign one."""
+    return DEPOSIT_NATIVE_AND_PRE_SIGN + order_hash
 
 
-def withdraw(order_hash: bytes) -> bytes:
-    """Take back what is left of the caller's deposit for an order."""
-    return WITHDRAW + order_hash
+def withdraw_native(amount: int) -> bytes:
+    """Take back wei of the caller's deposit."""
+    return WITHDRAW_NATIVE + uint_word(amount)
 
 
-def deposits(order_hash: bytes, owner: bytes) -> bytes:
-    """What is left of an owner's deposit for an order, in wei."""
-    return DEPOSITS + order_hash + address_word(owner)
+def withdraw_to(amount: int, receiver: bytes) -> bytes:
+    """Send wei of the caller's deposit to another account."""
+    return WITHDRAW_TO + uint_word(amount) + address_word(receiver)
 
 
-def filled(order_hash: bytes) -> bytes:
-    """What was settled of an order, in units of its fixed side."""
-    return FILLED + order_hash
-
-
-def slices(order_hash: bytes) -> bytes:
-    """How many slices of a TWAP are settled, and when the last one was, in Unix seconds: two words."""
-    return SLICES + order_hash
+def deposits(owner: bytes) -> bytes:
+    """Native tokens that an owner has deposited, in wei."""
+    return DEPOSITS + address_word(owner)
 
 
 def _order(order: DeltaOrder) -> Dynamic:
@@ -261,7 +282,11 @@ def _parties(order: DeltaOrder | TwapOrder | TwapBuyOrder) -> bytes:
     return b"".join(map(address_word, (order.owner, order.beneficiary, order.src_token, order.dest_token)))
 
 
-def _scheduled(order: TwapOrder | TwapBuyOrder, amount_words: bytes) -> Dynamic:
+def _schedule(order: TwapOrder | TwapBuyOrder) -> Dynamic:
+    if isinstance(order, TwapOrder):
+        amounts = uint_word(order.dest_amount_per_slice) + uint_word(order.total_src_amount)
+    else:
+        amounts = uint_word(order.total_dest_amount) + uint_word(order.max_src_amount)
     return Dynamic(
         encode(
             _parties(order),
@@ -270,7 +295,7 @@ def _scheduled(order: TwapOrder | TwapBuyOrder, amount_words: bytes) -> Dynamic:
             uint_word(order.deadline),
             uint_word(order.interval),
             uint_word(order.num_slices),
-            amount_words,
+            amounts,
             bytes_tail(order.permit),
             bytes_tail(order.metadata),
             _bridge(order.bridge),

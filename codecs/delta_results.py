@@ -1,4 +1,5 @@
-"""What the Delta contract's settlements return, which an eth_call of one shows before it is sent.
+"""What the Delta contract says of an order's state, and what its settlements return, which an eth_call of one
+shows before it is sent.
 
 Amounts are raw units, as OrderSettled tells them. Gas is what is used between a settlement's first line and
 its last; a transaction's own is more by its base cost and its calldata, less by what is refunded for storage.
@@ -9,10 +10,30 @@ Source: contracts/Delta.sol; Contract ABI specification of Solidity, "Formal Spe
 import msgspec
 
 from ..config.errors import InvalidInput
+from ..config.limits import UINT256_MAX
 from .abi import WORD_BYTES, decode_uint
 from .delta_calldata import CROSSINGS_MAX, CROSSINGS_MIN
 
 _SETTLED_WORDS = 3
+_STATE_WORDS = 3
+_SLICES = (1 << 64) - 1
+
+
+class OrderState(msgspec.Struct, frozen=True):
+    """The state of an order.
+
+    Attributes:
+        is_others: the nonce belongs to another order, which is settled in part or whole.
+        is_used: the nonce is used up or invalidated: nothing more of the order can be settled.
+        is_closed: all of this order is settled.
+        done: what is settled of an order that is not closed: raw units of the fixed side; of a schedule,
+            slices.
+    """
+
+    is_others: bool
+    is_used: bool
+    is_closed: bool
+    done: int
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -34,6 +55,22 @@ class Crossed(msgspec.Struct, frozen=True):
     spent: tuple[int, ...]
     received: tuple[int, ...]
     gas_used: int
+
+
+def decode_order_state(returned: bytes, order_hash: bytes, *, is_scheduled: bool) -> OrderState:
+    """Read what `orderState` returned of an order.
+
+    Args:
+        is_scheduled: its state counts slices, and has the time of the last beside that.
+
+    Raises:
+        InvalidInput: it is not exactly three words.
+    """
+    _check_size(returned, _STATE_WORDS)
+    order, used, done = (decode_uint(returned, at) for at in range(_STATE_WORDS))
+    is_its = order == int.from_bytes(order_hash, "big") & ~1  # the last bit says whether a nonce is used
+    done &= _SLICES if is_scheduled else UINT256_MAX
+    return OrderState(bool(order) and not is_its, bool(used), is_its and bool(used) and not done, done)
 
 
 def decode_settled(returned: bytes) -> Settled:

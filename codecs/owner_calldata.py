@@ -1,6 +1,6 @@
 """Calldata of what only a contract's owner may do, and of what it has set.
 
-    Delta, Router   pause, pauser and caps, which are on until they are lifted
+    Delta, Router   pause, pauser and caps, which are on until they are lifted; who gets the protocol's fees
     Delta           relayers
     RfqExecutor     its callers
     FeeVault        the contracts that may credit
@@ -28,6 +28,9 @@ IS_RELAYER = selector("isRelayer(address)")
 IS_CALLER = selector("isCaller(address)")
 IS_COLLECTOR = selector("isCollector(address)")
 OWNER = selector("owner()")
+PROPOSED_OWNER = selector("proposedOwner()")
+SET_PROTOCOL = selector("setProtocol(address)")
+PROTOCOL = selector("protocol()")
 
 
 def set_paused(*, paused: bool) -> bytes:
@@ -67,6 +70,11 @@ def propose_owner(proposed: bytes) -> bytes:
 def set_pauser(pauser: bytes) -> bytes:
     """Who may stop a contract, beside its owner, and do nothing else there."""
     return SET_PAUSER + address_word(pauser)
+
+
+def set_protocol(protocol: bytes) -> bytes:
+    """Who gets the protocol's share of surplus and fees without a partner, from now on."""
+    return SET_PROTOCOL + address_word(protocol)
 
 
 def given_of(token: bytes) -> bytes:

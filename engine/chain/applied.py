@@ -2,11 +2,10 @@
 
     Rfq    OrderFilled        otc_fill
            OrderCancelled     otc_cancel
+           OrdersCancelledUntil   otc_cancel_until
     Delta  OrderSettled       delta_fill; closed, nonce_used as well
            NonceInvalidated   nonce_used
            OrderPreSigned     pre_signature
-           Deposited          deposit
-           DepositWithdrawn   deposit_withdrawn
            FeeAccrued         no row: an event for projections
 
 A row stands for a log, or for the first log that used a nonce. What blocks meant is undone by deleting the
@@ -23,11 +22,11 @@ from ...codecs import contract_events as events
 from ...config.errors import InvalidInput, NodeContradiction, NodeFault
 from ..store import tables
 from ..store.rows import (
+    NEVER_S,
     DeltaFill,
-    Deposit,
-    DepositWithdrawn,
     NonceUsed,
     OtcCancel,
+    OtcCancelUntil,
     OtcFill,
     PreSignature,
     amount32,
@@ -35,17 +34,15 @@ from ..store.rows import (
 from ..store.tables import Table
 from .port import Log, LogFilter
 
-RFQ_TOPICS = (events.ORDER_FILLED, events.ORDER_CANCELLED)
+RFQ_TOPICS = (events.ORDER_FILLED, events.ORDER_CANCELLED, events.ORDERS_CANCELLED_UNTIL)
 DELTA_TOPICS = (
     events.ORDER_SETTLED,
     events.FEE_ACCRUED,
     events.NONCE_INVALIDATED,
     events.ORDER_PRE_SIGNED,
-    events.DEPOSITED,
-    events.DEPOSIT_WITHDRAWN,
 )
 
-ChainRow = OtcFill | OtcCancel | DeltaFill | NonceUsed | PreSignature | Deposit | DepositWithdrawn
+ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | NonceUsed | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
 """A row and where it is kept."""
@@ -146,6 +143,9 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
         case events.OrderCancelled():
             cancel = OtcCancel(*place, number, event.order_hash, event.maker, at_ms)
             return [(tables.OTC_CANCEL, cancel)]
+        case events.OrdersCancelledUntil():
+            until = OtcCancelUntil(*place, number, event.maker, min(event.expiry, NEVER_S), at_ms)
+            return [(tables.OTC_CANCEL_UNTIL, until)]
         case events.OrderSettled():
             settled = DeltaFill(
                 *place,
@@ -162,12 +162,5 @@ def _rows_of_log(chain_id: int, event: events.ContractEvent, log: Log, at_ms: in
         case events.OrderPreSigned():
             signed = PreSignature(*place, number, event.order_hash, event.owner, event.is_signed, at_ms)
             return [(tables.PRE_SIGNATURE, signed)]
-        case events.Deposited():
-            deposit = Deposit(*place, number, event.order_hash, event.owner, amount32(event.amount))
-            return [(tables.DEPOSIT, deposit)]
-        case events.DepositWithdrawn():
-            whose = event.order_hash, event.owner
-            withdrawn = DepositWithdrawn(*place, number, *whose, amount32(event.amount))
-            return [(tables.DEPOSIT_WITHDRAWN, withdrawn)]
         case _:
             return []

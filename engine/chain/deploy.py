@@ -31,7 +31,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     Attributes:
         owner: may pause, cap and name relayers; it sends the transactions of a deployment.
-        protocol: gets the protocol's share of surplus, and fees without a partner.
+        protocol: gets the protocol's share of surplus, and fees without a partner, until the owner names
+            another.
         relayers: may settle Delta orders.
         pauser: may stop Delta and the Router, and nothing else; empty leaves who may.
         caps: token -> most raw units that a call of the Router, or all calls of Delta in an hour, may give; a
@@ -60,6 +61,8 @@ class Contracts(Struct, frozen=True):
     rfq: bytes
     fee_vault: bytes
     executor: bytes
+    swap_settler: bytes
+    twap_settler: bytes
     delta: bytes
     router: bytes
 
@@ -100,10 +103,11 @@ def creations(plan: Plan, address_of: Callable[[int, bytes], bytes]) -> list[Cre
     rfq = create("Rfq", encode(bytes_tail(plan.rfq_name.encode())))
     vault = create("FeeVault", owner_word)
     executor = create("RfqExecutor", rfq + owner_word)
-    shared = (executor, vault, weth, permit2, protocol, owner_word)
+    places = executor + vault + weth + permit2
     names = bytes_tail(plan.delta_name.encode()), bytes_tail(plan.delta_version.encode())
-    create("Delta", encode(*names, *shared))
-    create("Router", b"".join(shared))
+    settlers = [create(name, encode(*names, places)) for name in ("SwapSettler", "TwapSettler")]
+    create("Delta", encode(*names, places, protocol, owner_word, *settlers))
+    create("Router", places + protocol + owner_word)
     return made
 
 

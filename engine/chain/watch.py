@@ -22,15 +22,16 @@ from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from ...codecs.contract_events import APPROVAL, DEPOSIT_WITHDRAWN, DEPOSITED, TRANSFER, topic
+from ...codecs.contract_events import APPROVAL, NATIVE_DEPOSITED, NATIVE_WITHDRAWN, TRANSFER, topic
 from ...config.limits import WATCH_TOKENS_PER_FILTER_MAX
 from .port import Log, LogFilter
 
 WRAPPED = topic("Deposit(address,uint256)")
 UNWRAPPED = topic("Withdrawal(address,uint256)")
+_KINDS = (TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, NATIVE_DEPOSITED, NATIVE_WITHDRAWN)
 
 Pair = tuple[bytes, bytes]
-"""(token, owner); of a deposit (contract, hash of the order that it is for)."""
+"""(token, owner); of a deposit of native tokens, the contract that has it in place of the token."""
 
 
 class Watch:
@@ -90,7 +91,7 @@ class Watch:
         if not self._pairs:
             return None
         tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
-        return LogFilter(tokens, ((TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, DEPOSITED, DEPOSIT_WITHDRAWN),))
+        return LogFilter(tokens, (_KINDS,))
 
     def touched(self, logs: Iterable[Log]) -> frozenset[Pair]:
         """What the logs are about, of what is followed."""
@@ -100,7 +101,5 @@ class Watch:
 def _pairs_of(log: Log) -> list[Pair]:
     """Whom a log may be about. A token's ERC-721 twin, with another number of topics, does no harm."""
     kind = log.topics[0] if log.topics else b""
-    if kind in (DEPOSITED, DEPOSIT_WITHDRAWN):
-        return [(log.address, word) for word in log.topics[1:2]]
     parties = log.topics[1:3] if kind == TRANSFER else log.topics[1:2]
     return [(log.address, word[12:]) for word in parties]

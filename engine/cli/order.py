@@ -18,20 +18,23 @@ from functools import partial
 
 import click
 
+from ...codecs.amounts import parse_units
 from ...codecs.delta_messages import OrderRecord
 from ...codecs.vocabulary import OrderStatus
 from ...codecs.wire import encode
 from ...config import limits
-from ...config.errors import VenueError
+from ...config.errors import InvalidInput, VenueError
 from ...config.nodes import NodeSettings
-from ...crypto.hexadecimal import parse_hex, to_hex
+from ...crypto.addresses import checked_address
+from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.order_cancelling import cancel, follow_all
 from ..trader.order_following import MEANS, TERMINAL
-from ..trader.order_placing import delta_contract, take_back
+from ..trader.order_placing import Withdrawal, delta_contract, take_back
 from ..trader.sending import StepFailedError
+from ..trader.tokens import NATIVE_DECIMALS
 from .order_limit import limit
 from .order_list import list_orders
 from .order_options import (
@@ -94,34 +97,31 @@ def cancel_orders(
 
 
 @order.command("withdraw", context_settings=HELP)
-@click.argument("order_hash", metavar="HASH")
+@click.option("--amount", help="Of whole native tokens; all that is deposited if absent.")
+@click.option("--to", "receiver", help="The account that gets them, in place of the key's own.")
 @signing_options
 @venue_options
 def withdraw(
     venue: Place,
-    order_hash: str,
+    amount: str | None,
+    receiver: str | None,
     chain_id: int,
     rpc: str,
     key: str,
     password: str | None,
     delta: bytes | None,
 ) -> None:
-    """Take back the native tokens that are deposited for an order.
+    """Take back native tokens that are deposited with the Delta contract.
 
-    For an order that has ended without being settled; one that is live cannot be settled afterwards.
+    A live order that gives native tokens cannot be settled once they are gone.
     """
-    hashed = order_name(order_hash, "HASH")
-    if not hashed.startswith("0x"):
-        raise click.UsageError("HASH: expected 0x and 64 hexadecimal digits")
-    run(
-        _withdraw,
-        venue,
-        parse_hex(hashed, "HASH"),
-        chain_id,
-        checked_node(rpc),
-        read_key(key, password),
-        delta,
-    )
+    signer = read_key(key, password)
+    try:
+        wei = None if amount is None else parse_units(amount, NATIVE_DECIMALS, "--amount")
+        to = signer.address if receiver is None else checked_address(receiver, "--to")
+    except InvalidInput as fault:
+        raise click.UsageError(fault.detail) from None
+    run(_withdraw, venue, Withdrawal(wei, to), chain_id, checked_node(rpc), signer, delta)
 
 
 # --- What they do -------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ async def _cancel(
 async def _withdraw(
     under_way: UnderWay,
     place: Place,
-    order_hash: bytes,
+    withdrawal: Withdrawal,
     chain_id: int,
     node: NodeSettings,
     key: SigningKey,
@@ -163,7 +163,7 @@ async def _withdraw(
         contract = await delta_contract(chain, venue, chain_id, delta)
         under_way.hint = "a withdrawal that was sent may be mined all the same; ask again for what is left"
         try:
-            receipt, amount = await take_back(chain, key, contract, order_hash, tell)
+            receipt, amount = await take_back(chain, key, contract, withdrawal, tell)
         except StepFailedError as failed:
             click.echo(f"Error: {failed}", err=True)
             return ENDED if failed.receipt else UNKNOWN

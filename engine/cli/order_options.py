@@ -97,9 +97,9 @@ class Place(Struct, frozen=True):
             f"`cambist order cancel {name} --venue {self.url} ...` cancels it"
         )
 
-    def withdrawal(self, order_hash: bytes) -> str:
+    def withdrawal(self) -> str:
         """How a deposit comes back."""
-        return f"`cambist order withdraw {to_hex(order_hash)} --venue {self.url} ...` takes the deposit back"
+        return f"`cambist order withdraw --venue {self.url} ...` takes the deposit back"
 
 
 def venue_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -244,7 +244,7 @@ def report(place: Place, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffe
     if record is not None and record.status not in TERMINAL:
         click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
     elif outcome.tx_hash and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
-        click.echo(f"no order was signed; {place.withdrawal(outcome.order_hash)} if it is mined", err=True)
+        click.echo(f"no order was signed; {place.withdrawal()} if it is mined", err=True)
     elif record is None and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
         click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
     elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):

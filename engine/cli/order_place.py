@@ -25,6 +25,7 @@ from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.order_following import Follower, Subject
 from ..trader.order_placing import OrderOffer, OrderPlacer
+from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
 from ..trader.order_view import OrderOutcome, Tokens, Verdict, order_table
 from ..trader.schedule import Schedule
@@ -250,7 +251,7 @@ async def _placed(
         known_hash, name = order_hash, to_hex(order_hash)
         under_way.hint = f"the order {name} may be live: {placing.venue.hint(name)}"
         if offer.must_deposit:
-            under_way.hint += f", {placing.venue.withdrawal(order_hash)}"
+            under_way.hint += f", {placing.venue.withdrawal()}"
 
     if offer.must_allow and placing.allowing is not Allowing.PERMIT:
         under_way.hint = "no order was placed; an approval that was sent may be mined all the same"
@@ -281,14 +282,12 @@ async def _followed(
     tell: Callable[[str], None],
 ) -> OrderOutcome:
     """What became of an order that the venue has taken."""
-    record, wish = placed.record, offer.terms.wish
+    record = placed.record
     if record is None:
         return placed
-    subject = Subject(
-        offer.contract.address, placed.order_hash, wish.owner, wish.beneficiary, wish.dest.address
-    )
     follower = Follower(venue, record.id, tell)
     try:
+        subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         follower.see(record)
         await follower.follow(placing.venue.timeout_s)
         record = follower.record or record

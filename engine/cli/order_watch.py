@@ -13,10 +13,10 @@ import click
 from ...codecs.delta_messages import OrderRecord
 from ...codecs.event_messages import OpenMessage, OrderEventMessage, StreamMessage
 from ...codecs.wire import encode
-from ...config.errors import ChainError, InvalidInput, VenueError
+from ...config.errors import ChainError, VenueError
 from ...config.nodes import NodeSettings
 from ...config.timeouts import TRADER_WATCH_S
-from ...crypto.addresses import parse_address, to_checksum
+from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import parse_hex
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
@@ -25,6 +25,7 @@ from ..trader.order_events import EventsWanted, OrderEvents, Wanted
 from ..trader.order_following import Follower, Subject
 from ..trader.order_listing import event_line
 from ..trader.order_placing import delta_contract
+from ..trader.order_safety import signed_order
 from ..trader.order_view import OrderOutcome, Tokens, Verdict
 from ..trader.tokens import find_token
 from .order_options import (
@@ -160,7 +161,7 @@ async def _checked_end(
     chain_id = record.input.chain_id
     async with RpcChain.open(chain_id, node, known_errors()) as chain:
         contract = await delta_contract(chain, venue, chain_id, delta)
-        subject = _subject(record, contract.address)
+        subject = Subject(contract.address, signed_order(record, contract))
         listed = await venue.tokens(chain_id)
         src = await find_token(chain, listed, record.input.token, "input.token")
         dest = await find_token(chain, listed, record.output.token, "output.token")
@@ -170,17 +171,3 @@ async def _checked_end(
 def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:
     order_hash = parse_hex(record.order_hash, "orderHash")
     return OrderOutcome(verdict=Verdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)
-
-
-def _subject(record: OrderRecord, delta: bytes) -> Subject:
-    """What the chain is asked about an order that only the venue has told of."""
-    try:
-        return Subject(
-            delta,
-            parse_hex(record.order_hash, "orderHash"),
-            parse_address(record.owner, "owner"),
-            parse_address(record.beneficiary, "beneficiary"),
-            parse_address(record.output.token, "output.token"),
-        )
-    except InvalidInput as fault:
-        raise VenueError(f"the record of order {record.id}: {fault.detail}") from None

@@ -28,6 +28,7 @@ from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.order_following import Follower, Settled, Subject, proven
 from ..trader.order_placing import OrderOffer, OrderPlacer
+from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
 from ..trader.schedule import Schedule
 from ..trader.terms import TradedToken
@@ -189,9 +190,7 @@ async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
 ) -> tuple[Settled, list[Receipt]]:
     """What the chain says of a settled order, and the receipts of its settlements."""
-    wish = offer.terms.wish
-    order_hash = parse_hex(record.order_hash, "orderHash")
-    subject = Subject(offer.contract.address, order_hash, wish.owner, wish.beneficiary, wish.dest.address)
+    subject = Subject(offer.contract.address, signed_order(record, offer.contract))
     settled = await proven(scene.chain, subject, record)
     found = [await scene.chain.receipt(parse_hex(each.origin_tx, "originTx")) for each in record.transactions]
     receipts = [receipt for receipt in found if receipt is not None]

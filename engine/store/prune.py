@@ -19,8 +19,6 @@ _OF_DELTA = (
     "delta_fill",
     "delta_refund",
     "auction_round",
-    "deposit",
-    "deposit_withdrawn",
     "pre_signature",
 )
 _OF_RFQ = ("otc_fill", "otc_cancel")

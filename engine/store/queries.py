@@ -165,6 +165,14 @@ def live_otc(chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> Q
     )
 
 
+def unfinished_otc(chain_id: int, maker: bytes) -> Query:
+    """A maker's orders that may still change, ended ones among them."""
+    return Query(
+        f"{_select(OTC_ORDER)} WHERE is_final = FALSE AND chain_id = ? AND maker = ? ORDER BY order_hash",
+        (chain_id, maker),
+    )
+
+
 def open_orders(table: Table, shards: Sequence[int], after_hash: bytes, limit: int) -> Query:
     """Orders that may still change, as they came in: what a holder of shards loads at the start.
 

@@ -313,36 +313,6 @@ class NonceUsed(Row, frozen=True, array_like=True, gc=False):
     order_hash: bytes | None
 
 
-class Deposit(Row, frozen=True, array_like=True, gc=False):
-    """Native tokens that were deposited for an order.
-
-    Attributes:
-        owner: whose deposit it is. Anybody may deposit for any hash: it counts for an order of that owner.
-    """
-
-    chain_id: int
-    block_hash: bytes
-    tx_hash: bytes
-    log_index: int
-    block_number: int
-    order_hash: bytes
-    owner: bytes
-    amount: bytes
-
-
-class DepositWithdrawn(Row, frozen=True, array_like=True, gc=False):
-    """Native tokens that were taken back from an order's deposit."""
-
-    chain_id: int
-    block_hash: bytes
-    tx_hash: bytes
-    log_index: int
-    block_number: int
-    order_hash: bytes
-    owner: bytes
-    amount: bytes
-
-
 class OtcFill(Row, frozen=True, array_like=True, gc=False):
     """A fill of an OTC order or firm quote, whole or in part.
 
@@ -376,6 +346,23 @@ class OtcCancel(Row, frozen=True, array_like=True, gc=False):
     block_number: int
     order_hash: bytes
     maker: bytes
+    at_ms: int
+
+
+class OtcCancelUntil(Row, frozen=True, array_like=True, gc=False):
+    """A cancellation on chain of a maker's orders that expire until a time, and of those that never do.
+
+    Attributes:
+        until_s: Unix seconds; NEVER_S for that or later.
+    """
+
+    chain_id: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+    block_number: int
+    maker: bytes
+    until_s: int
     at_ms: int
 
 

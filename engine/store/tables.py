@@ -17,14 +17,13 @@ from .rows import (
     DeltaFill,
     DeltaOrder,
     DeltaRefund,
-    Deposit,
-    DepositWithdrawn,
     Document,
     Effect,
     IssuedRoute,
     NonceUsed,
     OrderEvent,
     OtcCancel,
+    OtcCancelUntil,
     OtcFill,
     OtcOrder,
     PartnerRow,
@@ -127,10 +126,9 @@ CHAIN_CURSOR = Table(
     ("block_number", "block_hash", "ring", "updated_ms"),
 )
 NONCE_USED = Table("nonce_used", NonceUsed, (Unique(("chain_id", "owner", "nonce")),), repeatable=True)
-DEPOSIT = Table("deposit", Deposit, (_LOG,), repeatable=True)
-DEPOSIT_WITHDRAWN = Table("deposit_withdrawn", DepositWithdrawn, (_LOG,), repeatable=True)
 OTC_FILL = Table("otc_fill", OtcFill, (_LOG,), repeatable=True)
 OTC_CANCEL = Table("otc_cancel", OtcCancel, (_LOG,), repeatable=True)
+OTC_CANCEL_UNTIL = Table("otc_cancel_until", OtcCancelUntil, (_LOG,), repeatable=True)
 PRE_SIGNATURE = Table("pre_signature", PreSignature, (_LOG,), repeatable=True)
 ISSUED_ROUTE = Table("issued_route", IssuedRoute, (Unique(("digest",)),), repeatable=True)
 PARTNER = Table("partner", PartnerRow, (Unique(("name",)),), ("address", "fee_bps", "tier", "updated_ms"))
@@ -159,10 +157,9 @@ TABLES = {
         CHAIN_INTENT,
         CHAIN_CURSOR,
         NONCE_USED,
-        DEPOSIT,
-        DEPOSIT_WITHDRAWN,
         OTC_FILL,
         OTC_CANCEL,
+        OTC_CANCEL_UNTIL,
         PRE_SIGNATURE,
         ISSUED_ROUTE,
         PARTNER,
@@ -176,10 +173,9 @@ CHAIN_LOGS = (
     DELTA_FILL,
     OTC_FILL,
     OTC_CANCEL,
+    OTC_CANCEL_UNTIL,
     PRE_SIGNATURE,
     NONCE_USED,
-    DEPOSIT,
-    DEPOSIT_WITHDRAWN,
 )
 """What the logs of a chain are kept as, each with `chain_id` and `block_number`: a re-organisation takes back
 the rows above the last common block."""

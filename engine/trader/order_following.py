@@ -18,12 +18,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 import trio
 from msgspec import UNSET, Struct
 
-from ...codecs.abi import WORD_BYTES, decode_uint
+from ...codecs.abi import decode_uint
 from ...codecs.amounts import parse_amount
 from ...codecs.calldata import balance_of
 from ...codecs.contract_events import OrderSettled, decode_event
-from ...codecs.delta_calldata import filled, slices
+from ...codecs.delta_calldata import order_state
 from ...codecs.delta_messages import OrderRecord
+from ...codecs.delta_results import decode_order_state
+from ...codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
 from ...codecs.trading_token import NATIVE_TOKEN
 from ...codecs.vocabulary import OrderStatus, Side
 from ...config.errors import ChainError, InvalidInput, VenueError
@@ -38,6 +40,7 @@ from ...crypto.hexadecimal import parse_hex, to_hex
 from ..chain.port import Call, Chain, Receipt
 from .client import VenueClient
 from .order_events import EventsWanted, OrderPush, pushed
+from .order_safety import CheckedOrder
 
 _SERVER_FAULT = 500
 _HASH_BYTES = 32
@@ -87,17 +90,16 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 class Subject(Struct, frozen=True):
-    """Which order is looked for on chain.
-
-    Attributes:
-        delta, owner, beneficiary, dest_token: 20 bytes; order_hash: 32.
-    """
+    """Which order is looked for on chain, and in which contract."""
 
     delta: bytes
-    order_hash: bytes
-    owner: bytes
-    beneficiary: bytes
-    dest_token: bytes
+    signed: CheckedOrder
+
+    @property
+    def receiver(self) -> bytes:
+        """The account that gets what is bought, 20 bytes."""
+        order = self.signed.order
+        return order.beneficiary if any(order.beneficiary) else order.owner
 
 
 class _Part(Struct, frozen=True):
@@ -248,13 +250,13 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
         contradiction = f"the venue says {told} raw units were executed, and the chain {moved}"
     elif record.status is OrderStatus.COMPLETED and not is_closed:
         contradiction = "the venue says that it is completed, and on chain it is still open"
-    elif await _is_more_settled(chain, subject, record.side, parts):
+    elif await _is_more_settled(chain, subject, parts):
         contradiction = "the chain has settled more of it than the venue says"
     by_block = {
         number: sum(part.event.received for part in parts if part.block_number == number)
         for number in sorted({part.block_number for part in parts})
     }
-    shown = balance_remarks(chain, subject.dest_token, subject.beneficiary, by_block)
+    shown = balance_remarks(chain, subject.signed.order.dest_token, subject.receiver, by_block)
     remarks = tuple([remark async for remark in shown])
     return Settled(spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks)
 
@@ -269,30 +271,34 @@ def _events(receipt: Receipt, subject: Subject) -> list[OrderSettled]:
         except InvalidInput:
             continue
         if isinstance(event, OrderSettled) and (event.order_hash, event.owner) == (
-            subject.order_hash,
-            subject.owner,
+            subject.signed.order_hash,
+            subject.signed.order.owner,
         ):
             found.append(event)
     return found
 
 
-async def _is_more_settled(chain: Chain, subject: Subject, side: Side, parts: Sequence[_Part]) -> bool:
-    """Whether the contract has settled more of the order than these.
+async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part]) -> bool:
+    """Whether the contract has settled more of an order than these parts.
 
     Of a purchase, what came before the last of them is not seen: less may arrive than was bought.
 
     Raises:
         ChainError: the chain or the contract does not tell.
     """
-    if side is Side.SELL:
-        amount = sum(part.event.spent for part in parts)
+    order, order_hash = subject.signed.order, subject.signed.order_hash
+    answer = await chain.call(Call(subject.delta, order_state(order.owner, order.nonce, order_hash)))
+    try:
+        state = decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
+    except InvalidInput:
+        raise ChainError("the Delta contract does not tell the order's state") from None
+    if not isinstance(order, DeltaOrder):
+        return (order.num_slices if state.is_closed else state.done) > len(parts)
+    if order.kind == KIND_BUY:
+        whole, shown = order.dest_amount, max((part.event.filled for part in parts), default=0)
     else:
-        amount = max((part.event.filled for part in parts), default=0)
-    kept, done = [
-        int.from_bytes((await chain.call(Call(subject.delta, question)))[:WORD_BYTES], "big")
-        for question in (filled(subject.order_hash), slices(subject.order_hash))
-    ]
-    return kept > amount or done > len(parts)
+        whole, shown = order.src_amount, sum(part.event.spent for part in parts)
+    return (whole if state.is_closed else state.done) > shown
 
 
 async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:

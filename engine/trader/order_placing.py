@@ -19,7 +19,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from ...codecs.delta_calldata import deposit, deposits, withdraw
+from ...codecs.delta_calldata import deposit_native_and_pre_sign, deposits, withdraw_to
 from ...codecs.delta_messages import BuildResponse, OrderRecord, SubmitBody
 from ...config import limits
 from ...config.errors import ChainError, VenueError
@@ -61,6 +61,18 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
     def must_allow(self) -> bool:
         """Whether the Delta contract may not take the source yet."""
         return not self.must_deposit and self.allowance < self.terms.src_amount_max
+
+
+class Withdrawal(Struct, frozen=True):
+    """Native tokens that are taken back from a deposit.
+
+    Attributes:
+        amount_wei: all there is if None.
+        receiver: 20 bytes.
+    """
+
+    amount_wei: int | None
+    receiver: bytes
 
 
 class Placed(Struct, frozen=True):
@@ -214,7 +226,7 @@ class OrderPlacer:
         except VenueError as fault:
             if not offer.must_deposit:
                 raise
-            raise _with_deposit(fault, checked.order_hash) from None
+            raise _with_deposit(fault) from None
         return _placed(record, checked.order_hash, offer.terms)
 
     # --- Parts ------------------------------------------------------------------------------------
@@ -237,7 +249,8 @@ class OrderPlacer:
 
     async def _deposit(self, offer: OrderOffer, order_hash: bytes) -> None:
         amount = offer.terms.src_amount_max
-        call = Call(offer.contract.address, deposit(order_hash), self._key.address, amount)
+        data = deposit_native_and_pre_sign(order_hash)
+        call = Call(offer.contract.address, data, self._key.address, amount)
         await first_step(self._chain, self._policed(offer), "deposit", call, self._tell)
 
     def _policed(self, offer: OrderOffer) -> PolicedRelayKey:
@@ -263,9 +276,13 @@ def policed(key: SigningKey, chain_id: int, target: bytes, value_wei: int) -> Po
 
 
 async def take_back(
-    chain: Chain, key: SigningKey, contract: DeltaContract, order_hash: bytes, tell: Callable[[str], None]
+    chain: Chain,
+    key: SigningKey,
+    contract: DeltaContract,
+    withdrawal: Withdrawal,
+    tell: Callable[[str], None],
 ) -> tuple[Receipt, int]:
-    """What is left of the key's deposit for an order comes back.
+    """Take back native tokens of the key's deposit.
 
     Returns:
         The receipt, and how much it was, in wei.
@@ -274,11 +291,12 @@ async def take_back(
         ChainError: there is none, or the chain does not answer.
         StepFailedError: the transaction came to nothing.
     """
-    answer = await chain.call(Call(contract.address, deposits(order_hash, key.address)))
-    amount = int.from_bytes(answer, "big")
-    if amount == 0:
-        raise ChainError(f"{to_checksum(key.address)} has no deposit for the order {to_hex(order_hash)}")
-    call = Call(contract.address, withdraw(order_hash), key.address)
+    answer = await chain.call(Call(contract.address, deposits(key.address)))
+    there = int.from_bytes(answer, "big")
+    amount = there if withdrawal.amount_wei is None else withdrawal.amount_wei
+    if amount > there or not amount:
+        raise ChainError(f"{to_checksum(key.address)} has deposited {there} wei")
+    call = Call(contract.address, withdraw_to(amount, withdrawal.receiver), key.address)
     relay_key = policed(key, contract.chain_id, contract.address, 0)
     return await first_step(chain, relay_key, "withdrawal", call, tell), amount
 
@@ -301,11 +319,10 @@ def _placed(record: OrderRecord | None, order_hash: bytes, terms: OrderTerms) ->
     return Placed(order_hash, record)
 
 
-def _with_deposit(fault: VenueError, order_hash: bytes) -> VenueError:
-    """The refusal, and what becomes of the deposit."""
+def _with_deposit(fault: VenueError) -> VenueError:
+    """The refusal, and the way to the deposit."""
     return VenueError(
-        f"{fault.detail}. The deposit is still there; `cambist order withdraw` takes it back for the order "
-        f"{to_hex(order_hash)}",
+        f"{fault.detail}. The deposit is still there; `cambist order withdraw` takes it back",
         status=fault.status,
         error_type=fault.error_type,
         details=fault.details,

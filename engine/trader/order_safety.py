@@ -37,6 +37,7 @@ from ...codecs.eip712_orders.delta import (
     ORDER_CANCELLATIONS,
     OrderCancellations,
     delta_domain_separator,
+    order_type_of,
 )
 from ...codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from ...codecs.eip712_orders.typed_struct import TypedStruct
@@ -152,6 +153,24 @@ def check_cancellation(
     digest = signing_digest(contract.separator, struct_hash)
     hold([("hash", to_hex(digest), response.hash.lower())])
     return digest
+
+
+def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
+    """The order that a record tells of, whose hash is the record's.
+
+    Raises:
+        VenueError: the record's `order` has another hash, or is none.
+    """
+    try:
+        wire = msgspec.json.decode(record.order)
+        struct_type = order_type_of(wire)
+        order: SignedOrder = struct_type.from_wire(wire, "order")
+    except (InvalidInput, msgspec.DecodeError) as fault:
+        raise VenueError(f"the record of order {record.id}: {fault}") from None
+    order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(order))
+    if to_hex(order_hash) != record.order_hash.lower():
+        raise VenueError(f"the record of order {record.id}: `order` has the hash {to_hex(order_hash)}")
+    return CheckedOrder(order, order_hash)
 
 
 def check_record(record: OrderRecord, order_hash: bytes, terms: OrderTerms) -> None:

@@ -143,7 +143,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     # --- What is to be read -----------------------------------------------------------------------------
 
     def touched(self, _chain_id: int, pairs: Collection[Pair]) -> None:
-        """Funds of these (token, owner) may have moved, or what is deposited for an order. There may be very
+        """Funds of these (token, owner) may have moved, or what an owner has deposited. There may be very
         many, so that `run` sorts them in."""
         self._told.append(pairs)
         self._asleep.unpark()

@@ -9,7 +9,7 @@ import pytest
 
 from cambist.codecs.abi import address_word
 from cambist.codecs.calldata import approve
-from cambist.codecs.delta_calldata import pre_sign
+from cambist.codecs.delta_calldata import set_pre_signature
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.hexadecimal import parse_hex, to_hex
@@ -273,7 +273,7 @@ async def test_a_contract_cancels(front: OrderFront) -> None:
     assert refusal[:2] == SIGNATURE
     assert "the owner has not signed this by a call" in refusal[2]
     _, built = await front.post(BUILD_CANCEL, {"orderIds": ids[1:]})
-    signs = execute(world.at.delta, pre_sign(parse_hex(built["hash"], "hash"), is_signed=True))
+    signs = execute(world.at.delta, set_pre_signature(parse_hex(built["hash"], "hash"), is_signed=True))
     await world.send(world.user, wallet, signs)
     assert (await front.post(CANCEL, by_call))[0] == 200
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cambist.codecs.calldata import transfer
-from cambist.codecs.delta_calldata import deposit
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.addresses import to_checksum
@@ -320,7 +320,9 @@ async def test_native_tokens_of_orders_are_deposited_already(front: OrderFront) 
     world = front.world
     path = f"{FILLABLE}/{CHAIN_ID}/{to_checksum(world.user.address)}/{to_hex(NATIVE)}"
     order = await front.a_sale(src_token=NATIVE)
-    await world.send(world.user, world.at.delta, deposit(world.delta_hash(order)), value_wei=ONE)
+    await world.send(
+        world.user, world.at.delta, deposit_native_and_pre_sign(world.delta_hash(order)), value_wei=ONE
+    )
     before = await front.get(path)
     await front.submitted(order)
     assert await front.get(path) == before

@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import deposit, invalidate_nonces, withdraw
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, invalidate_nonces, withdraw_native
 from cambist.config.errors import ChainError, NodeUnavailable
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Call
 from cambist.engine.venue import asking
@@ -167,12 +168,13 @@ async def test_native_tokens_are_deposited_for_the_order(front: OrderFront) -> N
     world, user = front.world, front.world.user
     order = await front.a_sale(src_token=NATIVE)
     order_hash = world.delta_hash(order)
-    await world.send(world.stranger, world.at.delta, deposit(order_hash), value_wei=ONE)
-    await world.send(user, world.at.delta, deposit(order_hash), value_wei=ONE - 1)
+    await world.send(world.stranger, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=ONE)
+    await world.send(user, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=ONE - 1)
     refusal = await front.fault(order)
-    expected = f"at least {ONE} wei deposited for the order's hash, got {ONE - 1}"
+    call = f"depositNativeAndPreSign(0x{order_hash.hex()}) of {to_checksum(world.at.delta)} with 1 wei more"
+    expected = f"at least {ONE} wei deposited by the owner: {call}, got {ONE - 1}"
     assert refusal == (*BALANCE, f"InsufficientBalance: deposit: expected {expected}")
-    await world.send(user, world.at.delta, deposit(order_hash), value_wei=1)
+    await world.send(user, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=1)
     record = await front.submitted(order)
     assert record["input"]["token"] == "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 
@@ -181,8 +183,8 @@ async def test_a_deposit_that_was_taken_back(front: OrderFront) -> None:
     world = front.world
     order = await front.a_sale(src_token=NATIVE)
     order_hash = world.delta_hash(order)
-    await world.send(world.user, world.at.delta, deposit(order_hash), value_wei=ONE)
-    await world.send(world.user, world.at.delta, withdraw(order_hash))
+    await world.send(world.user, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=ONE)
+    await world.send(world.user, world.at.delta, withdraw_native(ONE))
     assert (await front.fault(order))[:2] == BALANCE
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word
-from cambist.codecs.delta_calldata import pre_sign
+from cambist.codecs.delta_calldata import set_pre_signature
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, delta_domain, delta_domain_separator
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
@@ -179,7 +179,7 @@ async def test_a_contract_signs_by_a_call(front: OrderFront) -> None:
     waiting = await front.a_sale(owner=wallet, beneficiary=wallet)
     assert (await front.submitted(waiting, signature=b""))["status"] == "AWAITING_SIGNATURE"
     signed = await front.a_sale(owner=wallet, beneficiary=wallet)
-    call = execute(world.at.delta, pre_sign(world.delta_hash(signed), is_signed=True))
+    call = execute(world.at.delta, set_pre_signature(world.delta_hash(signed), is_signed=True))
     await world.send(world.user, wallet, call)
     assert (await front.submitted(signed, signature=b""))["status"] == "PENDING"
     assert kept_signature(front, signed) == b""
@@ -190,14 +190,16 @@ async def test_an_account_that_has_signed_by_a_call_already(front: OrderFront) -
     order = await front.a_sale()
     world = front.world
     assert (await front.fault(order, signature=b""))[:2] == INVALID
-    await world.send(world.user, world.at.delta, pre_sign(world.delta_hash(order), is_signed=True))
+    await world.send(world.user, world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True))
     assert (await front.submitted(order, signature=b""))["status"] == "PENDING"
 
 
 async def test_a_pre_signature_of_somebody_else(front: OrderFront) -> None:
     order = await front.a_sale()
     world = front.world
-    await world.send(world.stranger, world.at.delta, pre_sign(world.delta_hash(order), is_signed=True))
+    await world.send(
+        world.stranger, world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True)
+    )
     assert (await front.fault(order, signature=b""))[:2] == INVALID
 
 

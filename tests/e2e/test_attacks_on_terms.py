@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.delta_calldata import DELTA, Step, deposit
+from cambist.codecs.delta_calldata import DELTA, Step, deposit_native_and_pre_sign
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.codecs.router_calldata import swap_exact_in
 from cambist.engine.chain.deploy import create
@@ -173,6 +173,6 @@ async def test_an_agent_deposits_nothing_within_a_settlement(world: World, marke
     """On a chain whose native token is an ERC-20 as well, a deposit would be received and stay a deposit."""
     agents = await create(world.chain, world.owner, "DevMulticall")
     order = await world.a_delta_order()
-    step = Step(agents, 1_000_000, forwarded(world.at.delta, deposit(bytes(32))))
+    step = Step(agents, 1_000_000, forwarded(world.at.delta, deposit_native_and_pre_sign(bytes(32))))
     refused = await market.refused_settlement(order, step, *market.agent_steps(FAIR))
     assert refused.startswith("StepFailed(step 0,")

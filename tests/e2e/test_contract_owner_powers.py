@@ -23,6 +23,10 @@ SETTERS = {
         owner_calldata.set_pauser(uint_word(1)[12:]),
         owner_calldata.PAUSER,
     ),
+    "setProtocol(address)": (
+        owner_calldata.set_protocol(uint_word(1)[12:]),
+        owner_calldata.PROTOCOL,
+    ),
     "setRelayer(address,bool)": (
         owner_calldata.set_relayer(b"\x11" * 20, allowed=True),
         owner_calldata.is_relayer(b"\x11" * 20),
@@ -47,12 +51,13 @@ async def test_every_setting_is_the_owners_alone(world: World) -> None:
     for field, name in OWNED.items():
         contract = getattr(world.at, field)
         for signature in artifact(name).selectors():
-            if not signature.startswith("set") or signature.startswith("settle"):
+            if not signature.startswith("set") or signature.startswith(("settle", "setPreSignature")):
                 continue
             change, question = SETTERS[signature]
             for key in (world.stranger, world.relayer, world.partner):
                 assert await world.refused(key, contract, change) == "NotOwner()"
-            assert await world.ask(contract, question) == 0
+            before = int.from_bytes(world.protocol, "big") if question == owner_calldata.PROTOCOL else 0
+            assert await world.ask(contract, question) == before
             receipt = await world.send(world.owner, contract, change)
             assert await world.ask(contract, question) == 1
             assert len(receipt.logs) == 1

@@ -34,6 +34,7 @@ from support.anvil import Anvil, opened
 from support.contract_model import Crossed, Model, State, Trade
 from support.examples import examples
 from support.mirrored_chain import MirroredChain
+from support.settling import filled, is_nonce_used
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, a_world
 
 HALF_S = HOUR_S // 2
@@ -218,18 +219,16 @@ class Stage(Struct):
         ]
         hashes = [world.rfq_hash(order) for order in self.rfq_orders]
         questions += [(at.rfq, calldata.remaining(maker, one), state.remaining.get(one, 0)) for one in hashes]
-        hashes = [world.delta_hash(order) for order in self.delta_orders + self.counter_orders]
-        questions += [(at.delta, delta_calldata.filled(one), state.filled.get(one, 0)) for one in hashes]
-        twap = world.delta_hash(self.twap)
-        questions.append((at.delta, delta_calldata.slices(twap), state.slices.get(twap, (0, 0))[0]))
         for order in [*self.with_nonces, *self.counter_orders]:
-            used = delta_calldata.is_nonce_used(order.owner, order.nonce)
+            used = is_nonce_used(order.owner, order.nonce)
             questions.append((at.delta, used, int(order.nonce in state.nonces)))
         for (account, token), amount in state.owed.items():
             questions.append((at.fee_vault, owed(account, token), amount))
         answers = await chain.call_many([Call(to, data) for to, data, _ in questions])
         got = [int.from_bytes(answer[:32], "big") for answer in answers if isinstance(answer, bytes)]
         assert got == [wanted for _, _, wanted in questions]
+        for one in [*self.with_nonces, *self.counter_orders]:
+            assert await filled(world, one) == state.settled_of(world.delta_hash(one)), one
 
     # --- What an action means --------------------------------------------------------------------------
 

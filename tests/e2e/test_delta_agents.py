@@ -12,7 +12,7 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import Step, deposit, withdraw
+from cambist.codecs.delta_calldata import Step, deposit_native_and_pre_sign, withdraw_native
 from cambist.codecs.owner_calldata import set_relayer
 from cambist.engine.chain.deploy import create
 from support.settling import REFUSE, STEP_GAS, Market
@@ -134,7 +134,7 @@ async def test_a_token_that_enters_again_is_refused(world: World, market: Market
     steps = market.agent_steps(FAIR)
     target, data = {
         "settle": (world.at.delta, market.settlement(second, *steps)),
-        "withdraw": (world.at.delta, withdraw(world.delta_hash(second))),
+        "withdraw": (world.at.delta, withdraw_native(0)),
         "call": (market.caller, CALL + encode(bytes(128), bytes_tail(b""))),
     }[entered]
     await world.send(world.owner, world.usdc, hooked(target, data))
@@ -146,14 +146,14 @@ async def test_a_token_that_tries_again_and_again_gets_nothing(world: World, mar
     """Its failures are swallowed, so that the settlement goes on; what it tried had no effect."""
     order, second = await world.a_delta_order(), await world.a_delta_order()
     hash_of_second = world.delta_hash(second)
-    await world.send(world.user, world.at.delta, deposit(hash_of_second), value_wei=ONE)
+    await world.send(world.user, world.at.delta, deposit_native_and_pre_sign(hash_of_second), value_wei=ONE)
     many = await create(world.chain, world.owner, "DevMulticall")
     await world.send(world.owner, world.at.delta, set_relayer(many, allowed=True))
     steps = [msgspec.structs.replace(step, gas=1_000_000) for step in market.agent_steps(FAIR)]
     collect = COLLECT + address_word(world.weth) + address_word(many)
     tried = [
         (world.at.delta, market.settlement(second, *steps)),
-        (world.at.delta, withdraw(hash_of_second)),
+        (world.at.delta, withdraw_native(0)),
         (world.at.executor, collect),
         (world.at.executor, FILL + encode(address_word(many) + bytes(32), bytes_tail(b""))),
         (market.caller, CALL + encode(bytes(128), bytes_tail(b""))),

@@ -18,7 +18,7 @@ async def test_a_firm_quote_fills_a_purchase_and_the_rest_is_returned(world: Wor
     for emptied in (world.at.delta, world.at.executor):
         assert set((await world.balances(emptied)).values()) == {0}
     again = await market.refused_settlement(order, step, amount=1, src_given=ONE)
-    assert again == "Overfilled(left 0)"
+    assert again == f"NonceUsed(nonce {order.nonce})"
 
 
 async def test_what_the_executor_is_not_given_never_leaves(world: World, market: Market) -> None:

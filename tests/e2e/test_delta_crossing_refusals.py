@@ -5,7 +5,7 @@ import pytest
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector
-from cambist.codecs.delta_calldata import deposit, withdraw
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native
 from cambist.codecs.eip712_orders.delta import Bridge
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.owner_calldata import set_cap, set_paused, set_relayer
@@ -102,7 +102,7 @@ async def test_the_same_order_twice(world: World, market: Market) -> None:
     sale, counter = await world.a_delta_order(), await market.a_counter_order()
     whole, half = market.crossing(sale, PRICE), market.crossing(sale, PRICE // 2, amount=ONE // 2)
     sold = market.crossing(counter, ONE)
-    assert await market.refused_crossing(whole, sold, whole) == "Overfilled(left 0)"
+    assert await market.refused_crossing(whole, sold, whole) == f"NonceUsed(nonce {sale.nonce})"
     assert await market.refused_crossing(half, sold, whole) == f"Overfilled(left {ONE // 2})"
     other = await world.a_delta_order(nonce=sale.nonce, dest_amount=0)
     refused = await market.refused_crossing(whole, sold, market.crossing(other, 0))
@@ -110,7 +110,7 @@ async def test_the_same_order_twice(world: World, market: Market) -> None:
     refused = await market.refused_crossing(half, sold, market.crossing(other, 0))
     assert refused == f"NonceUsed(nonce {sale.nonce})"
     await market.cross(whole, sold)
-    assert await market.refused_crossing(whole, sold) == "Overfilled(left 0)"
+    assert await market.refused_crossing(whole, sold) == f"NonceUsed(nonce {sale.nonce})"
 
 
 async def test_terms_of_each_order_hold(world: World, market: Market) -> None:
@@ -160,19 +160,18 @@ async def test_the_rails_are_for_all_that_a_crossing_gives(world: World, market:
 
 
 async def test_no_order_is_paid_from_anothers_deposit(world: World, market: Market) -> None:
-    """Neither from one that is in the crossing nor from one that is not, nor is a wrong owner's its own."""
+    """Neither out of what another owner has deposited, nor out of what its own owner has left there."""
     sale, second = [await world.a_delta_order(src_token=NATIVE) for _ in "ab"]
     counter = await market.a_counter_order(src_amount=2 * PRICE, dest_token=NATIVE, dest_amount=2 * ONE)
-    third = await world.a_delta_order(src_token=NATIVE)
-    for order, wei in ((sale, 2 * ONE), (third, 5 * ONE)):
-        await world.send(world.user, world.at.delta, deposit(world.delta_hash(order)), value_wei=wei)
-    await world.send(world.stranger, world.at.delta, deposit(world.delta_hash(second)), value_wei=ONE)
+    await market.deposit(sale, ONE)
+    await market.deposit(second, 5 * ONE, world.stranger)
     first, last = market.crossing(sale, PRICE), market.crossing(counter, 2 * ONE)
     refused = await market.refused_crossing(first, market.crossing(second, PRICE), last)
     assert refused == "InsufficientDeposit(deposited 0)"
+    await market.deposit(sale, 5 * ONE)
     refused = await market.refused_crossing(first, last)
     assert refused == f"Overdrawn(token 0x{world.weth.hex()}, paid {2 * ONE}, left {ONE})"
-    assert await market.deposited(third) == 5 * ONE
+    assert await market.deposited(sale) == 6 * ONE
 
 
 async def test_a_step_that_fails_undoes_all(world: World, market: Market) -> None:
@@ -208,8 +207,8 @@ async def test_whoever_enters_again_is_refused(world: World, market: Market, ent
     data = {
         "settle_crossed": delta_calldata.settle_crossed(others),
         "settle": market.settlement(others[0].order, *market.agent_steps(PRICE)),
-        "deposit": deposit(bytes(32)),
-        "withdraw": withdraw(bytes(32)),
+        "deposit": deposit_native_and_pre_sign(bytes(32)),
+        "withdraw": withdraw_native(0),
     }[entered]
     probe = await a_probe(world, world.at.delta, data)
     await world.send(world.owner, world.at.delta, set_relayer(probe, allowed=True))

@@ -5,8 +5,8 @@ executor (`Market.cross`).
 """
 
 from cambist.codecs.abi import selector, uint_word
-from cambist.codecs.contract_events import DepositWithdrawn, FeeAccrued, OrderFilled, Transfer
-from cambist.codecs.delta_calldata import CROSSINGS_MAX, deposit, pre_sign
+from cambist.codecs.contract_events import FeeAccrued, OrderFilled, Transfer
+from cambist.codecs.delta_calldata import CROSSINGS_MAX, set_pre_signature
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from support.settling import Market, events
@@ -102,23 +102,19 @@ async def test_a_purchase_against_a_sale(world: World, market: Market) -> None:
 async def test_native_tokens_in_and_out(world: World, market: Market) -> None:
     sale = await world.a_delta_order(src_token=NATIVE)
     counter = await market.a_counter_order(dest_token=NATIVE)
-    await world.send(world.user, world.at.delta, deposit(world.delta_hash(sale)), value_wei=ONE + 7)
+    await market.deposit(sale, ONE + 7)
     user, taker = [await world.balance(NATIVE, key) for key in (world.user, world.taker)]
     settled = await market.cross(market.crossing(sale, PRICE), market.crossing(counter, ONE))
     assert (settled.events[0].src_token, settled.events[1].dest_token) == (NATIVE, NATIVE)
     assert await world.balance(NATIVE, world.taker) == taker + ONE
-    assert await world.balance(NATIVE, world.user) == user + 7
-    (returned,) = events(settled.receipt, DepositWithdrawn)
-    assert returned == DepositWithdrawn(world.delta_hash(sale), world.user.address, 7)
-    assert await market.deposited(sale) == 0
-    assert await world.balance(NATIVE, world.at.delta) == 0
+    assert await world.balance(NATIVE, world.user) == user
+    assert await market.deposited(sale) == await world.balance(NATIVE, world.at.delta) == 7
 
 
 async def test_a_purchase_from_a_deposit_has_back_what_it_did_not_cost(world: World, market: Market) -> None:
     purchase = await market.a_purchase(src_token=NATIVE)
     counter = await market.a_counter_order()
-    value_wei = purchase.src_amount
-    await world.send(world.user, world.at.delta, deposit(world.delta_hash(purchase)), value_wei=value_wei)
+    await market.deposit(purchase, purchase.src_amount)
     before = await world.balance(NATIVE, world.user)
     settled = await market.cross(
         market.crossing(purchase, PRICE, src_given=ONE), market.crossing(counter, ONE)
@@ -314,5 +310,5 @@ async def test_an_order_that_is_signed_by_a_call(world: World, market: Market) -
     unsigned = market.crossing(sale, PRICE, signature=b"")
     other = market.crossing(counter, ONE)
     assert await market.refused_crossing(unsigned, other) == "InvalidSignature()"
-    await world.send(world.user, world.at.delta, pre_sign(world.delta_hash(sale), is_signed=True))
+    await world.send(world.user, world.at.delta, set_pre_signature(world.delta_hash(sale), is_signed=True))
     assert (await market.cross(unsigned, other)).outcome.received == (PRICE, ONE)

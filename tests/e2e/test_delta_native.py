@@ -1,140 +1,158 @@
-"""The native token in, from a deposit for the order, and out, unwrapped."""
+"""The native token in, from a deposit of the owner's, and out, unwrapped."""
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import Deposited, DepositWithdrawn
-from cambist.codecs.delta_calldata import deposit, pre_sign, withdraw
+from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native, withdraw_to
+from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from cambist.engine.chain.port import Receipt
 from support.evm_programs import assembled, deploys
-from support.settling import AnyOrder, Market, events
+from support.settling import Market
 from support.world import NATIVE, ONE, USDC, World
 
 
-async def deposited(market: Market, order: AnyOrder, wei: int) -> None:
-    """By the user."""
-    world = market.world
-    await world.send(world.user, world.at.delta, deposit(world.delta_hash(order)), value_wei=wei)
-
-
 async def test_a_sale_from_a_deposit(world: World, market: Market) -> None:
+    """The call that deposits signs the order too: no signature is needed."""
     order = await world.a_delta_order(src_token=NATIVE)
-    order_hash, owner = world.delta_hash(order), world.user.address
-    data = deposit(order_hash)
+    data = deposit_native_and_pre_sign(world.delta_hash(order))
     receipt = await world.send(world.user, world.at.delta, data, value_wei=ONE)
-    assert events(receipt, Deposited) == [Deposited(order_hash, owner, ONE)]
+    assert native_moves(receipt) == [(NATIVE_DEPOSITED, world.user.address, ONE)]
     quote = world.a_firm_quote()
-    settled = await market.settle(order, market.fill_step(quote))
+    settled = await market.settle(order, market.fill_step(quote), signature=b"")
     assert (settled.event.src_token, settled.event.spent) == (NATIVE, ONE)
     assert await market.deposited(order) == 0
     assert await world.chain.balance(world.at.delta) == 0
     assert await world.balance(world.weth, world.maker) == ONE
     assert await world.balance(world.weth, world.user) == 10 * ONE
-    assert events(settled.receipt, DepositWithdrawn) == []
+    assert native_moves(settled.receipt) == []
 
 
 async def test_a_deposit_that_does_not_cover_a_part(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_token=NATIVE)
     steps = market.agent_steps(2_500 * USDC)
     assert await market.refused_settlement(order, *steps) == "InsufficientDeposit(deposited 0)"
-    await deposited(market, order, ONE - 1)
+    await market.deposit(order, ONE - 1)
     assert await market.refused_settlement(order, *steps) == f"InsufficientDeposit(deposited {ONE - 1})"
     half = market.agent_steps(1_250 * USDC, given=ONE // 2)
     await market.settle(order, *half, amount=ONE // 2)
     assert await market.deposited(order) == ONE // 2 - 1
-    await deposited(market, order, 1)
+    await market.deposit(order, 1)
     assert (await market.settle(order, *half, amount=ONE // 2)).event.is_closed
 
 
-async def test_a_deposit_is_for_one_order_of_one_owner(world: World, market: Market) -> None:
+async def test_a_deposit_is_for_orders_of_one_owner(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_token=NATIVE)
-    other = await world.a_delta_order(src_token=NATIVE)
-    await deposited(market, other, ONE)
-    await world.send(world.stranger, world.at.delta, deposit(world.delta_hash(order)), value_wei=ONE)
+    await market.deposit(order, ONE, world.stranger)
     steps = market.agent_steps(2_500 * USDC)
     assert await market.refused_settlement(order, *steps) == "InsufficientDeposit(deposited 0)"
+    other = await world.a_delta_order(src_token=NATIVE)
+    await market.deposit(other, ONE)
+    await market.settle(order, *steps)
+    assert await market.refused_settlement(other, *steps) == "InsufficientDeposit(deposited 0)"
 
 
 async def test_a_deposit_is_taken_back(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_token=NATIVE)
-    order_hash, owner = world.delta_hash(order), world.user.address
-    await deposited(market, order, ONE)
+    owner = world.user.address
+    await market.deposit(order, ONE)
     for nobody in (world.stranger, world.relayer, world.owner):
-        refused = await world.refused(nobody, world.at.delta, withdraw(order_hash))
-        assert refused == "InsufficientDeposit(deposited 0)"
+        for data in (withdraw_native(1), withdraw_to(1, nobody.address)):
+            assert await world.refused(nobody, world.at.delta, data) == "InsufficientDeposit(deposited 0)"
     before = await world.chain.balance(owner)
-    receipt = await world.send(world.user, world.at.delta, withdraw(order_hash))
-    assert events(receipt, DepositWithdrawn) == [DepositWithdrawn(order_hash, owner, ONE)]
+    receipt = await world.send(world.user, world.at.delta, withdraw_native(ONE // 4))
+    assert native_moves(receipt) == [(NATIVE_WITHDRAWN, owner, ONE // 4)]
     gas_wei = receipt.gas_used * receipt.gas_price_wei
-    assert await world.chain.balance(owner) == before + ONE - gas_wei
-    refused = await world.refused(world.user, world.at.delta, withdraw(order_hash))
-    assert refused == "InsufficientDeposit(deposited 0)"
+    assert await world.chain.balance(owner) == before + ONE // 4 - gas_wei
+    stranger = await world.chain.balance(world.stranger.address)
+    await world.send(world.user, world.at.delta, withdraw_to(ONE // 2, world.stranger.address))
+    assert await world.chain.balance(world.stranger.address) == stranger + ONE // 2
+    refused = await world.refused(world.user, world.at.delta, withdraw_native(ONE // 2))
+    assert refused == f"InsufficientDeposit(deposited {ONE // 4})"
+    await world.send(world.user, world.at.delta, withdraw_native(ONE // 4))
     steps = market.agent_steps(2_500 * USDC)
     assert await market.refused_settlement(order, *steps) == "InsufficientDeposit(deposited 0)"
 
 
-async def test_what_is_left_of_a_deposit_is_returned_when_the_order_closes(
-    world: World, market: Market
-) -> None:
+async def test_a_sale_takes_what_it_gives_of_a_deposit(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_token=NATIVE)
-    await deposited(market, order, 3 * ONE)
+    await market.deposit(order, 3 * ONE)
     before = await world.chain.balance(world.user.address)
-    half = market.agent_steps(1_250 * USDC, given=ONE // 2)
-    first = await market.settle(order, *half, amount=ONE // 2)
-    assert events(first.receipt, DepositWithdrawn) == []
-    last = await market.settle(order, *half, amount=ONE // 2)
-    assert events(last.receipt, DepositWithdrawn) == [
-        DepositWithdrawn(world.delta_hash(order), world.user.address, 2 * ONE)
-    ]
-    assert await world.chain.balance(world.user.address) == before + 2 * ONE
-    assert await world.chain.balance(world.at.delta) == 0
+    await market.settle(order, *market.agent_steps(2_500 * USDC))
+    assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 2 * ONE
+    assert await world.chain.balance(world.user.address) == before
+
+
+async def test_what_a_sale_leaves_comes_back_as_native_tokens(world: World, market: Market) -> None:
+    order = await world.a_delta_order(src_token=NATIVE, dest_amount=1)
+    await market.deposit(order, ONE)
+    before = await world.chain.balance(world.user.address)
+    fill = market.fill_step(world.a_firm_quote(), taker_amount=ONE // 2)
+    settled = await market.settle(order, fill, leftovers=(world.weth,))
+    assert settled.event.spent == ONE // 2
+    assert await world.chain.balance(world.user.address) == before + ONE // 2
+    assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 0
 
 
 async def test_a_purchase_from_a_deposit(world: World, market: Market) -> None:
-    """What it did not cost is returned unwrapped; a fee stays wrapped."""
+    """What a part may cost and does not comes back with it, unwrapped; a fee stays wrapped."""
     terms = PartnerAndFee(world.partner.address, 100, False, False)
     order = await market.a_purchase(src_token=NATIVE, partner_and_fee=pack_partner_and_fee(terms))
-    await deposited(market, order, order.src_amount)
+    await market.deposit(order, order.src_amount)
     before = await world.chain.balance(world.user.address)
-    half = market.fill_step(world.a_firm_quote(), maker_amount=1_250 * USDC)
     part = {"amount": 1_250 * USDC, "src_given": 52 * ONE // 100}
-    event = (await market.settle(order, half, **part)).event
-    assert event.spent == ONE // 2 * 101 // 100
-    assert await market.deposited(order) == order.src_amount - event.spent
-    rest = market.fill_step(world.a_firm_quote(), maker_amount=1_250 * USDC)
-    assert (await market.settle(order, rest, **part)).event.is_closed
-    assert await market.deposited(order) == 0
-    returned = await world.chain.balance(world.user.address) - before
-    assert returned == order.src_amount - 2 * event.spent
+    for number in (1, 2):
+        half = market.fill_step(world.a_firm_quote(), maker_amount=1_250 * USDC)
+        event = (await market.settle(order, half, **part)).event
+        assert event.spent == ONE // 2 * 101 // 100
+        assert event.is_closed is (number == 2)
+        assert await market.deposited(order) == order.src_amount * (2 - number) // 2
+        returned = await world.chain.balance(world.user.address) - before
+        assert returned == number * (order.src_amount // 2 - event.spent)
     assert await market.owed(world.partner.address, world.weth) == ONE // 100
     assert await world.balance(world.weth, world.user) == 10 * ONE
 
 
+async def test_a_purchase_from_a_deposit_of_what_it_costs(world: World, market: Market) -> None:
+    """It need not be as much as the purchase may cost."""
+    order = await market.a_purchase(src_token=NATIVE)
+    assert order.src_amount > ONE
+    await market.deposit(order, ONE)
+    fill = market.fill_step(world.a_firm_quote(), maker_amount=order.dest_amount)
+    await market.settle(order, fill, src_given=ONE)
+    assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 0
+
+
 async def test_slices_from_a_deposit(world: World, market: Market) -> None:
     order = await market.a_twap(src_token=NATIVE, interval=0)
-    await deposited(market, order, ONE)
+    await market.deposit(order, ONE)
     for given in (ONE // 3, ONE // 3, ONE - 2 * (ONE // 3)):
         await market.settle(order, *market.agent_steps(801 * USDC, given=given))
     assert await market.deposited(order) == 0
 
 
 async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(world: World, market: Market) -> None:
-    """The order closes all the same, and nobody else can take what is left."""
+    """The order closes all the same, nobody else can take what is left, and its owner sends it elsewhere."""
     refuser = await a_refuser(world)
-    await world.chain.set_balance(refuser, 3 * ONE)
-    order = await world.a_delta_order(src_token=NATIVE, owner=refuser, beneficiary=world.stranger.address)
-    order_hash = world.delta_hash(order)
-    sign = forwarded(world.at.delta, pre_sign(order_hash, is_signed=True))
-    await world.send(world.stranger, refuser, sign)
-    await world.send(world.stranger, refuser, forwarded(world.at.delta, deposit(order_hash), 3 * ONE))
-    settled = await market.settle(order, *market.agent_steps(2_500 * USDC), signature=b"")
+    await world.chain.set_balance(refuser, ONE)
+    terms = {"src_token": NATIVE, "owner": refuser, "beneficiary": world.stranger.address, "dest_amount": 1}
+    order = await world.a_delta_order(**terms)
+    sign = deposit_native_and_pre_sign(world.delta_hash(order))
+    await world.send(world.stranger, refuser, forwarded(world.at.delta, sign, ONE))
+    meta = pack_firm(refuser, 7)
+    fill = market.fill_step(world.a_firm_quote(nonce_and_meta=meta), taker_amount=ONE // 2)
+    settled = await market.settle(order, fill, leftovers=(world.weth,), signature=b"")
     assert settled.event.is_closed
-    assert events(settled.receipt, DepositWithdrawn) == []
-    assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 2 * ONE
-    refused = await world.refused(world.stranger, world.at.delta, withdraw(order_hash))
-    assert refused == "InsufficientDeposit(deposited 0)"
-    failed = await world.forced(world.stranger, refuser, forwarded(world.at.delta, withdraw(order_hash)))
+    assert native_moves(settled.receipt) == [(NATIVE_DEPOSITED, refuser, ONE // 2)]
+    assert await market.deposited(order) == await world.chain.balance(world.at.delta) == ONE // 2
+    back = withdraw_native(ONE // 2)
+    assert await world.refused(world.stranger, world.at.delta, back) == "InsufficientDeposit(deposited 0)"
+    failed = await world.forced(world.stranger, refuser, forwarded(world.at.delta, back))
     assert not failed.succeeded
-    assert await market.deposited(order) == 2 * ONE
+    assert await market.deposited(order) == ONE // 2
+    nobody = bytes(19) + b"\x77"
+    await world.send(world.stranger, refuser, forwarded(world.at.delta, withdraw_to(ONE // 2, nobody)))
+    assert await world.chain.balance(nobody) == ONE // 2
 
 
 async def test_native_tokens_out(world: World, market: Market) -> None:
@@ -206,3 +224,13 @@ async def a_refuser(world: World) -> bytes:
 def forwarded(target: bytes, data: bytes, wei: int = 0) -> bytes:
     """Calldata that makes a refuser call something."""
     return address_word(target) + uint_word(wei) + data
+
+
+def native_moves(receipt: Receipt) -> list[tuple[bytes, bytes, int]]:
+    """(topic, owner, wei) of what came to deposits and left them."""
+    topics = (NATIVE_DEPOSITED, NATIVE_WITHDRAWN)
+    return [
+        (log.topics[0], log.topics[1][12:], int.from_bytes(log.data[-32:], "big"))
+        for log in receipt.logs
+        if log.topics[0] in topics
+    ]

@@ -3,12 +3,8 @@
 import msgspec
 
 from cambist.codecs.contract_events import NonceInvalidated
-from cambist.codecs.delta_calldata import (
-    invalidate_nonces,
-    is_nonce_used,
-    order_of_nonce,
-)
-from support.settling import Market, events
+from cambist.codecs.delta_calldata import invalidate_nonces
+from support.settling import Market, events, is_nonce_used
 from support.world import ONE, USDC, World
 
 
@@ -32,8 +28,7 @@ async def test_a_nonce_is_used_up_by_what_closes_its_order(world: World, market:
     await market.settle(theirs, *market.agent_steps(2_500 * USDC), signature=signature)
 
 
-async def test_nonces_of_one_word_are_apart(world: World, market: Market) -> None:
-    """256 of them are kept in one."""
+async def test_neighbours_of_a_nonce_are_free(world: World, market: Market) -> None:
     given_up, first, second = 256, 257, 511
     await world.send(world.user, world.at.delta, invalidate_nonces([given_up]))
     half = market.agent_steps(1_250 * USDC, given=ONE // 2)
@@ -52,9 +47,9 @@ async def test_of_two_orders_with_a_nonce_the_first_part_decides(world: World, m
     bought = await market.a_twap_purchase(nonce=first.nonce)
     half = market.agent_steps(1_250 * USDC, given=ONE // 2)
     await market.settle(first, *half, amount=ONE // 2)
-    question = order_of_nonce(world.user.address, first.nonce)
-    assert await world.ask(world.at.delta, question) == int.from_bytes(world.delta_hash(first), "big")
-    assert not await market.is_nonce_used(first)
+    state = await market.order_state(first)
+    assert (state.is_others, state.is_used, state.done) == (False, False, ONE // 2)
+    assert (await market.order_state(second)).is_others
     for other in (second, slices, bought):
         refused = await market.refused_settlement(other, *half, src_given=ONE // 10)
         assert refused == used(first.nonce)

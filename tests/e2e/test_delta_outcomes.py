@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cambist.codecs.delta_calldata import Step, deposit
+from cambist.codecs.delta_calldata import Step
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from support.settling import AnyOrder, Market
 from support.world import NATIVE, ONE, USDC, World
@@ -58,7 +58,7 @@ async def purchase(market: Market) -> Case:
 async def sale_of_native_tokens(market: Market) -> Case:
     world = market.world
     order = await world.a_delta_order(src_token=NATIVE)
-    await world.send(world.user, world.at.delta, deposit(world.delta_hash(order)), value_wei=ONE)
+    await market.deposit(order, ONE)
     return Case(order, market.agent_steps(2_450 * USDC), ONE, 2_450 * USDC)
 
 

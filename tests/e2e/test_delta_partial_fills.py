@@ -88,3 +88,29 @@ async def test_an_order_of_nothing_has_no_part(world: World, market: Market, not
         order = await market.a_purchase(dest_amount=0)
     assert await market.refused_settlement(order, amount=1) == "Overfilled(left 0)"
     assert await market.refused_settlement(order, amount=0) == "InvalidAmount()"
+
+
+@pytest.mark.parametrize("kind", ["sale", "purchase"])
+async def test_surplus_is_netted_over_parts(world: World, market: Market, kind: str) -> None:
+    """A part that was worse than expected counts against those that are better."""
+    terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
+    quarter, token = ONE // 4, world.usdc if kind == "sale" else world.weth
+    if kind == "sale":
+        order = await world.a_delta_order(partner_and_fee=terms, dest_amount=1)
+    else:
+        order = await market.a_purchase(partner_and_fee=terms)
+    shared, total = 0, 0
+    for better in (-40, 100, 60, -1_000):
+        if kind == "sale":
+            unit, steps = USDC, market.agent_steps(625 * USDC + better * USDC // 10, given=quarter)
+            part = {"amount": quarter}
+        else:
+            unit = ONE // 10_000
+            given = quarter - better * unit // 10
+            steps = market.agent_steps(625 * USDC, given=given)
+            part = {"amount": 625 * USDC, "src_given": given}
+        await market.settle(order, *steps, **part)
+        total += better
+        shared = max(shared, max(total, 0) // 2)
+        assert await market.owed(world.partner.address, token) == shared * unit // 10
+        assert await market.owed(world.protocol, token) == shared * unit // 10

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import topic
-from cambist.codecs.delta_calldata import deposit, withdraw
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native
 from cambist.codecs.eip712_orders.delta import Bridge
 from cambist.codecs.owner_calldata import (
     ACCEPT_OWNER,
@@ -99,8 +99,8 @@ async def test_nothing_is_settled_while_it_is_paused(world: World, market: Marke
     for paused in (order, await market.a_twap(), await market.a_twap_purchase()):
         assert await market.refused_settlement(paused, *steps) == "Paused()"
     order_hash = world.delta_hash(order)
-    await world.send(world.user, world.at.delta, deposit(order_hash), value_wei=1)
-    await world.send(world.user, world.at.delta, withdraw(order_hash))
+    await world.send(world.user, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=1)
+    await world.send(world.user, world.at.delta, withdraw_native(1))
     await world.send(world.owner, world.at.delta, set_paused(paused=False))
     assert (await market.settle(order, *steps)).event.is_closed
 

@@ -43,7 +43,9 @@ async def test_a_firm_quote_fills_an_order_whole(world: World, market: Market) -
     assert await market.is_nonce_used(order)
     for emptied in (world.at.delta, world.at.executor, world.at.fee_vault):
         assert set((await world.balances(emptied)).values()) == {0}
-    assert await market.refused_settlement(order, market.fill_step(quote)) == "Overfilled(left 0)"
+    assert (
+        await market.refused_settlement(order, market.fill_step(quote)) == f"NonceUsed(nonce {order.nonce})"
+    )
 
 
 async def test_the_next_quote_fills_what_a_cancelled_one_does_not(world: World, market: Market) -> None:

@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, selector
 from cambist.codecs.contract_events import OrderPreSigned
-from cambist.codecs.delta_calldata import is_pre_signed, pre_sign
+from cambist.codecs.delta_calldata import is_pre_signed, set_pre_signature
 from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import CURVE_ORDER
@@ -145,15 +145,15 @@ async def test_a_call_signs_and_takes_it_back(world: World, market: Market) -> N
     steps = market.agent_steps(FAIR)
     assert await market.refused_settlement(order, *steps, signature=b"") == INVALID
 
-    await world.send(world.stranger, delta, pre_sign(order_hash, is_signed=True))
+    await world.send(world.stranger, delta, set_pre_signature(order_hash, is_signed=True))
     assert await market.refused_settlement(order, *steps, signature=b"") == INVALID
 
-    receipt = await world.send(world.user, delta, pre_sign(order_hash, is_signed=True))
+    receipt = await world.send(world.user, delta, set_pre_signature(order_hash, is_signed=True))
     assert events(receipt, OrderPreSigned) == [OrderPreSigned(order_hash, owner, is_signed=True)]
     assert await world.ask(delta, is_pre_signed(owner, order_hash)) == 1
     await market.settle(order, *market.agent_steps(FAIR // 2, given=ONE // 2), signature=b"", amount=ONE // 2)
 
-    receipt = await world.send(world.user, delta, pre_sign(order_hash, is_signed=False))
+    receipt = await world.send(world.user, delta, set_pre_signature(order_hash, is_signed=False))
     assert events(receipt, OrderPreSigned) == [OrderPreSigned(order_hash, owner, is_signed=False)]
     assert await world.ask(delta, is_pre_signed(owner, order_hash)) == 0
     rest = market.agent_steps(FAIR // 2, given=ONE // 2)
@@ -167,7 +167,7 @@ async def test_a_contract_signs_by_a_call(world: World, market: Market) -> None:
     order = await world.a_delta_order(owner=wallet, beneficiary=world.stranger.address)
     steps = market.agent_steps(FAIR)
     assert await market.refused_settlement(order, *steps, signature=b"") == INVALID
-    call = execute(world.at.delta, pre_sign(world.delta_hash(order), is_signed=True))
+    call = execute(world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True))
     await world.send(world.user, wallet, call)
     await market.settle(order, *steps, signature=b"")
     assert await world.balance(world.usdc, world.stranger) == FAIR

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cambist.codecs.abi import decode_uint
-from cambist.codecs.delta_calldata import slices
+from cambist.codecs.delta_calldata import order_state
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.engine.chain.port import Call
 from support.settling import Market
@@ -17,8 +17,9 @@ SLICE, LAST = ONE // 3, ONE - 2 * (ONE // 3)
 async def kept(market: Market, order: TwapOrder | TwapBuyOrder) -> tuple[int, int]:
     """(Slices that are settled, time of the last)."""
     world = market.world
-    answer = await world.chain.call(Call(world.at.delta, slices(world.delta_hash(order))))
-    return decode_uint(answer), decode_uint(answer, 1)
+    question = order_state(order.owner, order.nonce, world.delta_hash(order))
+    last_s, done = divmod(decode_uint(await world.chain.call(Call(world.at.delta, question)), 2), 1 << 64)
+    return done, last_s
 
 
 async def test_a_sale_slice_by_slice(world: World, market: Market) -> None:
@@ -31,11 +32,12 @@ async def test_a_sale_slice_by_slice(world: World, market: Market) -> None:
         assert (event.spent, event.received) == (given, 800 * USDC + 1)
         assert (event.filled, event.is_closed) == (done, done == 3)
         assert await market.is_nonce_used(order) is (done == 3)
-        assert await kept(market, order) == (done, at_s)
+        assert await kept(market, order) == ((0, 0) if done == 3 else (done, at_s))
+        assert await market.filled(order) == done
     assert await world.balance(world.weth, world.user) == 9 * ONE
     assert await world.balance(world.usdc, world.user) == 3 * (800 * USDC + 1)
     more = market.agent_steps(800 * USDC, given=SLICE)
-    assert await market.refused_at(start_s + 180, order, *more) == "Overfilled(left 0)"
+    assert await market.refused_at(start_s + 180, order, *more) == f"NonceUsed(nonce {order.nonce})"
 
 
 @pytest.mark.one_chain
@@ -88,7 +90,10 @@ async def test_a_purchase_slice_by_slice(world: World, market: Market) -> None:
     assert order.max_src_amount - 3 < spent <= order.max_src_amount
     assert await world.balance(world.usdc, world.user) == 2_500 * USDC
     more = market.agent_steps(wanted)
-    assert await market.refused_at(start_s + 180, order, *more, src_given=ONE) == "Overfilled(left 0)"
+    assert (
+        await market.refused_at(start_s + 180, order, *more, src_given=ONE)
+        == f"NonceUsed(nonce {order.nonce})"
+    )
 
 
 async def test_each_slice_may_cost_its_part_of_the_maximum_rounded_down(world: World, market: Market) -> None:

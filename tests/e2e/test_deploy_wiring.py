@@ -1,7 +1,6 @@
 """What each contract says of itself and of the others, once all are deployed."""
 
-from cambist.codecs import delta_calldata
-from cambist.codecs.abi import address_word, decode_address, selector, uint_word
+from cambist.codecs.abi import decode_address, selector
 from cambist.codecs.eip712_orders.delta import delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.engine.chain.port import Call
@@ -39,11 +38,3 @@ async def test_domains_and_types_are_those_that_wallets_sign(world: World) -> No
     )
     type_hash = await chain.call(Call(at.rfq, selector("RFQ_ORDER_TYPEHASH()")))
     assert type_hash == RFQ_ORDER.compiled.type_hash
-
-
-async def test_a_word_of_nonces_is_read_at_once(world: World) -> None:
-    await world.send(world.user, world.at.delta, delta_calldata.invalidate_nonces([256, 257, 511, 512]))
-    word = selector("nonceBitmap(address,uint256)") + address_word(world.user.address)
-    assert await world.ask(world.at.delta, word + uint_word(1)) == 1 | 1 << 1 | 1 << 255
-    assert await world.ask(world.at.delta, word + uint_word(2)) == 1
-    assert await world.ask(world.at.delta, word + uint_word(0)) == 0

@@ -47,11 +47,11 @@ async def test_a_contract_signs_by_a_call_before_or_after_it_submits(world: Worl
         record = await story.submitted(order, signature="0x")
         assert record["status"] == "AWAITING_SIGNATURE"
         assert story.agents["ann"].requests == []
-        sign = delta_calldata.pre_sign(world.delta_hash(order), is_signed=True)
+        sign = delta_calldata.set_pre_signature(world.delta_hash(order), is_signed=True)
         await world.send(world.user, wallet, execute(world.at.delta, sign))
         await story.becomes(record, "COMPLETED")
         second = await its_order(story, wallet)
-        sign = delta_calldata.pre_sign(world.delta_hash(second), is_signed=True)
+        sign = delta_calldata.set_pre_signature(world.delta_hash(second), is_signed=True)
         await world.send(world.user, wallet, execute(world.at.delta, sign))
         record = await story.submitted(second, signature="0x")
         assert record["status"] == "PENDING"

@@ -14,7 +14,7 @@ async def test_a_native_source_is_settled_from_its_deposit(world: World, tmp_pat
         order = await world.a_delta_order(src_token=NATIVE)
         status, refused = await story.submit(order)
         assert (status, refused["errorType"]) == (400, "InsufficientBalance")
-        data = delta_calldata.deposit(world.delta_hash(order))
+        data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(world.user, world.at.delta, data, value_wei=ONE)
         before = await story.balances()
         await story.becomes(await story.submitted(order), "COMPLETED")
@@ -28,7 +28,7 @@ async def test_a_purchase_gives_back_what_its_deposit_did_not_cost(world: World,
     async with a_delta_story(world, tmp_path, "ann") as story:
         story.agents["ann"].takes = lambda _: ONE
         order = await story.market.a_purchase(src_token=NATIVE, kind=KIND_BUY)
-        data = delta_calldata.deposit(world.delta_hash(order))
+        data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(world.user, world.at.delta, data, value_wei=order.src_amount)
         before = await story.balances()
         record = await story.becomes(await story.submitted(order), "COMPLETED")

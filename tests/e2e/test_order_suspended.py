@@ -133,16 +133,16 @@ async def test_of_two_settlements_on_one_balance_the_later_one_counts_as_no_fail
 async def test_a_deposit_that_is_withdrawn_suspends_until_it_is_back(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         order = await world.a_delta_order(src_token=NATIVE)
-        deposit = delta_calldata.deposit(world.delta_hash(order))
+        deposit = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE)
         record = await story.submitted(order)
-        await world.send(world.user, world.at.delta, delta_calldata.withdraw(world.delta_hash(order)))
+        await world.send(world.user, world.at.delta, delta_calldata.withdraw_native(ONE))
         await story.becomes(record, "SUSPENDED")
         told = await story.reasons(record)
         assert list(told) == ["suspended", "depositLacks"]
-        assert told["depositLacks"].startswith("0 wei ")
+        assert told["depositLacks"].startswith("the owner has deposited 0 wei")
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE - 1)
-        await story.says(record, "depositLacks", f"{ONE - 1} wei ")
+        await story.says(record, "depositLacks", f"the owner has deposited {ONE - 1} wei")
         assert (await story.record(record["id"]))["status"] == "SUSPENDED"
         story.agents["ann"].gives = lambda _: 2_500 * USDC
         await world.send(world.user, world.at.delta, deposit, value_wei=1)
@@ -207,14 +207,14 @@ async def test_funds_that_move_while_the_venue_is_away_are_found_at_its_start(
 ) -> None:
     async with a_delta_story(world, tmp_path) as story:
         native = await world.a_delta_order(src_token=NATIVE)
-        deposit = delta_calldata.deposit(world.delta_hash(native))
+        deposit = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(native))
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE)
         kept = [await story.submitted(order) for order in (await world.a_delta_order(), native)]
         gone = await story.submitted(await world.a_delta_order(src_amount=9 * ONE))
         await send_away(story, 2 * ONE)
         await story.becomes(gone, "SUSPENDED")
     await send_away(story, 8 * ONE)
-    await world.send(world.user, world.at.delta, delta_calldata.withdraw(world.delta_hash(native)))
+    await world.send(world.user, world.at.delta, delta_calldata.withdraw_native(ONE))
     async with a_delta_story(world, tmp_path, market=story.market) as again:
         for record in kept:
             await again.becomes(record, "SUSPENDED")
@@ -229,11 +229,11 @@ async def test_funds_that_move_while_the_venue_is_away_are_found_at_its_start(
 async def test_a_reorganisation_gives_back_what_moved(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann") as story:
         native = await world.a_delta_order(src_token=NATIVE)
-        deposit = delta_calldata.deposit(world.delta_hash(native))
+        deposit = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(native))
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE)
         records = [await story.submitted(order) for order in (await world.a_delta_order(), native)]
         await send_away(story, 10 * ONE)
-        await world.send(world.user, world.at.delta, delta_calldata.withdraw(world.delta_hash(native)))
+        await world.send(world.user, world.at.delta, delta_calldata.withdraw_native(ONE))
         for record in records:
             await story.becomes(record, "SUSPENDED")
         await world.chain.set_automine(on=False)

@@ -179,7 +179,7 @@ async def test_native_slices_are_deposited_one_by_one(world: World, tmp_path: Pa
     async with a_delta_story(world, tmp_path, "ann") as story:
         story.agents["ann"].gives = at_price
         order = await story.market.a_twap(src_token=NATIVE, num_slices=2)
-        deposit = delta_calldata.deposit(world.delta_hash(order))
+        deposit = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(world.user, world.at.delta, deposit, value_wei=ONE // 2)
         record = await story.submitted(order)
         await story.with_fills(record, 1)

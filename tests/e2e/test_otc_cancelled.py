@@ -56,6 +56,28 @@ async def test_many_are_taken_back_at_once(world: World, tmp_path: Path) -> None
             assert await story.refused(stored, order, story.filling(order, ONE // 2)) == CLOSED
 
 
+async def test_all_that_expire_until_a_time_are_taken_back(world: World, tmp_path: Path) -> None:
+    """Known to the venue or not yet; a later one stays, and a block that is undone gives them back."""
+    async with an_otc_story(world, tmp_path) as story:
+        now_s = await world.now_s()
+        soon = story.an_order(maker_amount=1_000 * USDC, expiry=now_s + 1_000)
+        never = story.an_order(maker_amount=1_000 * USDC, expiry=0)
+        late = story.an_order(maker_amount=1_000 * USDC, expiry=now_s + 5_000)
+        unknown = story.an_order(maker_amount=1_000 * USDC, expiry=now_s + 2_000)
+        kept = [await story.later(order) for order in (soon, never, late)]
+        data = calldata.cancel_orders_until(now_s + 2_000)
+        receipt = await world.send(world.maker, world.at.rfq, data)
+        for stored in kept[:2]:
+            ended = await story.seen(stored)
+            assert (ended["state"], ended["transactionHash"]) == ("CANCELLED", text_of(receipt))
+        await story.becomes(kept[2], "PENDING", transactionHash=None, **all_of(1_000 * USDC))
+        status, refusal = await story.submit(unknown)
+        assert (status, refusal["errorType"]) == (400, "OrderClosed"), refusal
+        await world.chain.reorganise(1)
+        for stored in kept[:2]:
+            await story.becomes(stored, "PENDING", transactionHash=None, **all_of(1_000 * USDC))
+
+
 async def test_a_strangers_call_takes_nothing_back(world: World, tmp_path: Path) -> None:
     async with an_otc_story(world, tmp_path) as story:
         order, other = story.an_order(), story.an_order()

@@ -79,7 +79,7 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
         "rfq": calldata.fill_order(order, world.signed(order)),
         "executor": FILL + encode(address_word(world.user.address) + bytes(32), bytes_tail(b"")),
         "router": swap_exact_in(await a_swap(world)),
-        "delta": delta_calldata.withdraw(bytes(32)),
+        "delta": delta_calldata.withdraw_native(0),
         "fee_vault": router_calldata.claim([world.usdc], world.partner.address),
     }
     init_code = deploys(assembled(TRIES_AND_TELLS))

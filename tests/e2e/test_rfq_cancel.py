@@ -1,7 +1,7 @@
 """A maker takes orders back."""
 
 from cambist.codecs import calldata
-from cambist.codecs.contract_events import OrderCancelled
+from cambist.codecs.contract_events import OrderCancelled, OrdersCancelledUntil
 from support.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,
@@ -85,3 +85,39 @@ async def test_many_orders_are_cancelled_at_once(world: World) -> None:
     assert await remaining_of(world, maker, hashes) == [FILLED_OR_CANCELLED] * 3
     assert await remaining(world, other) == 0
     assert (await world.send(world.maker, world.at.rfq, calldata.cancel_orders([]))).logs == ()
+
+
+async def test_all_orders_that_expire_until_a_time_are_cancelled(world: World) -> None:
+    """At once, whatever their hashes: those that never expire too; later ones, and other makers', are not."""
+    await funded(world)
+    now_s = await world.now_s()
+    dead = [world.an_rfq_order(expiry=expiry) for expiry in (0, now_s + 500, now_s + 1_000)]
+    begun = world.an_rfq_order(expiry=now_s + 900)
+    part = calldata.partial_fill_order(begun, world.signed(begun), ONE // 4)
+    await world.send(world.taker, world.at.rfq, part)
+    receipt = await world.send(world.maker, world.at.rfq, calldata.cancel_orders_until(now_s + 1_000))
+    assert rfq_events(world, receipt) == [OrdersCancelledUntil(world.maker.address, now_s + 1_000)]
+    assert await world.ask(world.at.rfq, calldata.cancelled_until(world.maker.address)) == now_s + 1_000
+    for order in (*dead, begun):
+        signature = world.signed(order)
+        info = world.info(order)
+        for data in (
+            calldata.partial_fill_order(order, signature, ONE // 4),
+            calldata.batch_fill_order_with_target([info], world.taker.address),
+        ):
+            assert await refusal(world, world.taker, data, order) == ALREADY_FILLED
+        tried = calldata.try_batch_fill_taker_amount([info], ONE // 4, world.taker.address)
+        assert "requested fill amount" in await world.refused(world.taker, world.at.rfq, tried)
+    live = world.an_rfq_order(expiry=now_s + 1_001)
+    receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(live, world.signed(live)))
+    assert rfq_events(world, receipt) == [filled(world, live)]
+    assert await world.ask(world.at.rfq, calldata.cancelled_until(world.stranger.address)) == 0
+
+
+async def test_a_cancellation_of_all_is_not_taken_back(world: World) -> None:
+    now_s = await world.now_s()
+    await world.send(world.maker, world.at.rfq, calldata.cancel_orders_until(now_s + 1_000))
+    for earlier in (0, now_s, now_s + 1_000):
+        refused = await world.refused(world.maker, world.at.rfq, calldata.cancel_orders_until(earlier))
+        assert refused == "Cancelled already"
+    await world.send(world.maker, world.at.rfq, calldata.cancel_orders_until((1 << 128) - 1))

@@ -151,6 +151,8 @@ def test_calldata_is_written_for_every_function_that_clients_call() -> None:
         calldata.TRY_BATCH_FILL_MAKER_AMOUNT,
         calldata.CANCEL_ORDER,
         calldata.CANCEL_ORDERS,
+        calldata.CANCEL_ORDERS_UNTIL,
+        calldata.CANCELLED_UNTIL,
         calldata.REMAINING,
         calldata.REMAINING_BALANCES,
     }

@@ -73,7 +73,7 @@ async def test_a_purchase_and_a_deposit_of_native_tokens(trading: Trading) -> No
     settled: Settled = await trader.proven(offer, placed, record)
     assert (settled.received, settled.fault) == (900 * USDC, "")
     assert settled.spent <= offer.terms.limit
-    assert await trader.deposited(placed.order_hash) == 0
+    assert await trader.deposited() == 0
 
 
 async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trading: Trading) -> None:

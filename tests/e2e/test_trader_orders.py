@@ -13,7 +13,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.order_following import Follower, Settled
-from cambist.engine.trader.order_placing import take_back
+from cambist.engine.trader.order_placing import Withdrawal, take_back
 from cambist.engine.trader.sending import StepFailedError
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
 from support.patience import PATIENCE_S
@@ -93,14 +93,14 @@ async def test_native_tokens_are_deposited_for_the_order_that_was_checked(trader
     offer, placed = await trader.place(trader.wish(src=ETH))
     assert offer.must_deposit
     assert not offer.must_allow
-    assert await trader.deposited(placed.order_hash) == ONE
+    assert await trader.deposited() == ONE
     assert placed.record is not None
     follower = Follower(trader.client, placed.record.id, trader.told.append)
     await follower.follow(30)
     assert follower.record is not None
     settled = await trader.proven(offer, placed, follower.record)
     assert (settled.received, settled.fault, settled.remarks) == (2_500 * USDC, "", ())
-    assert await trader.deposited(placed.order_hash) == 0
+    assert await trader.deposited() == 0
 
 
 async def test_native_tokens_are_bought_for_another(trader: OrderTrader) -> None:
@@ -202,14 +202,15 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
         VenueError, match=r"InsufficientBalance \(request r-7\)\. The deposit is still"
     ) as caught:
         await placer.place(offer, about_to)
-    (order_hash,) = hashes
-    assert f"0x{order_hash.hex()}" in caught.value.detail
-    assert await trader.deposited(order_hash) == ONE
-    receipt, amount = await take_back(world.chain, world.user, offer.contract, order_hash, trader.told.append)
+    assert len(hashes) == 1
+    assert "`cambist order withdraw` takes it back" in caught.value.detail
+    assert await trader.deposited() == ONE
+    everything = Withdrawal(None, world.user.address)
+    receipt, amount = await take_back(world.chain, world.user, offer.contract, everything, trader.told.append)
     assert (receipt.succeeded, amount) == (True, ONE)
-    assert await trader.deposited(order_hash) == 0
-    with pytest.raises(ChainError, match="has no deposit for the order"):
-        await take_back(world.chain, world.user, offer.contract, order_hash, trader.told.append)
+    assert await trader.deposited() == 0
+    with pytest.raises(ChainError, match="has deposited 0 wei"):
+        await take_back(world.chain, world.user, offer.contract, everything, trader.told.append)
 
 
 async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(

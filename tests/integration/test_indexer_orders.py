@@ -56,7 +56,6 @@ from support.stores import (
     an_otc_order,
     events_of,
     found,
-    hash_of,
     kept,
     moved,
     rows_of,
@@ -315,6 +314,6 @@ async def test_an_order_that_never_stops_changing_ends_the_step_without_harm(qui
 async def test_a_row_of_wrapped_money_is_no_row_of_ours(quick: Store) -> None:
     """An event of the same name at another address is nobody's."""
     chain = ScriptedChain()
-    chain.grow([one(WETH, events.Deposited(hash_of(1), ALICE, 1))])
+    chain.grow([one(WETH, events.OrdersCancelledUntil(ALICE, 1))])
     await run_dry(an_indexer(chain, quick))
     assert not any((await kept_by(quick, chain.chain_id)).values())

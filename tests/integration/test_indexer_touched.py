@@ -8,15 +8,18 @@ import pytest
 import trio
 
 from cambist.codecs import contract_events as events
+from cambist.codecs.abi import address_word, uint_word
 from cambist.config.errors import ChainError, NodeContradiction, NodeUnavailable, StoreUnavailable
 from cambist.config.limits import INDEX_STEP_BLOCKS_MAX
 from cambist.engine.chain.port import Log, LogFilter
 from cambist.engine.chain.watch import Pair, Watch
 from cambist.engine.store.store import Store
 from support.indexing import DELTA, TOKEN, Told, an_indexer, one, run_dry, sqlite_engine
-from support.scripted_chain import ScriptedChain, Sent
-from support.stores import ALICE, BOB, CAROL, hash_of
+from support.scripted_chain import ScriptedChain, Sent, tx
+from support.stores import ALICE, BOB, CAROL
 
+NATIVE_IN = (events.NATIVE_DEPOSITED, address_word(ALICE)), uint_word(5)
+NATIVE_OUT = (events.NATIVE_WITHDRAWN, address_word(ALICE)), address_word(BOB) + uint_word(5)
 BOTH = {(TOKEN, ALICE), (TOKEN, BOB)}
 
 
@@ -136,10 +139,10 @@ async def test_a_node_that_is_away_or_behind_is_no_reason_to_tell_of_everybody(s
 async def test_a_deposit_is_told_of_once_its_step_is_durable_whoever_wrote_that(
     side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deposit = DELTA, hash_of(1)
+    deposit = DELTA, ALICE
     side.watch.follow(*deposit)
     assert await side.tells() == {deposit}
-    side.chain.grow([one(DELTA, events.Deposited(hash_of(1), ALICE, 5), b"in")])
+    side.chain.grow([tx(b"in", (DELTA, NATIVE_IN))])
 
     async def away(_: Any) -> Any:
         raise StoreUnavailable("the store process died")
@@ -150,6 +153,6 @@ async def test_a_deposit_is_told_of_once_its_step_is_durable_whoever_wrote_that(
             await side.tells()
         assert side.told.pairs == []
     assert await side.tells() == {deposit}
-    side.chain.grow([one(DELTA, events.DepositWithdrawn(hash_of(1), ALICE, 5), b"out")])
+    side.chain.grow([tx(b"out", (DELTA, NATIVE_OUT))])
     await side.other_reads()
     assert await side.tells() == {deposit}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.delta_calldata import deposit
+from cambist.codecs.delta_calldata import deposit_native_and_pre_sign
 from cambist.crypto.addresses import to_checksum
 from support import interrupts
 from support.order_shell import Shell, an_order_shell
@@ -120,9 +120,8 @@ async def test_an_order_that_ends_otherwise_ends_with_3(shell: Shell, status: st
     assert done.exit_code == 3, done.stderr
     assert f"order ended: {shell.venue.only.id} {status}" in done.stdout
     assert "`cambist order withdraw` takes back what was deposited" in done.stderr
-    order_hash = f"0x{shell.world.delta_hash(shell.venue.only_order).hex()}"
     before = await shell.world.balance(NATIVE, shell.world.user)
-    assert (await shell.told("withdraw", order_hash))["amountWei"] == str(ONE)
+    assert (await shell.told("withdraw"))["amountWei"] == str(ONE)
     assert await shell.world.balance(NATIVE, shell.world.user) > before + ONE * 99 // 100
 
 
@@ -180,11 +179,10 @@ async def test_a_deposit_that_may_be_mined_later_can_be_taken_back(
     done = await shell.invoke("swap", "ETH", "USDC", "1", "--yes")
     assert done.exit_code == 4, done.stderr
     assert "deposit unknown: 0x" in done.stdout
-    (order_hash,) = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("hash ")]
-    assert f"`cambist order withdraw {order_hash} --venue {shell.venue.url}" in done.stderr
+    assert f"`cambist order withdraw --venue {shell.venue.url}" in done.stderr
     await chain.mine()
     await chain.set_automine(on=True)
-    assert (await shell.told("withdraw", order_hash))["amountWei"] == str(ONE)
+    assert (await shell.told("withdraw"))["amountWei"] == str(ONE)
     assert shell.venue.submissions == []
 
 
@@ -199,16 +197,16 @@ async def interrupted(
 async def test_who_interrupts_a_transaction_is_told_that_it_may_be_mined(shell: Shell) -> None:
     chain, world = shell.world.chain, shell.world
     order_hash = bytes(range(32))
-    await world.send(world.user, world.at.delta, deposit(order_hash), value_wei=ONE)
+    await world.send(world.user, world.at.delta, deposit_native_and_pre_sign(order_hash), value_wei=ONE)
     await chain.set_automine(on=False)
-    status, said = await interrupted(shell, b"sending the withdrawal", "withdraw", f"0x{order_hash.hex()}")
+    status, said = await interrupted(shell, b"sending the withdrawal", "withdraw")
     assert (status, "a withdrawal that was sent may be mined all the same" in said) == (4, True), said
     await chain.mine()
     status, said = await interrupted(shell, b"sending the approval", "swap", "WETH", "USDC", "1", "--yes")
     assert (status, "no order was placed; an approval that was sent may be mined" in said) == (4, True), said
     await chain.mine()
     status, said = await interrupted(shell, b"sending the deposit", "swap", "ETH", "USDC", "1", "--yes")
-    assert (status, "`cambist order withdraw 0x" in said) == (4, True), said
+    assert (status, "`cambist order withdraw --venue" in said) == (4, True), said
     assert shell.venue.submissions == []
 
 
@@ -285,8 +283,9 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("cancel", "nobody"), 1, "404 OrderNotFound"),
     (("cancel", ""), 2, "ID: expected the id or the hash of an order, got nothing"),
     (("cancel", "nobody", "--timeout", "nan"), 2, "--timeout"),
-    (("withdraw", "nobody"), 2, "HASH: expected 0x and 64"),
-    (("withdraw", "0x" + "11" * 32), 1, "has no deposit for the order"),
+    (("withdraw", "--to", "nobody"), 2, "--to: expected"),
+    (("withdraw", "--amount", "all"), 2, "--amount: expected"),
+    (("withdraw", "--amount", "1"), 1, "has deposited 0 wei"),
 ]
 
 

@@ -13,7 +13,6 @@ from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import (
     DeltaOrder,
-    DepositWithdrawn,
     IntentState,
     IssuedRoute,
     NonceUsed,
@@ -32,8 +31,6 @@ from cambist.engine.store.tables import (
     DELTA_DOCUMENT,
     DELTA_FILL,
     DELTA_REFUND,
-    DEPOSIT,
-    DEPOSIT_WITHDRAWN,
     EFFECT,
     ISSUED_ROUTE,
     NONCE_USED,
@@ -48,7 +45,6 @@ from support.stores import (
     NOW_MS,
     Engine,
     a_delta_order,
-    a_deposit,
     a_fill,
     a_refund,
     a_relay_intent,
@@ -77,8 +73,6 @@ _BELONGING_TO_DELTA = (
     DELTA_REFUND,
     EFFECT,
     AUCTION_ROUND,
-    DEPOSIT,
-    DEPOSIT_WITHDRAWN,
     PRE_SIGNATURE,
 )
 _BELONGING = (*_BELONGING_TO_DELTA, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
@@ -97,8 +91,6 @@ async def _with_all_that_belongs_to_it(
         put(DELTA_FILL, a_fill(order, block=block)),
         put(DELTA_REFUND, a_refund(order, tx=block)),
         put(AUCTION_ROUND, a_round(order, number=block)),
-        put(DEPOSIT, a_deposit(order, block=block)),
-        put(DEPOSIT_WITHDRAWN, DepositWithdrawn(*place, block, order.order_hash, order.owner, amount32(1))),
         put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
         put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block, None)),
         put(CHAIN_INTENT, a_relay_intent(key)),

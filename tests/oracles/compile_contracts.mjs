@@ -20,14 +20,35 @@ const output = JSON.parse(
         viaIR: true,
         optimizer: { enabled: true, runs: 2000 },
         metadata: { bytecodeHash: "none", appendCBOR: false },
-        outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
+        outputSelection: {
+          "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "storageLayout", "transientStorageLayout"] },
+        },
       },
     }),
   ),
 );
-const messages = output.errors ?? [];
+// Delta names the arguments that it hands on as they came, for readers of its interface.
+const UNUSED_PARAMETER = "5667";
+const messages = (output.errors ?? []).filter(
+  ({ errorCode, sourceLocation }) => !(errorCode === UNUSED_PARAMETER && sourceLocation?.file === "Delta.sol"),
+);
 for (const { formattedMessage } of messages) console.error(formattedMessage);
 if (messages.length > 0) process.exit(1); // a warning is an error
+
+// Delta runs its settlers' code on its own storage.
+const layout = (file) => {
+  const { storageLayout, transientStorageLayout } = output.contracts[`${file}.sol`][file];
+  return [storageLayout, transientStorageLayout].map(({ storage }) =>
+    storage.map(({ label, slot, offset, type }) => `${slot}.${offset} ${label} ${type.replace(/\d+_storage/g, "")}`),
+  );
+};
+const [kept, transient] = layout("Delta");
+for (const settler of names.filter((name) => /^\w+Settler.sol$/.test(name))) {
+  const [its, passing] = layout(settler.slice(0, -4));
+  if (its.some((slot, i) => slot !== kept[i]) || String(passing) !== String(transient)) {
+    throw new Error(`${settler} and Delta.sol have different storage:\n${its.join("\n")}\n${kept.join("\n")}`);
+  }
+}
 
 mkdirSync(artifacts, { recursive: true });
 for (const name of readdirSync(artifacts)) rmSync(join(artifacts, name));

@@ -8,7 +8,7 @@ export async function run([rpc, key, ...story]) {
     "function balanceOf(address) view returns (uint256)", "function allowance(address,address) view returns (uint256)",
     "function approve(address,uint256) returns (bool)", "function decimals() view returns (uint8)",
   ];
-  const DELTA = ["function deposit(bytes32 orderHash) payable"];
+  const DELTA = ["function depositNativeAndPreSign(bytes32 orderHash) payable"];
   const provider = new JsonRpcProvider(rpc, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   const wallet = new Wallet(key, provider);
   const token = (address) => new Contract(address, ERC20, wallet);
@@ -29,7 +29,7 @@ export async function run([rpc, key, ...story]) {
     allowance: (address, spender) => token(address).allowance(wallet.address, spender),
     decimals: async (address) => (address === NATIVE ? 18 : Number(await token(address).decimals())),
     approve: (address, spender, amount) => mined(token(address).approve(spender, amount)),
-    deposit: (delta, orderHash, wei) => mined(new Contract(delta, DELTA, wallet).deposit(orderHash, { value: wei })),
+    deposit: (delta, orderHash, wei) => mined(new Contract(delta, DELTA, wallet).depositNativeAndPreSign(orderHash, { value: wei })),
   }, story);
   provider.destroy();
   return told;

@@ -11,7 +11,7 @@ export async function run([rpc, key, ...story]) {
   const abi = parseAbi([
     "function balanceOf(address) view returns (uint256)", "function allowance(address,address) view returns (uint256)",
     "function approve(address,uint256) returns (bool)", "function decimals() view returns (uint8)",
-    "function deposit(bytes32 orderHash) payable",
+    "function depositNativeAndPreSign(bytes32 orderHash) payable",
   ]);
   const account = privateKeyToAccount(key);
   const transport = http(rpc);
@@ -45,6 +45,6 @@ export async function run([rpc, key, ...story]) {
     allowance: (address, spender) => read(address, "allowance", [account.address, spender]),
     decimals: async (address) => (address === NATIVE ? 18 : read(address, "decimals")),
     approve: (address, spender, amount) => mined({ address, functionName: "approve", args: [spender, amount] }),
-    deposit: (delta, orderHash, wei) => mined({ address: delta, functionName: "deposit", args: [orderHash], value: BigInt(wei) }),
+    deposit: (delta, orderHash, wei) => mined({ address: delta, functionName: "depositNativeAndPreSign", args: [orderHash], value: BigInt(wei) }),
   }, story);
 }

@@ -17,7 +17,8 @@ async def test_nobody_loses_what_was_not_given() -> None:
     chain = EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors())
     world = await a_world(chain)
     fuzz = await a_fuzz(world, await a_market(world), seed=19)
-    for _ in range(examples(STEPS)):
+    steps = examples(STEPS)
+    for _ in range(steps):
         await fuzz.step()
     for kind in ("settle", "cross", "swap", "fill"):
-        assert fuzz.did[f"{kind} done"] > STEPS // 100, fuzz.did
+        assert fuzz.did[f"{kind} done"] > steps // 100, fuzz.did

@@ -204,7 +204,7 @@ class RunningAgent:
         )
         digest: bytes = ORDER.compiled.digest_for(separator)(order)
         if src == "ETH":
-            deposit = delta_calldata.deposit(digest)
+            deposit = delta_calldata.deposit_native_and_pre_sign(digest)
             await transact(devnet.chain, owner, devnet.at("delta"), deposit, value_wei=order.src_amount)
         shown = AuctionOrder(
             order_hash=to_hex(digest),

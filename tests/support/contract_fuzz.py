@@ -190,7 +190,8 @@ class Fuzz:
         settle = delta_calldata.settle(order.order, self._signature(order), 1, execution)
         pull = selector("transferFrom(address,address,uint256)") + address_word(victim) + address_word(to)
         stolen = self._stolen(order.order, to)
-        told = self.world.delta_hash(order.order) + uint_word(0) + address_word(stolen.target)
+        order_hash = self.world.delta_hash(order.order)
+        told = order_hash + uint_word(0) + address_word(stolen.target)
         call = encode(told + uint_word(STEP_GAS), bytes_tail(stolen.data))
         return rng.choice(
             (
@@ -202,8 +203,11 @@ class Fuzz:
                     + encode(address_word(victim) + uint_word(0), bytes_tail(fill)),
                 ),
                 (at.delta, settle),
-                (at.delta, delta_calldata.withdraw(self.world.delta_hash(order.order))),
-                (at.delta, delta_calldata.pre_sign(self.world.delta_hash(order.order), is_signed=True)),
+                (at.delta, delta_calldata.withdraw_native(1)),
+                (
+                    at.delta,
+                    delta_calldata.set_pre_signature(self.world.delta_hash(order.order), is_signed=True),
+                ),
                 (at.delta, delta_calldata.invalidate_nonces([order.order.nonce])),
                 (at.fee_vault, selector("credit(address,address,uint256)") + address_word(to) + words),
                 (caller_of(at.delta, "ann"), selector("call(bytes32,uint256,address,uint256,bytes)") + call),

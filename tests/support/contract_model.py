@@ -29,6 +29,7 @@ class State(Struct):
         balances: (token, owner) -> raw units.
         remaining: order hash -> as Rfq keeps it.
         filled: order hash -> units of the fixed side; slices: order hash -> (done, time of the last).
+        netted: order hash -> (surplus of its parts so far, share that was paid of it).
         nonces: those used up; order_of_nonce: nonce -> hash of the order that began with it.
         owed: (account, token) -> raw units in the vault.
     """
@@ -40,6 +41,11 @@ class State(Struct):
     nonces: set[int] = field(default_factory=set)
     order_of_nonce: dict[int, bytes] = field(default_factory=dict)
     owed: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    netted: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    def settled_of(self, order_hash: bytes) -> int:
+        """Of an order, in units of the fixed side; of a schedule, slices."""
+        return self.filled.get(order_hash, 0) or self.slices.get(order_hash, (0, 0))[0]
 
     def of(self, token: bytes, owner: bytes) -> int:
         return self.balances.get((token, owner), 0)
@@ -80,6 +86,7 @@ class Part(Struct):
     expected: int
     is_purchase: bool
     is_closed: bool
+    is_whole: bool = True
     taken: int = 0
 
 
@@ -173,14 +180,14 @@ class Model:
     def settle_slice(self, order: TwapOrder, order_hash: bytes, trade: Trade, now_s: int) -> None:
         """Settle the next slice of a scheduled sale."""
         done, last_s = self.state.slices.get(order_hash, (0, 0))
-        if done == order.num_slices:
-            raise Refusal("Overfilled")
+        self._check_nonce(order.nonce, order_hash)
         if done and now_s < last_s + order.interval:
             raise Refusal("TooEarly")
         self.state.slices[order_hash] = (done + 1, now_s)
         each = order.total_src_amount // order.num_slices
         src, dest = each, order.dest_amount_per_slice
         is_last = done + 1 == order.num_slices
+        self._take_nonce(order.nonce, order_hash, is_closed=is_last)
         if is_last:
             src = order.total_src_amount - each * done
             dest = -(-order.dest_amount_per_slice * src // each)
@@ -194,23 +201,25 @@ class Model:
         is_purchase = order.kind == KIND_BUY
         whole = order.dest_amount if is_purchase else order.src_amount
         before = self.state.filled.get(order_hash, 0)
+        self._check_nonce(order.nonce, order_hash)
         if amount == 0:
             raise Refusal("InvalidAmount")
         if amount > whole - before:
             raise Refusal("Overfilled")
         self.state.filled[order_hash] = before + amount
+        self._take_nonce(order.nonce, order_hash, is_closed=before + amount == whole)
         if is_purchase:
             src, dest = order.src_amount * amount // whole, amount
             expected = order.expected_amount * amount // whole
         else:
             src, dest = amount, -(-order.dest_amount * amount // whole)
             expected = -(-order.expected_amount * amount // whole)
-        return Part(order, order_hash, src, dest, expected, is_purchase, before + amount == whole)
+        is_whole, is_closed = amount == whole, before + amount == whole
+        return Part(order, order_hash, src, dest, expected, is_purchase, is_closed, is_whole)
 
     def _begin(self, part: Part, src_given: int, now_s: int) -> None:
         if now_s > part.order.deadline:
             raise Refusal("OrderExpired")
-        self._take_nonce(part.order.nonce, part.order_hash, is_closed=part.is_closed)
         part.taken = part.src
         if part.is_purchase:
             terms = unpack_partner_and_fee(part.order.partner_and_fee)
@@ -243,8 +252,10 @@ class Model:
             cut, token = of_purchase(given, part.expected, part.src, terms), order.src_token
             if cut is None:
                 raise Refusal("AboveMaximum")
+            cut = self._netted(part, cut, min(part.expected, part.src) - given - cut.fee)
         else:
             cut, token = of_sale(delivered, part.expected, part.dest, terms), order.dest_token
+            cut = self._netted(part, cut, delivered - cut.fee - max(part.expected, part.dest))
             if delivered - cut.total < part.dest:
                 raise Refusal("BelowMinimum")
         state.move(token, order.owner, self._vault, cut.total, "PullFailed")
@@ -252,10 +263,23 @@ class Model:
             raise Refusal("PromiseBroken")
         self._credit(cut, token, terms.partner if any(terms.partner) else self._protocol)
 
-    def _take_nonce(self, nonce: int, order_hash: bytes, *, is_closed: bool) -> None:
+    def _netted(self, part: Part, cut: Cut, surplus: int) -> Cut:
+        """The share of a part is bounded by that of all parts so far."""
+        terms = unpack_partner_and_fee(part.order.partner_and_fee)
+        if part.is_whole or not part.expected or not terms.partner_takes_surplus:
+            return cut
+        before, shared = self.state.netted.get(part.order_hash, (0, 0))
+        share = min(cut.share, max(max(before + surplus, 0) // 2 - shared, 0))
+        self.state.netted[part.order_hash] = before + surplus, shared + share
+        return Cut(cut.fee, share)
+
+    def _check_nonce(self, nonce: int, order_hash: bytes) -> None:
         state = self.state
         if nonce in state.nonces or state.order_of_nonce.get(nonce, order_hash) != order_hash:
             raise Refusal("NonceUsed")
+
+    def _take_nonce(self, nonce: int, order_hash: bytes, *, is_closed: bool) -> None:
+        state = self.state
         if is_closed:
             state.nonces.add(nonce)
         else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from cambist.codecs.abi import uint_word
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
-from cambist.codecs.delta_calldata import DEPOSITS, FILLED, SLICES
+from cambist.codecs.delta_calldata import DEPOSITS, ORDER_STATE
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
 from cambist.engine.chain.port import At, Call, Header
 
@@ -22,7 +22,7 @@ class FundsChain:
 
     Attributes:
         balances, allowances: (token, owner) -> raw units.
-        deposits: (order hash, owner) -> wei; none unless it is said otherwise.
+        deposits: owner -> wei; none unless it is said otherwise.
         fills: order hash -> what is settled, or slices.
         garbage: tokens that answer nothing; refusing: those that revert.
         unreadable: owners; the node answers no batch with a balance of theirs.
@@ -37,7 +37,7 @@ class FundsChain:
         self.number = 1
         self.balances: dict[tuple[bytes, bytes], int] = {}
         self.allowances: dict[tuple[bytes, bytes], int] = {}
-        self.deposits: dict[tuple[bytes, bytes], int] = {}
+        self.deposits: dict[bytes, int] = {}
         self.fills: dict[bytes, int] = {}
         self.garbage: set[bytes] = set()
         self.refusing: set[bytes] = set()
@@ -82,9 +82,9 @@ class FundsChain:
             return uint_word(self.allowances.get((call.to, words[0][12:]), PLENTY))
         assert call.to == CONTRACT
         if name == DEPOSITS:
-            return uint_word(self.deposits.get((words[0], words[1][12:]), 0))
-        assert name in (FILLED, SLICES)
-        return uint_word(self.fills.get(words[0], 0)) + bytes(32 if name == SLICES else 0)
+            return uint_word(self.deposits.get(words[0][12:], 0))
+        assert name == ORDER_STATE
+        return bytes(64) + uint_word(self.fills.get(words[2], 0))
 
     def _hash(self) -> bytes:
         return self.number.to_bytes(32, "big")

@@ -160,8 +160,8 @@ def a_settlement(
 
 
 def any_event(number: int) -> tuple[str, events.ContractEvent]:
-    """(whose, an event) of one of nine kinds; equal numbers are equal events."""
-    order = number // 9
+    """(whose, an event) of one of eight kinds; equal numbers are equal events."""
+    order = number // 8
     kinds: tuple[tuple[str, events.ContractEvent], ...] = (
         ("rfq", a_fill_event(order)),
         ("rfq", a_cancellation(order)),
@@ -169,11 +169,10 @@ def any_event(number: int) -> tuple[str, events.ContractEvent]:
         ("delta", a_settlement(order, is_closed=False)),
         ("delta", events.NonceInvalidated(ALICE, order % 4)),
         ("delta", events.OrderPreSigned(hash_of(order), ALICE, bool(order % 2))),
-        ("delta", events.Deposited(hash_of(order), ALICE, order)),
-        ("delta", events.DepositWithdrawn(hash_of(order), ALICE, order)),
+        ("rfq", events.OrdersCancelledUntil(ALICE, order)),
         ("delta", events.FeeAccrued(hash_of(order), BOB, USDC, order, False)),
     )
-    return kinds[number % 9]
+    return kinds[number % 8]
 
 
 def logs_of(name: int, *numbers: int) -> Sent:

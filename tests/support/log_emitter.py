@@ -132,6 +132,8 @@ def record(event: events.ContractEvent) -> Record:
             return topics, a(asset) + w(maker_amount) + a(taker_asset) + w(taker_amount)
         case events.OrderCancelled(order_hash, maker):
             return (events.ORDER_CANCELLED, order_hash, a(maker)), b""
+        case events.OrdersCancelledUntil(maker, expiry):
+            return (events.ORDERS_CANCELLED_UNTIL, a(maker)), w(expiry)
         case events.OrderSettled(order_hash, owner, nonce, src, dest, spent, received, filled, is_closed):
             data = w(nonce) + a(src) + a(dest) + w(spent) + w(received) + w(filled) + w(is_closed)
             return (events.ORDER_SETTLED, order_hash, a(owner)), data
@@ -141,10 +143,6 @@ def record(event: events.ContractEvent) -> Record:
             return (events.NONCE_INVALIDATED, a(owner)), w(nonce)
         case events.OrderPreSigned(order_hash, owner, is_signed):
             return (events.ORDER_PRE_SIGNED, order_hash, a(owner)), w(is_signed)
-        case events.Deposited(order_hash, owner, amount):
-            return (events.DEPOSITED, order_hash, a(owner)), w(amount)
-        case events.DepositWithdrawn(order_hash, owner, amount):
-            return (events.DEPOSIT_WITHDRAWN, order_hash, a(owner)), w(amount)
         case events.Transfer(owner, receiver, amount):
             return (events.TRANSFER, a(owner), a(receiver)), w(amount)
         case events.Approval(owner, spender, amount):

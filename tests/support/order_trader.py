@@ -21,6 +21,7 @@ from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_following import Follower, Settled, Subject, proven
 from cambist.engine.trader.order_placing import OrderOffer, OrderPlacer, Placed
+from cambist.engine.trader.order_safety import signed_order
 from cambist.engine.trader.order_terms import OrderWish
 from cambist.engine.trader.terms import TradedToken
 from support.scripted_orders import OrderVenue, scripted_orders
@@ -104,17 +105,14 @@ class TraderAtVenue:
         return follower.record, await self.proven(offer, placed, follower.record)
 
     async def proven(self, offer: OrderOffer, placed: Placed, record: OrderRecord) -> Settled:
-        wish = offer.terms.wish
-        subject = Subject(
-            offer.contract.address, placed.order_hash, wish.owner, wish.beneficiary, wish.dest.address
-        )
+        subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         return await proven(self.world.chain, subject, record)
 
     async def has(self, token: bytes, who: bytes | None = None) -> int:
         return await self.world.balance(token, who or self.world.user.address)
 
-    async def deposited(self, order_hash: bytes) -> int:
-        return await self.world.ask(self.world.at.delta, deposits(order_hash, self.world.user.address))
+    async def deposited(self) -> int:
+        return await self.world.ask(self.world.at.delta, deposits(self.world.user.address))
 
 
 class OrderTrader(TraderAtVenue):

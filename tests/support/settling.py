@@ -18,7 +18,13 @@ from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
 from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, decode_event
 from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
-from cambist.codecs.delta_results import Crossed, decode_crossed, decode_settled
+from cambist.codecs.delta_results import (
+    Crossed,
+    OrderState,
+    decode_crossed,
+    decode_order_state,
+    decode_settled,
+)
 from cambist.codecs.delta_results import Settled as Outcome
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -28,6 +34,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.venue.delta.agent_caller import caller_of
+from cambist.engine.venue.delta.terms import whole_of
 from support.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
@@ -202,9 +209,8 @@ class Market(msgspec.Struct, frozen=True):
             for token in tokens | {NATIVE}
             for holder in (at.delta, at.executor)
         }
-        hashes = {world.delta_hash(one.order): one.order.owner for one in crossings}
-        for order_hash, owner in hashes.items():
-            held[NATIVE, at.delta] -= await world.ask(at.delta, delta_calldata.deposits(order_hash, owner))
+        for owner in {one.order.owner for one in crossings}:
+            held[NATIVE, at.delta] -= await world.ask(at.delta, delta_calldata.deposits(owner))
         return held
 
     async def refused_crossing(self, *crossings: Crossing, key: SigningKey | None = None) -> str:
@@ -235,11 +241,8 @@ class Market(msgspec.Struct, frozen=True):
         calls |= {
             name: Call(at.delta, question)
             for name, question in {
-                "filled": delta_calldata.filled(order_hash),
-                "slices": delta_calldata.slices(order_hash),
-                "nonce": delta_calldata.is_nonce_used(order.owner, order.nonce),
-                "order of nonce": delta_calldata.order_of_nonce(order.owner, order.nonce),
-                "deposit": delta_calldata.deposits(order_hash, order.owner),
+                "state": delta_calldata.order_state(order.owner, order.nonce, order_hash),
+                "deposit": delta_calldata.deposits(order.owner),
             }.items()
         }
         state: dict[str, bytes | int] = {}
@@ -338,19 +341,27 @@ class Market(msgspec.Struct, frozen=True):
 
     # --- What is kept ---------------------------------------------------------------------------------
 
+    async def order_state(self, order: AnyOrder) -> OrderState:
+        """As the contract tells it."""
+        return await order_state(self.world, order)
+
     async def filled(self, order: AnyOrder) -> int:
-        """Of an order, in units of the fixed side."""
-        return await self.world.ask(self.world.at.delta, delta_calldata.filled(self.world.delta_hash(order)))
+        """Of an order, in units of the fixed side; of a schedule, slices."""
+        return await filled(self.world, order)
 
     async def is_nonce_used(self, order: AnyOrder) -> bool:
         """Used up, or given up."""
-        question = delta_calldata.is_nonce_used(order.owner, order.nonce)
-        return bool(await self.world.ask(self.world.at.delta, question))
+        return (await self.order_state(order)).is_used
 
     async def deposited(self, order: AnyOrder) -> int:
-        """What is left of an order's deposit, in wei."""
-        question = delta_calldata.deposits(self.world.delta_hash(order), order.owner)
-        return await self.world.ask(self.world.at.delta, question)
+        """What the order's owner has deposited, in wei."""
+        return await self.world.ask(self.world.at.delta, delta_calldata.deposits(order.owner))
+
+    async def deposit(self, order: AnyOrder, amount: int, key: SigningKey | None = None) -> None:
+        """Native tokens for an order, by its owner unless it is said otherwise."""
+        world = self.world
+        data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
+        await world.send(key or world.user, world.at.delta, data, value_wei=amount)
 
     async def owed(self, account: bytes, token: bytes) -> int:
         """What the vault keeps for an account."""
@@ -388,3 +399,22 @@ def _promise(order: AnyOrder, promised: int | None) -> int:
         return promised
     buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
     return UINT256_MAX if buys else 0
+
+
+async def order_state(world: World, order: AnyOrder) -> OrderState:
+    """The state of an order, as the contract tells it."""
+    order_hash = world.delta_hash(order)
+    question = delta_calldata.order_state(order.owner, order.nonce, order_hash)
+    answer = await world.chain.call(Call(world.at.delta, question))
+    return decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
+
+
+async def filled(world: World, order: AnyOrder) -> int:
+    """What is settled of an order, in units of the fixed side; of a schedule, slices."""
+    state = await order_state(world, order)
+    return whole_of(order) if state.is_closed else state.done
+
+
+def is_nonce_used(owner: bytes, nonce: int) -> bytes:
+    """The question whether a nonce is used up, or given up."""
+    return selector("isNonceUsed(address,uint256)") + address_word(owner) + uint_word(nonce)

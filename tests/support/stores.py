@@ -40,7 +40,6 @@ from cambist.engine.store.rows import (
     DeltaFill,
     DeltaOrder,
     DeltaRefund,
-    Deposit,
     Effect,
     IntentState,
     OrderEvent,
@@ -194,12 +193,6 @@ def a_refund(order: DeltaOrder, *, tx: int = 1) -> DeltaRefund:
 def a_cursor(*, block: int = 100, version: int = 1, chain_id: int = 1) -> ChainCursor:
     """A chain, read up to a block."""
     return ChainCursor(chain_id, version, block, hash_of(1_000_000 + block), b"", NOW_MS + block)
-
-
-def a_deposit(order: DeltaOrder, *, block: int = 100) -> Deposit:
-    """What was deposited for an order."""
-    place = hash_of(1_000_000 + block), hash_of(2_000_000 + block)
-    return Deposit(order.chain_id, *place, 9, block, order.order_hash, order.owner, amount32(ONE))
 
 
 def a_round(order: DeltaOrder, *, number: int) -> AuctionRound:

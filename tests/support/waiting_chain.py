@@ -93,8 +93,10 @@ class OnChain:
         await self.send(self.world.stranger, self.world.weth, calldata.transfer(owner.address, amount))
 
     async def withdraw(self, known: Known) -> None:
-        """What is deposited for an order goes back."""
-        await self.send(known.key, self.world.at.delta, delta_calldata.withdraw(known.order_hash))
+        """What the owner of an order has deposited goes back."""
+        (has,) = await self._numbers(delta_calldata.deposits(known.key.address))
+        if has:
+            await self.send(known.key, self.world.at.delta, delta_calldata.withdraw_native(has))
 
     async def give_up(self, known: Known) -> None:
         """An order's nonce is used up."""
@@ -120,19 +122,17 @@ class OnChain:
 
     async def deposit(self, key: SigningKey, order_hash: bytes, order: AnyOrder) -> None:
         """What an order still takes, unless it is there."""
-        at = self.world.at.delta
-        (has, filled) = await self._numbers(
-            delta_calldata.deposits(order_hash, key.address), delta_calldata.filled(order_hash)
-        )
-        pieces = left_of(order, filled)
+        (has,) = await self._numbers(delta_calldata.deposits(key.address))
+        pieces = left_of(order, await self.market.filled(order))
         if pieces and has < pieces[0][0]:
-            await self.send(key, at, delta_calldata.deposit(order_hash), pieces[0][0] - has)
+            data = delta_calldata.deposit_native_and_pre_sign(order_hash)
+            await self.send(key, self.world.at.delta, data, pieces[0][0] - has)
 
     async def settle_elsewhere(self, known: Known, share: int) -> None:
         """Another relayer settles a part of an order, without this venue."""
         order, market = known.order, self.market
         assert isinstance(order, DeltaOrder)
-        (filled,) = await self._numbers(delta_calldata.filled(known.order_hash))
+        filled = await self.market.filled(order)
         amount = (known.whole - filled) * share // 100
         if amount <= 0:
             return
@@ -192,22 +192,20 @@ class OnChain:
         found: dict[bytes, Facts] = {}
         for known in orders:
             owner = known.key.address
-            filled, done, is_used, deposited = await self._numbers(
-                delta_calldata.filled(known.order_hash),
-                delta_calldata.slices(known.order_hash),
-                delta_calldata.is_nonce_used(owner, known.order.nonce),
-                delta_calldata.deposits(known.order_hash, owner),
+            is_used, filled = (
+                await self.market.is_nonce_used(known.order),
+                await self.market.filled(known.order),
             )
+            (deposited,) = await self._numbers(delta_calldata.deposits(owner))
             has, allowed = await self._numbers(
                 calldata.balance_of(owner), calldata.allowance(owner, at), to=weth
             )
-            filled = done if known.is_scheduled else filled
             mine = settled.get(known.order_hash, [])
             assert filled == (mine[-1].filled if mine else 0), f"{known}: the chain disagrees with its logs"
             found[known.order_hash] = Facts(
                 filled,
                 mine[-1].time_s if mine else 0,
-                bool(is_used) and filled < known.whole,
+                is_used and filled < known.whole,
                 deposited if known.is_native else has,
                 allowed,
             )

@@ -213,8 +213,8 @@ class World(msgspec.Struct):
 
     def a_firm_quote(self, user: SigningKey | None = None, **changed: Any) -> RfqOrder:
         """As `an_rfq_order`, for the executor to fill on behalf of a user."""
-        meta = pack_firm((user or self.user).address, secrets.randbits(96))
-        return self.an_rfq_order(nonce_and_meta=meta, taker=self.at.executor, **changed)
+        terms = {"nonce_and_meta": pack_firm((user or self.user).address, secrets.randbits(96))}
+        return self.an_rfq_order(**(terms | {"taker": self.at.executor} | changed))
 
     def rfq_hash(self, order: RfqOrder) -> bytes:
         """What the maker signs."""

@@ -26,6 +26,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         uint256 takerAmount
     );
     event OrderCancelled(bytes32 indexed orderHash, address indexed maker);
+    event OrdersCancelledUntil(address indexed maker, uint128 expiry);
 
     bytes32 public constant RFQ_ORDER_TYPEHASH = keccak256(
         "Order(uint256 nonceAndMeta,uint128 expiry,address makerAsset,address takerAsset,address maker,address taker,uint256 makerAmount,uint256 takerAmount)"
@@ -36,6 +37,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     uint256 private constant ROUNDING = 2;
 
     mapping(address maker => mapping(bytes32 orderHash => uint256)) public remaining;
+    /// A maker's orders that expire until then, in Unix seconds, are cancelled; above 0, those that never expire as well.
+    mapping(address maker => uint128) public cancelledUntil;
 
     constructor(string memory name) Eip712(name, "1") {}
 
@@ -168,6 +171,15 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         for (uint256 i = 0; i < orderHashes.length; i++) cancel(orderHashes[i]);
     }
 
+    /// Cancel all orders of the caller's that expire until a time, and those that never expire. It cannot be taken back.
+    /// @param expiry in Unix seconds, later than the last time that was said; the largest ends the account's orders for
+    /// good.
+    function cancelOrdersUntil(uint128 expiry) external {
+        require(expiry > cancelledUntil[msg.sender], "Cancelled already");
+        cancelledUntil[msg.sender] = expiry;
+        emit OrdersCancelledUntil(msg.sender, expiry);
+    }
+
     /// `remaining` of many orders of one maker.
     function getRemainingOrderBalance(address maker, bytes32[] calldata orderHashes)
         external
@@ -178,28 +190,22 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         for (uint256 i = 0; i < orderHashes.length; i++) amounts[i] = remaining[maker][orderHashes[i]];
     }
 
-    /// What the maker signs.
+    /// The digest that the maker signs.
     function getOrderHash(Order calldata order) public view returns (bytes32) {
-        return digestOf(
-            keccak256(
-                abi.encode(
-                    RFQ_ORDER_TYPEHASH,
-                    order.nonceAndMeta,
-                    order.expiry,
-                    order.makerAsset,
-                    order.takerAsset,
-                    order.maker,
-                    order.taker,
-                    order.makerAmount,
-                    order.takerAmount
-                )
-            )
-        );
+        bytes32 orderType = RFQ_ORDER_TYPEHASH;
+        bytes32 structHash;
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            mstore(data, orderType)
+            calldatacopy(add(data, 32), order, 256)
+            structHash := keccak256(data, 288)
+        }
+        return digestOf(structHash);
     }
 
     function fillWhole(Order calldata order, bytes calldata signature, address target) private {
         (bytes32 orderHash, uint256 left) = open(order, signature, msg.sender);
-        require(remaining[order.maker][orderHash] == 0, "Order already filled or expired");
+        require(left == order.makerAmount, "Order already filled or expired");
         require(order.takerAmount > 0, "Invalid Taker amount");
         book(order.maker, orderHash, left, order.makerAmount);
         exchange(order, orderHash, msg.sender, target, order.takerAmount, order.makerAmount);
@@ -247,6 +253,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     {
         require(order.expiry == 0 || block.timestamp <= order.expiry, "Order expired");
         require(order.taker == address(0) || order.taker == taker, "Access denied");
+        uint256 until = cancelledUntil[order.maker];
+        require(until == 0 || order.expiry > until, "Order already filled or expired");
         orderHash = getOrderHash(order);
         uint256 kept = remaining[order.maker][orderHash];
         require(kept != CLOSED, "Order already filled or expired");

@@ -9,13 +9,14 @@ import {NonReentrant} from "./lib/NonReentrant.sol";
 import {Owned} from "./lib/Owned.sol";
 import {Permits} from "./lib/Permits.sol";
 import {Proceeds} from "./lib/Proceeds.sol";
+import {ProtocolFees} from "./lib/ProtocolFees.sol";
 import {IWETH, Tokens} from "./lib/Tokens.sol";
 
 /// Market swaps of whoever calls it, over one or more hops of RFQ fills. A hop tries its orders in turn.
 ///
 /// The user address inside a firm quote must be the caller. Native tokens come with the call and are sent unwrapped;
 /// fees stay wrapped.
-contract Router is Guardrails, NonReentrant {
+contract Router is Guardrails, NonReentrant, ProtocolFees {
     event Swapped(
         address indexed sender,
         address indexed receiver,
@@ -55,8 +56,6 @@ contract Router is Guardrails, NonReentrant {
     FeeVault public immutable feeVault;
     IWETH public immutable weth;
     address public immutable permit2;
-    /// Who gets the protocol's share of surplus, and the fees of swaps without a partner.
-    address public immutable protocol;
 
     constructor(
         RfqExecutor executor_,
@@ -70,12 +69,17 @@ contract Router is Guardrails, NonReentrant {
         feeVault = feeVault_;
         weth = weth_;
         permit2 = permit2_;
-        protocol = protocol_;
+        changeProtocol(protocol_);
     }
 
     /// Only what the wrapped token gives back when it is unwrapped.
     receive() external payable {
         require(msg.sender == address(weth), "NOT_WETH");
+    }
+
+    /// Name the receiver of the protocol's share of surplus, and of fees without a partner, from now on. By the owner.
+    function setProtocol(address protocol_) external onlyOwner {
+        changeProtocol(protocol_);
     }
 
     /// Sell srcAmount for at least destAmount. Returns what the receiver got.
@@ -184,10 +188,10 @@ contract Router is Guardrails, NonReentrant {
         uint256 received
     ) private returns (uint256 arrived) {
         address partner = Proceeds.partnerOf(swap.partnerAndFee);
-        if (partner == address(0)) partner = protocol;
+        if (partner == address(0) && cut.fee + cut.share > 0) partner = protocol;
         bool directly = swap.partnerAndFee & Proceeds.PAYS_DIRECTLY != 0;
         payFee(feeToken, partner, cut.fee + cut.share, directly);
-        payFee(feeToken, protocol, cut.share, directly);
+        if (cut.share > 0) payFee(feeToken, protocol, cut.share, directly);
         address receiver = swap.receiver == address(0) ? msg.sender : swap.receiver;
         arrived = pay(swap.destToken, receiver, received);
         checkOutput(swap, arrived);

@@ -13,14 +13,13 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import Struct
 
-from ....codecs.trading_token import NATIVE_TOKEN
 from ...chain.holdings import Holding
 from .funds import needs_of
 from .life import ENDED
 from .live_orders import LiveOrder
 
 _Account = tuple[bytes, bytes]
-"""(token, owner). What is deposited of native tokens is each order's own."""
+"""(token, owner); of the native token what the owner has deposited."""
 
 
 class _Claim(Struct):
@@ -82,9 +81,9 @@ class Claims:
             self._drop(key)
 
     def _add(self, live: LiveOrder) -> bool:
-        """Claim the next part of an order. Whether that is new: native tokens are not claimed."""
+        """Claim the next part of an order. Whether that is new."""
         account = live.terms.src_token, live.terms.owner
-        if account[0] == NATIVE_TOKEN or live.order_hash in self._of_order:
+        if live.order_hash in self._of_order:
             return False
         needs = needs_of(live.order, live.filled)
         allowed = needs.part if needs.allowance else 0

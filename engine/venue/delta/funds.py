@@ -47,7 +47,7 @@ class Needs(Struct, frozen=True):
     Attributes:
         part: that the next settlement takes, at most.
         allowance: that the Delta contract may take; 0 where no approval is needed.
-        is_native: the part is deposited for the order.
+        is_native: the part is deposited with Delta.
     """
 
     part: int
@@ -122,5 +122,5 @@ def _sentence(lack: Lack, token: str) -> str:
             there = f"the Delta contract may take {lack.there} of {token}"
             return f"{there}, and what is left of the order takes {lack.needed}"
         case Fund.DEPOSIT:
-            there = f"{lack.there} wei are deposited for the order"
+            there = f"the owner has deposited {lack.there} wei"
             return f"{there}, and the next settlement takes {lack.needed}"

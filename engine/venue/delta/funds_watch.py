@@ -1,6 +1,6 @@
 """Follows the funds of live orders on one chain: SUSPENDED while they are not there, and back.
 
-    order taken in -> its account is followed: (token, owner); of the native token, its deposit
+    order taken in -> its account is followed: (token, owner); of the native token, the owner's deposit
     logs about it, a fill, a settlement that came to nothing, a slow round of all -> to be read
         -> balance and allowance of some accounts, at one block -> held against what their orders need
         -> orders that should change -> what is settled of them, at the same block -> the step
@@ -27,11 +27,19 @@ import trio
 from msgspec import Struct
 
 from ....codecs.abi import WORD_BYTES
-from ....codecs.delta_calldata import deposits, filled, slices
+from ....codecs.delta_calldata import deposits, order_state
+from ....codecs.delta_results import decode_order_state
 from ....codecs.eip712_orders.delta import DeltaOrder as SwapOrder
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import OrderStatus
-from ....config.errors import ChainError, NodeContradiction, NodeFault, OrderNotFound, StoreUnavailable
+from ....config.errors import (
+    ChainError,
+    InvalidInput,
+    NodeContradiction,
+    NodeFault,
+    OrderNotFound,
+    StoreUnavailable,
+)
 from ....config.limits import VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, Question, holdings
@@ -44,11 +52,13 @@ from .claims import Claims
 from .funds import Needs, lacks_of, needs_of
 from .life import CANCELLABLE, OPEN, DeltaStep, restored, suspended
 from .live_orders import LiveOrder, LiveOrders
+from .terms import whole_of
 
+_MUTE = "the Delta contract does not answer"
 _log = structlog.get_logger("cambist.venue")
 
-DeltaAccount = tuple[bytes, bytes, bytes]
-"""(token, owner, empty); of the native token with the hash of the order that it is deposited for."""
+DeltaAccount = tuple[bytes, bytes]
+"""(token, owner); of the native token what the owner has deposited."""
 
 AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
 """(order, height) -> whether its funds lack, by a block that is not below that height."""
@@ -102,7 +112,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         self._delta = delta
         self._wall_ms = wall_ms
         self._found: dict[DeltaAccount, Holding | None] = {}  # when they were read last
-        self.claims = Claims(lambda token, owner: self._found.get((token, owner, b"")))
+        self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
 
     # --- What is followed -------------------------------------------------------------------------------
 
@@ -119,7 +129,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
             needs = needs_of(live.order, live.filled)
             known = _Followed(_account_of(live), live.filled, needs, may_change)
             self._follow(row.order_hash, known)
-            if known.account[2]:
+            if known.account[0] == NATIVE_TOKEN:
                 self._mark(known.account)
             return
         if known.filled != live.filled:
@@ -136,13 +146,12 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
             self._found.pop(known.account, None)
 
     def _pair(self, account: DeltaAccount) -> Pair:
-        token, owner, deposited_for = account
-        return (self._delta, deposited_for) if deposited_for else (token, owner)
+        token, owner = account
+        return (self._delta if token == NATIVE_TOKEN else token, owner)
 
     def _account(self, pair: Pair) -> DeltaAccount:
-        contract, whose = pair
-        known = self._followed.get(whose) if contract == self._delta else None
-        return (contract, whose, b"") if known is None else known.account
+        contract, owner = pair
+        return (NATIVE_TOKEN if contract == self._delta else contract, owner)
 
     # --- Reading ----------------------------------------------------------------------------------------
 
@@ -231,46 +240,49 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _Read:
         """What accounts have, all at the latest block, which is at least that high."""
-        tokens = [account for account in accounts if not account[2]]
-        natives = [account for account in accounts if account[2]]
-        told = await holdings(
-            self._chain, [Question(token, owner, self._delta) for token, owner, _ in tokens]
-        )
+        tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
+        natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
+        told = await holdings(self._chain, [Question(token, owner, self._delta) for token, owner in tokens])
         if told.block_number < height:
             raise NodeContradiction(
                 NodeFault.LAGGING, f"the node is at block {told.block_number}, below {height}"
             )
         found = dict(zip(tokens, told.found, strict=True))
-        left = await self._numbers(
-            [deposits(order_hash, owner) for _, owner, order_hash in natives], told.block_hash
-        )
-        found |= {account: Holding(amount, 0) for account, amount in zip(natives, left, strict=True)}
+        left = await self._answers([deposits(owner) for _, owner in natives], told.block_hash)
+        found |= {
+            account: Holding(int.from_bytes(answer[:WORD_BYTES], "big"), 0)
+            for account, answer in zip(natives, left, strict=True)
+        }
         return _Read(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
-        """What the contract has settled of orders: of the fixed side, or slices."""
-        questions = [
-            filled(live.order_hash) if isinstance(live.order, SwapOrder) else slices(live.order_hash)
-            for live in orders
-        ]
-        return await self._numbers(questions, block_hash)
+        """What the contract has settled of orders: of the fixed side, or slices; all where no more can be."""
+        questions = [order_state(live.terms.owner, live.terms.nonce, live.order_hash) for live in orders]
+        answers = await self._answers(questions, block_hash)
+        return [_filled(live, answer) for live, answer in zip(orders, answers, strict=True)]
 
-    async def _numbers(self, questions: Sequence[bytes], block_hash: bytes) -> list[int]:
-        """The first word of what the Delta contract answers to each."""
+    async def _answers(self, questions: Sequence[bytes], block_hash: bytes) -> list[bytes]:
+        """What the Delta contract answers to each, a word at least."""
         calls = [Call(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
-        numbers = []
-        for answer in answers:
-            if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
-                raise ChainError("the Delta contract does not answer")
-            numbers.append(int.from_bytes(answer[:WORD_BYTES], "big"))
-        return numbers
+        told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
+        if len(told) < len(calls):
+            raise ChainError(_MUTE)
+        return told
 
 
 def _account_of(live: LiveOrder) -> DeltaAccount:
     terms = live.terms
-    is_native = terms.src_token == NATIVE_TOKEN
-    return terms.src_token, terms.owner, live.order_hash if is_native else b""
+    return terms.src_token, terms.owner
+
+
+def _filled(live: LiveOrder, answer: bytes) -> int:
+    is_scheduled = not isinstance(live.order, SwapOrder)
+    try:
+        state = decode_order_state(answer, live.order_hash, is_scheduled=is_scheduled)
+    except InvalidInput:
+        raise ChainError(_MUTE) from None
+    return whole_of(live.order) if state.is_used or state.is_others else state.done
 
 
 def _is_due(live: LiveOrder) -> bool:

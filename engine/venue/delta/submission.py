@@ -35,8 +35,8 @@ Choice: 400 for `partiallyFillable` with a TWAP, or with a Permit2 transfer, whi
 Choice: `type` LIMIT changes nothing of a TWAP but what its record says.
 Choice: an order of which the chain says that it is settled, in whole or in part, though it is not kept here,
     is `Order already settled`: what was settled of it before is not known.
-Choice: native tokens are given by a deposit for the order's hash, which has to be there before; the next
-    part's amount has to be covered.
+Choice: native tokens are given by a deposit of the owner's with Delta, which has to be there before; the next
+    part's amount has to be covered. The refusal names the call that makes the deposit.
 """
 
 from collections.abc import Mapping
@@ -47,8 +47,9 @@ from msgspec.structs import replace
 
 from ....codecs.abi import WORD_BYTES
 from ....codecs.calldata import balance_of
-from ....codecs.delta_calldata import deposits, filled, is_nonce_used, order_of_nonce, slices
+from ....codecs.delta_calldata import deposits, order_state
 from ....codecs.delta_messages import SubmitBody
+from ....codecs.delta_results import decode_order_state
 from ....codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -82,6 +83,7 @@ from ....config.errors import (
 from ....config.partners import ANON, Partner
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
+from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call, Header
 from ...routing.tokens import ListedToken, TokenTable
 from ...store.rows import DeltaOrder as OrderRow
@@ -402,17 +404,12 @@ def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[st
         permit2: the contract that Delta takes permits to; empty where the order has none for it.
     """
     terms, order_hash = found.terms, found.order_hash
-    calls = {
-        "nonce used": Call(delta, is_nonce_used(terms.owner, terms.nonce)),
-        "order of nonce": Call(delta, order_of_nonce(terms.owner, terms.nonce)),
-    }
-    settled = filled(order_hash) if isinstance(found.order, DeltaOrder) else slices(order_hash)
-    calls["settled"] = Call(delta, settled)
+    calls = {"state": Call(delta, order_state(terms.owner, terms.nonce, order_hash))}
     signing = signature_call(found.signature, delta)
     if signing is not None:
         calls["signature"] = signing
     if found.is_native:
-        calls["balance"] = Call(delta, deposits(order_hash, terms.owner))
+        calls["balance"] = Call(delta, deposits(terms.owner))
     else:
         calls["balance"] = Call(terms.src_token, balance_of(terms.owner))
         calls |= taking_calls(_taking(found, delta, permit2))
@@ -442,21 +439,24 @@ def accepted(
         check_taking(taking, answers, now_s=header.time_s, has_part=has >= found.first.src_amount)
     if has < part:
         if found.is_native:
-            raise InsufficientBalance(
-                field="deposit", expected=f"at least {part} wei deposited for the order's hash", got=has
-            )
+            call = f"depositNativeAndPreSign({to_hex(found.order_hash)})"
+            how = f"{call} of {to_checksum(delta)} with {part - has} wei more"
+            expected = f"at least {part} wei deposited by the owner: {how}"
+            raise InsufficientBalance(field="deposit", expected=expected, got=has)
         raise InsufficientBalance(field="order.owner", expected=f"at least {part} of srcToken", got=has)
     return OrderStatus.PENDING if state is SignatureState.SIGNED else OrderStatus.AWAITING_SIGNATURE
 
 
 def _check_nonce(found: Submission, answers: Answers) -> None:
-    taker = _number(answers, "order of nonce", "Delta contract").to_bytes(WORD_BYTES, "big")
-    is_other = any(taker) and taker != found.order_hash
-    settled = _number(answers, "settled", "Delta contract")
-    is_used = _number(answers, "nonce used", "Delta contract")
-    if not is_other and settled:
+    is_scheduled = not isinstance(found.order, DeltaOrder)
+    try:
+        answer = _answer(answers, "state", "Delta contract")
+        state = decode_order_state(answer, found.order_hash, is_scheduled=is_scheduled)
+    except InvalidInput:
+        raise _mute("Delta contract") from None
+    if state.is_closed or state.done:
         raise OrderAlreadySettled("by the chain, in whole or in part", field="order")
-    if is_other or is_used:
+    if state.is_others or state.is_used:
         raise NonceUsed(field="order.nonce", expected="a nonce of no order on chain", got=found.terms.nonce)
 
 
@@ -475,7 +475,15 @@ def _taking(found: Submission, delta: bytes, permit2: bytes) -> Taking:
 
 
 def _number(answers: Answers, name: str, who: str) -> int:
+    return int.from_bytes(_answer(answers, name, who)[:WORD_BYTES], "big")
+
+
+def _answer(answers: Answers, name: str, who: str) -> bytes:
     answer = answers[name]
     if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
-        raise ServiceUnavailable(f"the {who} does not answer")
-    return int.from_bytes(answer[:WORD_BYTES], "big")
+        raise _mute(who)
+    return answer
+
+
+def _mute(who: str) -> ServiceUnavailable:
+    return ServiceUnavailable(f"the {who} does not answer")

@@ -200,6 +200,11 @@ def _rest(order: DeltaOrder, filled: int) -> Part | None:
     return part_of(order, left, left) if left > 0 else None
 
 
+def whole_of(order: SettledOrder) -> int:
+    """All that can be settled of an order: raw units of the fixed side; of a TWAP, slices."""
+    return _whole(order) if isinstance(order, DeltaOrder) else order.num_slices
+
+
 def _whole(order: DeltaOrder) -> int:
     return order.dest_amount if order.kind == KIND_BUY else order.src_amount
 

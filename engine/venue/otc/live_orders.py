@@ -11,7 +11,7 @@ the step that read it found no order to change.
 Source: design, "Orders"; storage.md, "Transactions"; choices.md 23.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,10 +21,10 @@ from ....config.errors import OrderNotFound, StoreError, StoreUnavailable
 from ....config.limits import VENUE_STEP_TRIES_MAX
 from ...store.leases import Leases
 from ...store.orders import OTC
-from ...store.queries import among, by
-from ...store.rows import Document, OtcCancel, OtcFill, OtcOrder
+from ...store.queries import Query, among, by
+from ...store.rows import NEVER_S, Document, OtcCancel, OtcCancelUntil, OtcFill, OtcOrder
 from ...store.store import Store
-from ...store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
+from ...store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ...store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
 from ..live_rows import Decide, Effects, LiveRows
 from ..step import Step
@@ -150,12 +150,12 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
             if live is None:
                 return None
             rows, *some = await self._store.read(
-                by(OTC_ORDER, order_hash), *(among(table, "order_hash", [order_hash]) for table in _LOGS)
+                by(OTC_ORDER, order_hash), *log_queries([order_hash], {live.row.maker})
             )
             if not rows:
                 raise OrderNotFound(got=f"0x{order_hash.hex()}")
             row = OTC.found(rows[0])
-            logs = logs_of(some).get(order_hash, OtcLogs([], []))
+            logs = logs_of([row], some).get(order_hash, OtcLogs([], []))
             facts = facts_of(row, live.document, logs.fills, logs.cancels, is_short=is_short(row))
             found = told_by_chain(row, facts, now_ms)
             if found is None:
@@ -181,10 +181,10 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
         hashes = [row.order_hash for row in rows]
         documents, *some = await self._store.read(
             among(OTC_DOCUMENT, "order_hash", hashes),
-            *(among(table, "order_hash", hashes) for table in _LOGS),
+            *log_queries(hashes, {row.maker for row in rows}),
         )
         bodies = {kept.order_hash: kept for values in documents if (kept := row_of(OTC_DOCUMENT, values))}
-        of_order = logs_of(some)
+        of_order = logs_of(rows, some)
         return {key: _Parts(bodies.get(key), of_order.get(key) or OtcLogs([], [])) for key in hashes}
 
     def _made(self, row: OtcOrder, parts: _Parts, known: LiveOtc | None) -> LiveOtc | None:
@@ -222,14 +222,24 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
             self._drafts.pop(live.row.maker, None)
 
 
-_LOGS = (OTC_FILL, OTC_CANCEL)
 _BY_CHAIN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
-def logs_of(read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
-    """Order hash -> its logs, of what was read of OTC_FILL and of OTC_CANCEL."""
-    fills, cancels = read
+def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Query, ...]:
+    """What `logs_of` reads."""
+    by_hash = (among(table, "order_hash", hashes) for table in (OTC_FILL, OTC_CANCEL))
+    return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
+
+
+def logs_of(rows: Iterable[OtcOrder], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
+    """Order hash -> its logs, of what `log_queries` found."""
+    fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
+    for values in untils:
+        until: OtcCancelUntil = row_of(OTC_CANCEL_UNTIL, values)
+        for row in rows:
+            if (one := cancel_by(until, row)) is not None:
+                found.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(one)
     for values in fills:
         fill: OtcFill = row_of(OTC_FILL, values)
         found.setdefault(fill.order_hash, OtcLogs([], [])).fills.append(fill)
@@ -237,3 +247,13 @@ def logs_of(read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
         cancel: OtcCancel = row_of(OTC_CANCEL, values)
         found.setdefault(cancel.order_hash, OtcLogs([], [])).cancels.append(cancel)
     return found
+
+
+def cancel_by(until: OtcCancelUntil, row: OtcOrder) -> OtcCancel | None:
+    """The cancellation of an order among all of its maker's, or None."""
+    if (until.chain_id, until.maker) != (row.chain_id, row.maker):
+        return None
+    if until.until_s < row.expires_s != NEVER_S:
+        return None
+    place = until.chain_id, until.block_hash, until.tx_hash, until.log_index, until.block_number
+    return OtcCancel(*place, row.order_hash, until.maker, until.at_ms)

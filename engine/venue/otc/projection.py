@@ -19,15 +19,15 @@ from msgspec import Struct
 from ....config.limits import VENUE_LOAD_ORDERS
 from ...chain.indexer import Advance
 from ...store.orders import OTC
-from ...store.queries import among
-from ...store.rows import Document, OtcCancel, OtcFill, OtcOrder
+from ...store.queries import among, live_otc, unfinished_otc
+from ...store.rows import Document, OtcCancel, OtcCancelUntil, OtcFill, OtcOrder
 from ...store.store import Store
-from ...store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
+from ...store.tables import OTC_DOCUMENT, OTC_ORDER
 from ...store.units import Change, row_of
 from .chain_facts import facts_of
 from .document import decode_document
 from .life import told_by_chain
-from .live_orders import OtcLogs, OtcOrders, logs_of
+from .live_orders import OtcLogs, OtcOrders, cancel_by, log_queries, logs_of
 
 _SLICE = 64
 """Orders that are read and decided at once: others have their turn while the store answers."""
@@ -39,17 +39,22 @@ class _Told(Struct, frozen=True):
     Attributes:
         undone: rows that it takes back.
         logs: that it brings, by order hash.
+        untils: cancellations that it brings, of many orders each; `undone_untils` that it takes back.
     """
 
     undone: frozenset[Any]
     logs: Mapping[bytes, OtcLogs]
+    untils: Sequence[OtcCancelUntil]
+    undone_untils: Sequence[OtcCancelUntil]
 
-    def on(self, order_hash: bytes, kept: OtcLogs) -> OtcLogs:
+    def on(self, row: OtcOrder, kept: OtcLogs) -> OtcLogs:
         """The logs of an order as they are once the step is written."""
-        new = self.logs.get(order_hash, OtcLogs([], []))
+        new = self.logs.get(row.order_hash, OtcLogs([], []))
+        undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
+        cancels = [cancel for until in self.untils if (cancel := cancel_by(until, row)) is not None]
         return OtcLogs(
-            [fill for fill in kept.fills if fill not in self.undone] + new.fills,
-            [cancel for cancel in kept.cancels if cancel not in self.undone] + new.cancels,
+            [fill for fill in kept.fills if fill not in undone] + new.fills,
+            [cancel for cancel in kept.cancels if cancel not in undone] + new.cancels + cancels,
         )
 
 
@@ -80,8 +85,9 @@ class OtcProjection:
     async def changes(self, advance: Advance) -> Sequence[Change]:
         """See `Projection.changes`."""
         settled_below = advance.top.number - self._confirmations + 1
-        ordered = sorted(self._about(advance, settled_below))  # any number of them, ours or not
         told = _told_in(advance)
+        about = self._about(advance, settled_below) | await self._cancelled(told)
+        ordered = sorted(about)  # any number of them, ours or not
         changes: list[Change] = []
         for at in range(0, len(ordered), _SLICE):
             changes += await self._decided(ordered[at : at + _SLICE], told, advance.chain_id, settled_below)
@@ -103,21 +109,34 @@ class OtcProjection:
                 hashes.add(live.order_hash)
         return hashes
 
+    async def _cancelled(self, told: _Told) -> set[bytes]:
+        """Hashes of the orders that cancellations of many are about, and those that were taken back."""
+        questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
+        questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
+        if not questions:
+            return set()
+        found = await self._store.read(*questions)
+        rows = [OTC.found(values) for some in found for values in some]
+        every = (*told.untils, *told.undone_untils)
+        return {row.order_hash for row in rows if any(cancel_by(until, row) for until in every)}
+
     async def _decided(
         self, hashes: Sequence[bytes], told: _Told, chain_id: int, settled_below: int
     ) -> list[Change]:
         """What becomes of some orders, with the step's own rows and without those that it undoes."""
-        tables = (OTC_ORDER, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
-        rows, documents, *some = await self._store.read(
-            *(among(table, "order_hash", hashes) for table in tables)
+        rows, documents = await self._store.read(
+            *(among(table, "order_hash", hashes) for table in (OTC_ORDER, OTC_DOCUMENT))
         )
         orders = [order for values in rows if (order := OTC.found(values)).chain_id == chain_id]
+        if not orders:
+            return []
+        some = await self._store.read(*log_queries(hashes, {order.maker for order in orders}))
         bodies = {kept.order_hash: kept.body for values in documents if (kept := _document(values))}
-        logs = logs_of(some)
+        logs = logs_of(orders, some)
         changes: list[Change] = []
         for row in orders:
             live = self._orders.get(row.order_hash)
-            of_order = told.on(row.order_hash, logs.get(row.order_hash, OtcLogs([], [])))
+            of_order = told.on(row, logs.get(row.order_hash, OtcLogs([], [])))
             facts = facts_of(
                 row,
                 decode_document(bodies[row.order_hash]),
@@ -141,7 +160,9 @@ def _told_in(advance: Advance) -> _Told:
                 logs.setdefault(row.order_hash, OtcLogs([], [])).fills.append(row)
             case OtcCancel():
                 logs.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
-    return _Told(frozenset(row for _, row in advance.undone), logs)
+    untils = [row for _, row in advance.rows if isinstance(row, OtcCancelUntil)]
+    undone = frozenset(row for _, row in advance.undone)
+    return _Told(undone, logs, untils, [row for row in undone if isinstance(row, OtcCancelUntil)])
 
 
 def _document(values: Sequence[object]) -> Document:

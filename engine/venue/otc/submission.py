@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ....codecs.abi import WORD_BYTES
-from ....codecs.calldata import allowance, balance_of, remaining
+from ....codecs.calldata import allowance, balance_of, cancelled_until, remaining
 from ....codecs.vocabulary import OtcState
 from ....config.errors import InvalidInput, OrderClosed, ServiceUnavailable
 from ....config.limits import CHAIN_TOKEN_GAS_MAX
@@ -78,6 +78,7 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, Call]:
         "takerAsset": _question(order.taker_asset, balance_of(order.maker)),
         "allowance": _question(order.maker_asset, allowance(order.maker, rfq)),
         "remaining": Call(rfq, remaining(order.maker, terms.order_hash)),
+        "cancelledUntil": Call(rfq, cancelled_until(order.maker)),
     }
     signing = signature_call(terms.signature, rfq)
     if signing is not None:
@@ -108,9 +109,23 @@ def answered(terms: OtcTerms, answers: Answers, *, without_code: Sequence[str], 
     )
     allowed = _told(answers["allowance"], "without allowances", "makerAsset", order.maker_asset)
     left = left_of(answers["remaining"], terms)
+    _check_until(answers["cancelledUntil"], terms)
     state = signature_state(terms.signature, answers.get("signature"), has_code=has_code)
     permitted = (granted(terms.permit, answers).amount or 0) if terms.permit else 0
     return Answered(state is SignatureState.SIGNED, Holding(balance, allowed), permitted, left)
+
+
+def _check_until(answer: bytes | Exception, terms: OtcTerms) -> None:
+    """Pass for an order that is not cancelled with all that expire until a time.
+
+    Raises:
+        OrderClosed: it is.
+    """
+    if isinstance(answer, Exception) or len(answer) < WORD_BYTES:
+        return  # another RFQ contract than ours: `remaining` has told all
+    until = int.from_bytes(answer[:WORD_BYTES], "big")
+    if until and (not terms.order.expiry or terms.order.expiry <= until):
+        raise OrderClosed(field="expiry", expected=f"a time after {until}", got=terms.order.expiry)
 
 
 def left_of(answer: bytes | Exception, terms: OtcTerms) -> int | None:

@@ -25,8 +25,8 @@ from support.stores import ALICE, BOB, USDC, WETH, hash_of
 BLOCK, TX = b"\xbb" * 32, b"\x77" * 32
 PLACE = (1, BLOCK, TX, 3)
 OF_NO_ORDER = {
-    "AgentCallerCreated", "CapChanged", "OwnerChanged", "OwnerProposed", "PauseChanged", "PauserChanged",
-    "RelayerChanged",
+    "AgentCallerCreated", "CapChanged", "NativeDeposited", "NativeWithdrawn", "OwnerChanged", "OwnerProposed",
+    "PauseChanged", "PauserChanged", "ProtocolChanged", "RelayerChanged",
 }  # fmt: skip
 
 
@@ -61,15 +61,12 @@ def test_a_settlement_uses_its_nonce_once_it_is_closed() -> None:
     assert kept(DELTA, events.NonceInvalidated(ALICE, 1)) == [(tables.NONCE_USED, given_up)]
 
 
-def test_pre_signatures_and_deposits_are_kept_and_a_fee_is_an_event_alone() -> None:
+def test_pre_signatures_and_cancellations_of_many_are_kept_and_a_fee_is_an_event_alone() -> None:
     signed = rows.PreSignature(*PLACE, 9, hash_of(1), ALICE, False, 1_000_000)
     assert kept(DELTA, events.OrderPreSigned(hash_of(1), ALICE, False)) == [(tables.PRE_SIGNATURE, signed)]
-    deposit = rows.Deposit(*PLACE, 9, hash_of(1), ALICE, amount32(7))
-    assert kept(DELTA, events.Deposited(hash_of(1), ALICE, 7)) == [(tables.DEPOSIT, deposit)]
-    withdrawn = rows.DepositWithdrawn(*PLACE, 9, hash_of(1), ALICE, amount32(7))
-    assert kept(DELTA, events.DepositWithdrawn(hash_of(1), ALICE, 7)) == [
-        (tables.DEPOSIT_WITHDRAWN, withdrawn)
-    ]
+    for told, until_s in ((7, 7), (rows.NEVER_S, rows.NEVER_S), ((1 << 128) - 1, rows.NEVER_S)):
+        until = rows.OtcCancelUntil(*PLACE, 9, ALICE, until_s, 1_000_000)
+        assert kept(RFQ, events.OrdersCancelledUntil(ALICE, told)) == [(tables.OTC_CANCEL_UNTIL, until)]
     fee = a_log(DELTA, record(events.FeeAccrued(hash_of(1), BOB, USDC, 7, True)))
     (event,) = read_events(CONTRACTS, [fee])
     assert event.event == events.FeeAccrued(hash_of(1), BOB, USDC, 7, True)

@@ -9,7 +9,7 @@ from cambist.codecs.abi import address_word
 from cambist.engine.chain.port import Log
 from cambist.engine.chain.watch import UNWRAPPED, WRAPPED, Watch
 from support.log_emitter import record
-from support.stores import ALICE, BOB, CAROL, USDC, WETH, hash_of
+from support.stores import ALICE, BOB, CAROL, USDC, WETH
 
 
 def a_log(token: bytes, topics: tuple[bytes, ...], data: bytes = bytes(32)) -> Log:
@@ -53,17 +53,15 @@ def test_wrapping_moves_funds_without_a_transfer(topic: bytes) -> None:
     assert watch.touched([log]) == {(WETH, ALICE)}
 
 
-@pytest.mark.parametrize("kind", [events.Deposited, events.DepositWithdrawn])
-def test_a_deposit_is_touched_by_the_hash_of_its_order(
-    kind: type[events.Deposited] | type[events.DepositWithdrawn],
-) -> None:
+@pytest.mark.parametrize("topic", [events.NATIVE_DEPOSITED, events.NATIVE_WITHDRAWN])
+def test_a_deposit_is_its_owners_with_the_contract(topic: bytes) -> None:
     watch = Watch()
-    watch.follow(USDC, hash_of(1))
-    logs = [a_log(USDC, *record(kind(hash_of(number), ALICE, 5))) for number in (1, 2)]
+    watch.follow(USDC, ALICE)
+    logs = [a_log(USDC, (topic, address_word(owner))) for owner in (ALICE, BOB)]
     wanted = watch.filter()
     assert wanted is not None
     assert all(wanted.matches(log) for log in logs)
-    assert watch.touched(logs) == {(USDC, hash_of(1))}
+    assert watch.touched(logs) == {(USDC, ALICE)}
 
 
 def test_a_log_of_any_other_form_does_no_harm() -> None:

@@ -58,6 +58,10 @@ PLANS: dict[str, tuple[Query, str]] = {
     },
     "auction_rounds": (queries.auction_rounds(7), "PRIMARY KEY (auction_id=?)"),
     "last_rounds": (queries.last_rounds(HASH, 5), "auction_round_order (order_hash=?)"),
+    "unfinished_otc": (
+        queries.unfinished_otc(1, ACCOUNT),
+        "otc_maker_count (maker=? AND chain_id=?)",
+    ),
     "events_after": (queries.events_after((0, 7), 5), "INTEGER PRIMARY KEY (rowid>?)"),
     "events_after of an owner": (
         queries.events_after((0, 7), 5, ACCOUNT),
@@ -76,7 +80,7 @@ PLANS: dict[str, tuple[Query, str]] = {
     "deliveries": (queries.deliveries("hook", "DEAD", "", 5), "PRIMARY KEY (webhook=? AND token>?)"),
     "delivery_counts": (queries.delivery_counts("hook"), "delivery_due (webhook=?)"),
 }
-OF_ONE_ORDER = {"fills", "of_order", "refunds"}
+OF_ONE_ORDER = {"fills", "of_order", "refunds", "unfinished_otc"}
 """What is found is sorted: there is little of it."""
 ELSEWHERE = {
     "otc_page", "live_otc",  # test_otc_queries

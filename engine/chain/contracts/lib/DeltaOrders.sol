@@ -85,6 +85,8 @@ library DeltaOrders {
         )
     );
 
+    bytes32 private constant CANCELLATIONS_TYPE = keccak256("OrderCancellations(string[] orderIds)");
+
     function isSameChain(Bridge calldata bridge) internal pure returns (bool) {
         return bridge.protocolSelector == 0 && bridge.destinationChainId == 0 && bridge.outputToken == address(0)
             && bridge.scalingFactor == 0 && bridge.protocolData.length == 0;
@@ -116,11 +118,20 @@ library DeltaOrders {
         );
     }
 
-    function structHash(TWAPOrder calldata order) internal pure returns (bytes32) {
+    /// Both kinds of schedule have members of the same types at the same places: a purchase says its two amounts where a
+    /// sale says destAmountPerSlice and totalSrcAmount.
+    function asSale(TWAPBuyOrder calldata purchase) internal pure returns (TWAPOrder calldata order) {
+        assembly ("memory-safe") {
+            order := purchase
+        }
+    }
+
+    /// Of a sale, or of a purchase that was read as one.
+    function structHash(TWAPOrder calldata order, bool isPurchase) internal pure returns (bytes32) {
         return keccak256(
             bytes.concat(
                 abi.encode(
-                    TWAP_TYPE,
+                    isPurchase ? TWAP_BUY_TYPE : TWAP_TYPE,
                     order.owner,
                     order.beneficiary,
                     order.srcToken,
@@ -142,32 +153,6 @@ library DeltaOrders {
         );
     }
 
-    function structHash(TWAPBuyOrder calldata order) internal pure returns (bytes32) {
-        return keccak256(
-            bytes.concat(
-                abi.encode(
-                    TWAP_BUY_TYPE,
-                    order.owner,
-                    order.beneficiary,
-                    order.srcToken,
-                    order.destToken,
-                    order.nonce,
-                    order.partnerAndFee,
-                    order.deadline
-                ),
-                abi.encode(
-                    order.interval,
-                    order.numSlices,
-                    order.totalDestAmount,
-                    order.maxSrcAmount,
-                    keccak256(order.permit),
-                    keccak256(order.metadata),
-                    bridgeHash(order.bridge)
-                )
-            )
-        );
-    }
-
     function bridgeHash(Bridge calldata bridge) private pure returns (bytes32) {
         return keccak256(
             abi.encode(
@@ -179,5 +164,36 @@ library DeltaOrders {
                 keccak256(bridge.protocolData)
             )
         );
+    }
+
+    /// Of OrderCancellations, which an owner signs to cancel orders by their ids.
+    function cancellationsHash(string[] calldata orderIds) internal pure returns (bytes32) {
+        bytes32[] memory hashes = new bytes32[](orderIds.length);
+        for (uint256 i = 0; i < hashes.length; i++) hashes[i] = keccak256(bytes(orderIds[i]));
+        return keccak256(abi.encode(CANCELLATIONS_TYPE, keccak256(abi.encodePacked(hashes))));
+    }
+
+    function isAmong(bytes32 orderHash, string[] calldata orderIds) internal pure returns (bool) {
+        bytes32 id = keccak256(bytes(idOf(orderHash)));
+        for (uint256 i = 0; i < orderIds.length; i++) if (keccak256(bytes(orderIds[i])) == id) return true;
+        return false;
+    }
+
+    /// The id of an order: the UUID of version 4 whose random bits are the first ones of the order's hash, in lower case.
+    function idOf(bytes32 orderHash) private pure returns (string memory) {
+        uint256 bits = uint256(orderHash) >> 128;
+        bits = bits & ~(uint256(0xF) << 76) | uint256(4) << 76;
+        bits = bits & ~(uint256(0x3) << 62) | uint256(2) << 62;
+        bytes memory text = new bytes(36);
+        uint256 shift = 128;
+        for (uint256 i = 0; i < 36; i++) {
+            if (i == 8 || i == 13 || i == 18 || i == 23) {
+                text[i] = "-";
+                continue;
+            }
+            shift -= 4;
+            text[i] = bytes16("0123456789abcdef")[bits >> shift & 0xF];
+        }
+        return string(text);
     }
 }

@@ -1,53 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.30;
 
-import {NonReentrant} from "./NonReentrant.sol";
-
-/// Native tokens that owners leave for orders of theirs, by the order's hash: nobody else's order can use them.
-abstract contract Deposits is NonReentrant {
+/// Native tokens that owners leave for orders of theirs, an account for each owner.
+abstract contract Deposits {
     error InsufficientDeposit(uint256 deposited);
     error NativeTransferFailed(address to);
 
-    event Deposited(bytes32 indexed orderHash, address indexed owner, uint256 amount);
-    event DepositWithdrawn(bytes32 indexed orderHash, address indexed owner, uint256 amount);
+    event NativeDeposited(address indexed owner, uint256 amount);
+    event NativeWithdrawn(address indexed owner, address to, uint256 amount);
 
-    /// Gas that a receiver of native tokens may use.
+    /// Gas that a receiver of native tokens may use in a settlement.
     uint256 internal constant NATIVE_GAS = 100_000;
 
-    mapping(bytes32 orderHash => mapping(address owner => uint256)) public deposits;
+    /// Native tokens of an owner, in wei.
+    mapping(address owner => uint256) public deposits;
 
-    /// Deposit native tokens for an order that the caller owns. Not within a settlement, which on chains where the
-    /// native token is an ERC-20 as well could count them as received.
-    function deposit(bytes32 orderHash) external payable nonReentrant {
-        deposits[orderHash][msg.sender] += msg.value;
-        emit Deposited(orderHash, msg.sender, msg.value);
+    function credit(address account, uint256 amount) internal {
+        deposits[account] += amount;
+        emit NativeDeposited(account, amount);
     }
 
-    /// Take back what is left of the caller's deposit.
-    function withdraw(bytes32 orderHash) external nonReentrant {
-        uint256 amount = deposits[orderHash][msg.sender];
-        if (amount == 0) revert InsufficientDeposit(0);
-        deposits[orderHash][msg.sender] = 0;
-        if (!sendNative(msg.sender, amount, gasleft())) revert NativeTransferFailed(msg.sender);
-        emit DepositWithdrawn(orderHash, msg.sender, amount);
+    /// Take `most` of an owner's deposit, or all of it where that is `least` or more. Reverts with InsufficientDeposit.
+    function draw(address account, uint256 least, uint256 most) internal returns (uint256 drawn) {
+        uint256 deposited = deposits[account];
+        if (deposited < least) revert InsufficientDeposit(deposited);
+        drawn = deposited < most ? deposited : most;
+        deposits[account] = deposited - drawn;
     }
 
-    function drawDeposit(bytes32 orderHash, address account, uint256 amount) internal {
-        uint256 deposited = deposits[orderHash][account];
-        if (deposited < amount) revert InsufficientDeposit(deposited);
-        deposits[orderHash][account] = deposited - amount;
+    /// Reverts with InsufficientDeposit or NativeTransferFailed.
+    function payOut(address account, uint256 amount, address to) internal {
+        draw(account, amount, amount);
+        if (!sendNative(to, amount, gasleft())) revert NativeTransferFailed(to);
+        emit NativeWithdrawn(account, to, amount);
     }
 
-    /// A filled order's deposit goes back to its owner, or stays to be withdrawn where that fails.
-    function returnDeposit(bytes32 orderHash, address account) internal {
-        uint256 amount = deposits[orderHash][account];
-        if (amount == 0) return;
-        deposits[orderHash][account] = 0;
-        if (sendNative(account, amount, NATIVE_GAS)) {
-            emit DepositWithdrawn(orderHash, account, amount);
-        } else {
-            deposits[orderHash][account] = amount;
-        }
+    /// Native tokens go to their owner, or to the owner's deposit where the owner does not take them.
+    function giveNative(address account, uint256 amount) internal {
+        if (!sendNative(account, amount, NATIVE_GAS)) credit(account, amount);
     }
 
     function sendNative(address to, uint256 amount, uint256 gasMax) internal returns (bool done) {

@@ -21,11 +21,14 @@ abstract contract Owned {
         _;
     }
 
+    /// First step of handing over. The owner stays until `proposed` accepts; another proposal replaces this one.
+    /// @param proposed who may accept; zero takes a proposal back.
     function proposeOwner(address proposed) external onlyOwner {
         proposedOwner = proposed;
         emit OwnerProposed(proposed);
     }
 
+    /// Second step: the proposed owner, and nobody else, becomes the owner. Reverts with NotOwner.
     function acceptOwner() external {
         if (msg.sender != proposedOwner) revert NotOwner();
         owner = msg.sender;

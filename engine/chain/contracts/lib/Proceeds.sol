@@ -19,10 +19,12 @@ library Proceeds {
     uint256 private constant SURPLUS_CAP_BPS = 100;
     uint256 private constant BPS = 10_000;
 
-    /// What is not the user's. `share` is what partner and protocol get each.
+    /// What is not the user's. `share` is what partner and protocol get each, `surplus` what the trade was better than
+    /// expected, of no meaning where nothing was.
     struct Cut {
         uint256 fee;
         uint256 share;
+        int256 surplus;
     }
 
     function partnerOf(uint256 partnerAndFee) internal pure returns (address) {
@@ -39,6 +41,7 @@ library Proceeds {
         uint256 net = received - cut.fee;
         uint256 base = expected > minimum ? expected : minimum;
         if (expected > 0 && net > base) cut.share = shareOf(net - base, base, partnerAndFee);
+        cut.surplus = int256(net) - int256(base);
     }
 
     /// Of what a purchase cost. `expected` 0: nothing was, so there is no surplus.
@@ -52,6 +55,12 @@ library Proceeds {
         if (total > maximum) revert AboveMaximum(total, maximum);
         uint256 base = expected < maximum ? expected : maximum;
         if (base > total) cut.share = shareOf(base - total, base, partnerAndFee);
+        cut.surplus = int256(base) - int256(total);
+    }
+
+    /// Whether partner and protocol have a share of the surplus.
+    function isShared(uint256 expected, uint256 partnerAndFee) internal pure returns (bool) {
+        return expected > 0 && partnerAndFee & TAKES_SURPLUS != 0;
     }
 
     /// The most that a purchase takes of its owner where `given` is for trading and some of it may come back. The less

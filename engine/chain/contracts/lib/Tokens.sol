@@ -20,33 +20,65 @@ library Tokens {
     /// What clients write where a token's address stands, for the native token.
     address internal constant NATIVE = 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE;
 
-    function send(address token, address to, uint256 amount) internal returns (bool) {
-        return succeeds(token, abi.encodeCall(IERC20.transfer, (to, amount)));
+    function send(address token, address to, uint256 amount) internal returns (bool done) {
+        bytes32 selector = IERC20.transfer.selector;
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            mstore(data, selector)
+            mstore(add(data, 4), and(to, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF))
+            mstore(add(data, 36), amount)
+            done := call(gas(), token, 0, data, 68, 0, 32)
+        }
+        return done && isTrue(token);
     }
 
-    function pull(address token, address from, address to, uint256 amount) internal returns (bool) {
-        return succeeds(token, abi.encodeCall(IERC20.transferFrom, (from, to, amount)));
+    function pull(address token, address from, address to, uint256 amount) internal returns (bool done) {
+        bytes32 selector = IERC20.transferFrom.selector;
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            mstore(data, selector)
+            mstore(add(data, 4), and(from, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF))
+            mstore(add(data, 36), and(to, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF))
+            mstore(add(data, 68), amount)
+            done := call(gas(), token, 0, data, 100, 0, 32)
+        }
+        return done && isTrue(token);
     }
 
     /// Let `spender` take `amount` at least. Some tokens only change an allowance from or to zero.
     function allow(address token, address spender, uint256 amount) internal returns (bool) {
         if (IERC20(token).allowance(address(this), spender) >= amount) return true;
-        return succeeds(token, abi.encodeCall(IERC20.approve, (spender, type(uint256).max)))
-            || (
-                succeeds(token, abi.encodeCall(IERC20.approve, (spender, 0)))
-                    && succeeds(token, abi.encodeCall(IERC20.approve, (spender, amount)))
-            );
+        return approve(token, spender, type(uint256).max)
+            || (approve(token, spender, 0) && approve(token, spender, amount));
     }
 
-    function balance(address token, address owner) internal view returns (uint256) {
-        return IERC20(token).balanceOf(owner);
+    /// Reverts where the token does not tell.
+    function balance(address token, address owner) internal view returns (uint256 amount) {
+        bytes32 selector = IERC20.balanceOf.selector;
+        assembly ("memory-safe") {
+            mstore(0, selector)
+            mstore(4, and(owner, 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF))
+            if iszero(staticcall(gas(), token, 0, 36, 0, 32)) { revert(0, 0) }
+            if lt(returndatasize(), 32) { revert(0, 0) }
+            amount := mload(0)
+        }
     }
 
-    /// A call succeeded if it did not revert, and returned either true or, being a contract, nothing.
-    function succeeds(address token, bytes memory data) private returns (bool) {
-        (bool done, bytes memory returned) = token.call(data);
+    function approve(address token, address spender, uint256 amount) private returns (bool done) {
+        (done,) = token.call(abi.encodeCall(IERC20.approve, (spender, amount)));
         if (!done) return false;
-        if (returned.length == 0) return token.code.length > 0;
-        return returned.length >= 32 && uint256(bytes32(returned)) == 1;
+        assembly ("memory-safe") {
+            if gt(returndatasize(), 31) { returndatacopy(0, 0, 32) }
+        }
+        return isTrue(token);
+    }
+
+    /// Of a call whose first returned word is at the start of memory: it returned true or, being a contract's, nothing.
+    function isTrue(address token) private view returns (bool told) {
+        assembly ("memory-safe") {
+            switch returndatasize()
+            case 0 { told := gt(extcodesize(token), 0) }
+            default { told := and(gt(returndatasize(), 31), eq(mload(0), 1)) }
+        }
     }
 }

@@ -87,7 +87,7 @@ def test_what_lacks_is_told_with_what_is_needed_and_what_is_there() -> None:
     (deposit,) = told_of(lacks_of(Needs(7, 0, is_native=True), Holding(3, 0)), NATIVE_TOKEN)
     assert deposit == (
         "depositLacks",
-        "3 wei are deposited for the order, and the next settlement takes 7",
+        "the owner has deposited 3 wei, and the next settlement takes 7",
     )
     ((code, sentence),) = told_of(lacks_of(needs, None), WETH)
     assert code == "balanceLacks"

@@ -81,7 +81,13 @@ def terms_of(body: OtcOrderBody) -> OtcTerms:
 
 
 def answers(**changed: Any) -> dict[str, Any]:
-    told = {"makerAsset": 10_000, "takerAsset": 0, "allowance": 8_000, "remaining": 0} | changed
+    told = {
+        "makerAsset": 10_000,
+        "takerAsset": 0,
+        "allowance": 8_000,
+        "remaining": 0,
+        "cancelledUntil": 0,
+    } | changed
     return {name: uint_word(told) if isinstance(told, int) else told for name, told in told.items()}
 
 
@@ -140,7 +146,7 @@ def test_a_signature_of_another_chain_is_told() -> None:
 
 def test_what_is_asked() -> None:
     assert submission_calls(terms_of(a_body()), RFQ).keys() == {
-        "makerAsset", "takerAsset", "allowance", "remaining",
+        "makerAsset", "takerAsset", "allowance", "remaining", "cancelledUntil",
     }  # fmt: skip
     by_contract = submission_calls(terms_of(a_body(signature=b"")), RFQ)["signature"]
     assert (by_contract.to, by_contract.sender) == (KEY.address, RFQ)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+pragma solidity 0.8.30;
+
+import {DeltaOrders} from "./lib/DeltaOrders.sol";
+import {Math} from "./lib/Math.sol";
+import {Settling} from "./lib/Settling.sol";
+
+/// Settles slices of scheduled orders for Delta, which runs this code as its own.
+contract TwapSettler is Settling {
+    using DeltaOrders for *;
+
+    constructor(string memory name, string memory version, Places memory places) Settling(name, version, places) {}
+
+    /// As Delta says it.
+    function settleTwap(
+        DeltaOrders.TWAPOrder calldata order,
+        bytes calldata signature,
+        Execution calldata execution
+    ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        gasUsed = gasleft();
+        (spent, received) = settlePart(partOf(order, false), order.permit, signature, execution);
+        gasUsed -= gasleft();
+    }
+
+    /// As Delta says it.
+    function settleTwapBuy(
+        DeltaOrders.TWAPBuyOrder calldata order,
+        bytes calldata signature,
+        Execution calldata execution
+    ) external onlyRelayer nonReentrant returns (uint256 spent, uint256 received, uint256 gasUsed) {
+        gasUsed = gasleft();
+        (spent, received) = settlePart(partOf(order.asSale(), true), order.permit, signature, execution);
+        gasUsed -= gasleft();
+    }
+
+    /// Counts the next slice as settled; the last one is the remainder. A purchase, read as a sale, has the two amounts
+    /// totalDestAmount and maxSrcAmount, of which each slice may spend its part.
+    function partOf(DeltaOrders.TWAPOrder calldata order, bool isPurchase) private returns (Part memory) {
+        if (!order.bridge.isSameChain()) revert BridgeNotEnabled();
+        bytes32 orderHash = digestOf(order.structHash(isPurchase));
+        uint256 done = nextSlice(order, orderHash);
+        bool isLast = done == order.numSlices;
+        uint256 whole = isPurchase ? order.destAmountPerSlice : order.totalSrcAmount;
+        uint256 slice = whole / order.numSlices;
+        if (slice == 0) revert InvalidSlices();
+        uint256 amount = isLast ? whole - slice * (done - 1) : slice;
+        uint256 destAmount = amount;
+        if (!isPurchase) {
+            destAmount =
+                isLast ? Math.ceilDiv(order.destAmountPerSlice * amount, slice) : order.destAmountPerSlice;
+        }
+        return Part({
+            orderHash: orderHash,
+            owner: order.owner,
+            beneficiary: order.beneficiary,
+            srcToken: order.srcToken,
+            destToken: order.destToken,
+            srcAmount: isPurchase ? order.totalSrcAmount * amount / whole : amount,
+            destAmount: destAmount,
+            expected: 0,
+            promised: 0,
+            taken: 0,
+            srcPermitted: order.totalSrcAmount,
+            deadline: order.deadline,
+            nonce: order.nonce,
+            partnerAndFee: order.partnerAndFee,
+            filled: done,
+            deposited: 0,
+            isPurchase: isPurchase,
+            isClosed: isLast,
+            isWhole: order.numSlices == 1
+        });
+    }
+
+    /// Counts a slice, if it is due. Returns how many are done with it.
+    function nextSlice(DeltaOrders.TWAPOrder calldata order, bytes32 orderHash) private returns (uint256 done) {
+        uint256 before = progressOf(order.owner, order.nonce, orderHash);
+        done = uint256(uint64(before)) + 1;
+        if (order.numSlices == 0) revert InvalidSlices();
+        uint256 notBefore = done == 1 ? 0 : (before >> 64) + order.interval;
+        if (block.timestamp < notBefore) revert TooEarly(notBefore);
+        bool isLast = done == order.numSlices;
+        advance(order.owner, order.nonce, orderHash, before, block.timestamp << 64 | done, isLast);
+    }
+}

@@ -1,0 +1,154 @@
+"""Orders given up on chain: by their owner, or by anybody who shows the owner's signed cancellation."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cambist.codecs.contract_events import NonceInvalidated
+from cambist.codecs.delta_calldata import cancel_and_withdraw, show_cancellation
+from cambist.codecs.eip712_orders.delta import (
+    ORDER_CANCELLATIONS,
+    OrderCancellations,
+    delta_domain_separator,
+)
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
+from cambist.engine.store.orders import order_id
+from support.settling import AnyOrder, Market, events
+from support.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
+
+FAIR = 2_500 * USDC
+
+
+async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, market: Market) -> None:
+    """Of each kind of order, some of those that are signed; the others can be settled still."""
+    orders: list[AnyOrder] = [
+        await world.a_delta_order(),
+        await market.a_twap(),
+        await market.a_twap_purchase(),
+    ]
+    other = await world.a_delta_order()
+    ids = ids_of(world, *orders, other)
+    data = show_cancellation(world.user.address, ids, signed(world, ids), orders)
+    receipt = await world.send(world.stranger, world.at.delta, data)
+    gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
+    assert events(receipt, NonceInvalidated) == gone
+    for order in orders:
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR), src_given=ONE // 3)
+        assert refused == f"NonceUsed(nonce {order.nonce})"
+    again = await world.send(world.stranger, world.at.delta, data)
+    assert again.logs == ()
+    await market.settle(other, *market.agent_steps(FAIR))
+
+
+async def test_the_rest_of_a_begun_order_is_cancelled(world: World, market: Market) -> None:
+    order = await world.a_delta_order()
+    half = market.agent_steps(FAIR // 2, given=ONE // 2)
+    await market.settle(order, *half, amount=ONE // 2)
+    ids = ids_of(world, order)
+    data = show_cancellation(world.user.address, ids, signed(world, ids), [order])
+    await world.send(world.stranger, world.at.delta, data)
+    refused = await market.refused_settlement(order, *half, amount=ONE // 2)
+    assert refused == f"NonceUsed(nonce {order.nonce})"
+    state = await market.order_state(order)
+    assert (state.is_used, state.is_closed, state.done) == (True, False, ONE // 2)
+
+
+async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_names(
+    world: World, market: Market
+) -> None:
+    order, other = await world.a_delta_order(), await world.a_delta_order()
+    theirs = msgspec.structs.replace(order, owner=world.stranger.address)
+    user, ids = world.user.address, ids_of(world, order, theirs)
+    by_user = signed(world, ids)
+
+    async def refused(owner: bytes, names: Sequence[str], signature: bytes, *some: AnyOrder) -> str:
+        data = show_cancellation(owner, names, signature, some)
+        return await world.refused(world.stranger, world.at.delta, data)
+
+    assert await refused(user, ids, signed(world, ids, world.stranger), order) == "InvalidSignature()"
+    assert await refused(user, ids[:1], by_user, order) == "InvalidSignature()"
+    assert await refused(user, ids[::-1], by_user, order) == "InvalidSignature()"
+    assert (
+        await refused(user, ids, by_user, other)
+        == f"NotCancelled(orderHash 0x{world.delta_hash(other).hex()})"
+    )
+    owner = f"0x{world.stranger.address.hex()}"
+    assert await refused(user, ids, by_user, order, theirs) == f"NotTheOwners(owner {owner})"
+    twap = await market.a_twap(owner=world.stranger.address)
+    assert await refused(user, ids, by_user, twap) == f"NotTheOwners(owner {owner})"
+    assert not await market.is_nonce_used(order)
+
+
+async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
+    world: World, market: Market
+) -> None:
+    """What other orders are to give stays, and so does what this one has given."""
+    half = ONE // 2
+    sale = await world.a_delta_order(src_token=NATIVE)
+    purchase = await market.a_purchase(src_token=NATIVE)
+    twap = await market.a_twap(src_token=NATIVE, interval=0, num_slices=4, dest_amount_per_slice=1)
+    twap_purchase = await market.a_twap_purchase(src_token=NATIVE, interval=0, num_slices=4)
+    await market.deposit(sale, 10 * ONE)
+    await market.settle(sale, *market.agent_steps(FAIR // 2, given=half), amount=half)
+    await market.settle(twap, *market.agent_steps(FAIR // 4, given=ONE // 4))
+    left = 10 * ONE - half - ONE // 4
+    most = twap_purchase.max_src_amount
+    for order, rest in (
+        (sale, half),
+        (twap, ONE - ONE // 4),
+        (twap_purchase, most),
+        (purchase, purchase.src_amount),
+    ):
+        before = await world.chain.balance(world.user.address)
+        receipt = await world.send(world.user, world.at.delta, cancel_and_withdraw(order))
+        assert events(receipt, NonceInvalidated) == [NonceInvalidated(world.user.address, order.nonce)]
+        gas_wei = receipt.gas_used * receipt.gas_price_wei
+        assert await world.chain.balance(world.user.address) == before + rest - gas_wei
+        left -= rest
+        assert await market.deposited(order) == left
+        refused = await market.refused_settlement(order, *market.agent_steps(FAIR), amount=1, src_given=1)
+        assert refused == f"NonceUsed(nonce {order.nonce})"
+
+
+async def test_no_more_comes_back_than_is_there(world: World, market: Market) -> None:
+    native, plain = await world.a_delta_order(src_token=NATIVE), await world.a_delta_order()
+    await market.deposit(native, ONE // 8)
+    await world.send(world.user, world.at.delta, cancel_and_withdraw(plain))
+    assert await market.deposited(native) == ONE // 8
+    await world.send(world.user, world.at.delta, cancel_and_withdraw(native))
+    assert await market.deposited(native) == 0
+
+
+async def test_nobody_gives_up_anothers_order(world: World, market: Market) -> None:
+    orders: list[AnyOrder] = [
+        await world.a_delta_order(),
+        await market.a_twap(),
+        await market.a_twap_purchase(),
+    ]
+    for order in orders:
+        for nobody in (world.stranger, world.relayer, world.owner):
+            refused = await world.refused(nobody, world.at.delta, cancel_and_withdraw(order))
+            assert refused == f"NotTheOwners(owner 0x{world.user.address.hex()})"
+        assert not await market.is_nonce_used(order)
+
+
+async def test_a_settled_order_is_not_given_up(world: World, market: Market) -> None:
+    order = await world.a_delta_order(src_token=NATIVE)
+    await market.deposit(order, 2 * ONE)
+    await market.settle(order, *market.agent_steps(FAIR))
+    refused = await world.refused(world.user, world.at.delta, cancel_and_withdraw(order))
+    assert refused == f"NonceUsed(nonce {order.nonce})"
+    assert await market.deposited(order) == ONE
+
+
+def ids_of(world: World, *orders: AnyOrder) -> list[str]:
+    """As a venue calls them."""
+    return [str(order_id(world.delta_hash(order))) for order in orders]
+
+
+def signed(world: World, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
+    """A cancellation, by the user unless another key is given."""
+    separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, world.chain.chain_id, world.at.delta)
+    digest: bytes = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+    return to_compact64(*(key or world.user).sign(digest))

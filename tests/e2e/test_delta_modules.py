@@ -1,0 +1,101 @@
+"""The settlers of each kind of order: fixed when Delta is made, and nothing without it."""
+
+import pytest
+
+from cambist.codecs import delta_calldata, owner_calldata
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector
+from cambist.config.errors import Reverted
+from cambist.engine.chain.artifacts import artifact
+from cambist.engine.chain.deploy import create
+from cambist.engine.chain.port import Call
+from support.settling import Market
+from support.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
+
+FAIR = 2_500 * USDC
+
+PUBLIC = {
+    "setPreSignature(bytes32,bool)": "eb8fb268",
+    "depositNativeAndPreSign(bytes32)": "a1e77937",
+    "withdrawNative(uint256)": "84276d81",
+    "cancelAndWithdraw(Order,bool)": "0cde75a4",
+}
+"""interop.md 2: what public clients call."""
+
+
+def test_public_clients_find_what_they_call() -> None:
+    found = {one.hex() for one in artifact("Delta").selectors().values()}
+    assert set(PUBLIC.values()) <= found
+    for called in (delta_calldata.CANCEL_TWAP_AND_WITHDRAW, delta_calldata.CANCEL_TWAP_BUY_AND_WITHDRAW):
+        assert called.hex() in found
+    assert delta_calldata.CANCEL_AND_WITHDRAW.hex() == PUBLIC["cancelAndWithdraw(Order,bool)"]
+
+
+@pytest.mark.parametrize("settler", ["swap_settler", "twap_settler"])
+async def test_a_settler_does_nothing_alone(world: World, market: Market, settler: str) -> None:
+    """Nobody is its relayer, it has no owner to name one, and what a user allows Delta it cannot take."""
+    at = getattr(world.at, settler)
+    order, twap = await world.a_delta_order(), await market.a_twap()
+    await world.approve(world.user, world.weth, at)
+    calls = {
+        "swap_settler": [
+            market.settlement(order, *market.agent_steps(FAIR)),
+            delta_calldata.settle_crossed([market.crossing(order, 0), market.crossing(order, 0)]),
+        ],
+        "twap_settler": [market.settlement(twap, *market.agent_steps(FAIR))],
+    }[settler]
+    for data in calls:
+        for key in (world.relayer, world.owner, world.stranger):
+            assert await world.refused(key, at, data) == "NotRelayer()"
+    for change in (
+        owner_calldata.set_relayer(world.stranger.address, allowed=True),
+        owner_calldata.set_paused(paused=False),
+        owner_calldata.ACCEPT_OWNER,
+    ):
+        assert await world.refused(world.owner, at, change) == ""
+    assert await world.ask(at, owner_calldata.IS_PAUSED) == 1
+
+
+async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None:
+    """Another name, another executor: what such a settler takes for signed, or fills with, is not Delta's."""
+
+    def places(executor: bytes) -> bytes:
+        return b"".join(map(address_word, (executor, world.at.fee_vault, world.weth, world.permit2)))
+
+    names = bytes_tail(DELTA_NAME.encode()), bytes_tail(DELTA_VERSION.encode())
+    good = [address_word(world.at.swap_settler), address_word(world.at.twap_settler)]
+    by = [address_word(world.protocol), address_word(world.owner.address)]
+    renamed = bytes_tail(b"Another"), names[1]
+    executor = await create(
+        world.chain, world.owner, "RfqExecutor", address_word(world.at.rfq) + by[1], b"\x07" * 32
+    )
+    for arguments in (encode(*renamed, places(world.at.executor)), encode(*names, places(executor))):
+        other = await create(world.chain, world.owner, "SwapSettler", arguments)
+        for settlers in ([address_word(other), good[1]], [good[0], address_word(other)]):
+            data = encode(*names, places(world.at.executor), *by, *settlers)
+            with pytest.raises(Reverted, match=f"InvalidSettler\\(settler 0x{other.hex()}\\)"):
+                await world.chain.call(Call(b"", artifact("Delta").init_code(data), world.owner.address))
+
+
+async def test_fees_without_a_partner_go_to_whoever_the_owner_names(world: World, market: Market) -> None:
+    order = await world.a_delta_order(partner_and_fee=100, dest_amount=1)
+    half = market.agent_steps(FAIR // 2, given=ONE // 2)
+    await market.settle(order, *half, amount=ONE // 2)
+    fee = FAIR // 200
+    assert await market.owed(world.protocol, world.usdc) == fee
+    named = world.stranger.address
+    assert (
+        await world.refused(world.relayer, world.at.delta, owner_calldata.set_protocol(named)) == "NotOwner()"
+    )
+    await world.send(world.owner, world.at.delta, owner_calldata.set_protocol(named))
+    await market.settle(order, *half, amount=ONE // 2)
+    assert await market.owed(world.protocol, world.usdc) == await market.owed(named, world.usdc) == fee
+
+
+async def test_an_agents_caller_is_created_by_delta(world: World, market: Market) -> None:
+    agent = delta_calldata.agent_id("a new one")
+    at = await world.ask(world.at.delta, delta_calldata.agent_caller(agent))
+    answer = await world.chain.call(Call(world.at.delta, delta_calldata.create_agent_caller(agent)))
+    assert int.from_bytes(answer, "big") == at
+    address = at.to_bytes(20, "big")
+    await world.send(world.stranger, world.at.delta, delta_calldata.create_agent_caller(agent))
+    assert await world.ask(address, selector("delta()")) == int.from_bytes(world.at.delta, "big")
