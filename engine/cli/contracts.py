@@ -8,74 +8,48 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from ...codecs.abi import decode_uint, selector
-from ...codecs.amounts import parse_units
-from ...config import limits
 from ...config.chains import DEVNET_CHAINS, Chain
-from ...config.errors import ChainError, ConfigError, InvalidInput
+from ...config.errors import ChainError, ConfigError
 from ...config.nodes import NodeSettings, revealed
-from ...config.settings import Settings, read_settings
+from ...config.settings import read_settings
 from ...config.store import REFERENCES
 from ...crypto.addresses import checked_address, to_checksum
-from ...crypto.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
 from ..chain.address_book import chain_entry, write_entries
 from ..chain.artifacts import known_errors
+from ..chain.contract_acts import Standing, handover_acts
+from ..chain.contract_roles import powers_of
 from ..chain.deploy import Contracts, Plan, create, deploy, factory_address
-from ..chain.port import Call
 from ..chain.rollout import Rollout, look, policed, predicted
 from ..chain.rpc import RpcChain
+from ..chain.transact import transact
 from ..interrupts import until_interrupted
+from .contract_acts import COMMANDS
+from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
+from .parameters import Address
 from .sources import PASSWORD_HELP, agree, read_key
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Where Uniswap's contract is on the chains that have it."""
 
-_DECIMALS = selector("decimals()")
-
-
-class _Address(click.ParamType[bytes]):
-    """20 bytes, checksum included where it is mixed-case."""
-
-    name = "address"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        if isinstance(value, bytes):
-            return value
-        try:
-            return checked_address(value, param.name or "" if param else "")
-        except InvalidInput as error:
-            self.fail(error.detail, param, ctx)
-
-
-_CONFIG = click.option(
-    "--config",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    envvar="CAMBIST_CONFIG",
-    help="The settings file (TOML); the defaults alone if absent.",
-)
-_CHAIN = click.option("--chain", "chain_id", type=click.IntRange(1), required=True, help="The chain id.")
 _PERMIT2 = click.option(
-    "--permit2", type=_Address(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
+    "--permit2", type=Address(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
 )
-_PROTOCOL = click.option(
-    "--protocol", type=_Address(), help="Gets the protocol's share; the owner if absent."
-)
+_PROTOCOL = click.option("--protocol", type=Address(), help="Gets the protocol's share; the owner if absent.")
 
 
 @click.group()
 def contracts() -> None:
-    """Predict the contracts' addresses, and deploy them.
+    """Predict the contracts' addresses, deploy them, and act in an incident.
 
     The contracts are not audited.
     """
 
 
 @contracts.command("addresses")
-@_CONFIG
-@_CHAIN
-@click.option("--owner", type=_Address(), required=True, help="Who would deploy and own them.")
+@CONFIG
+@CHAIN
+@click.option("--owner", type=Address(), required=True, help="Who would deploy and own them.")
 @_PROTOCOL
 @_PERMIT2
 def addresses_command(
@@ -83,15 +57,15 @@ def addresses_command(
 ) -> None:
     """Print where the contracts of an owner are, or would be. Asks no node."""
     settings = read_settings(path, os.environ, reveal=False)
-    chain = _chain_settings(settings, chain_id)
+    chain = chain_settings(settings, chain_id)
     plan = _plan(chain, chain_id, owner, protocol, permit2)
     for creation in predicted(plan):
         click.echo(f"{creation.name:<14}{to_checksum(creation.address)}")
 
 
 @contracts.command("deploy")
-@_CONFIG
-@_CHAIN
+@CONFIG
+@CHAIN
 @click.option(
     "--key", "key_name", required=True, help="The owner's key: NAME of [keys], env:NAME or file:PATH."
 )
@@ -106,8 +80,14 @@ def addresses_command(
     help="Most whole tokens that a swap of the Router, or all settlements of an hour, may give, or `max`. A "
     "token without a cap cannot be given.",
 )
-@click.option("--relayer", "relayers", type=_Address(), multiple=True, help="May settle Delta orders.")
-@click.option("--pauser", type=_Address(), help="May stop all trading, and nothing else.")
+@click.option("--relayer", "relayers", type=Address(), multiple=True, help="May settle Delta orders.")
+@click.option("--pauser", type=Address(), help="May stop all trading, and nothing else.")
+@click.option(
+    "--owner",
+    "new_owner",
+    type=Address(),
+    help="Is proposed as the owner once all is set up, such as a multisig.",
+)
 @_PROTOCOL
 @_PERMIT2
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -123,6 +103,7 @@ def deploy_command(
     caps: tuple[str, ...],
     relayers: tuple[bytes, ...],
     pauser: bytes | None,
+    new_owner: bytes | None,
     protocol: bytes | None,
     permit2: bytes,
     *,
@@ -141,12 +122,13 @@ def deploy_command(
         )
     is_named = not key_name.startswith(REFERENCES)
     settings = read_settings(path, os.environ, reveal=is_named)
-    key = _key(settings, key_name) if is_named else read_key(key_name, password)
-    chain = _chain_settings(settings, chain_id)
+    key = named_key(settings, key_name) if is_named else read_key(key_name, password)
+    chain = chain_settings(settings, chain_id)
     job = _Job(
         key=key,
         plan=_plan(chain, chain_id, key.address, protocol, permit2),
-        caps=_caps(caps, settings, chain_id),
+        caps=caps_asked(caps, settings, chain_id),
+        new_owner=new_owner or b"",
         is_sure=yes,
     )
     job = replace(job, plan=replace(job.plan, relayers=relayers, pauser=pauser or b"", is_open=is_open))
@@ -166,12 +148,14 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         plan: without what the chain has to be asked for.
         caps: (token, whole tokens or `max`).
+        new_owner: is proposed in the end; empty for nobody.
         is_sure: nobody is asked.
     """
 
     key: SigningKey
     plan: Plan
     caps: list[tuple[bytes, str]]
+    new_owner: bytes
     is_sure: bool
 
 
@@ -187,7 +171,23 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Contrac
             found = await look(chain, plan)
             if not found.is_done:
                 raise ChainError("not everything is as planned; run it again")
+        await _propose(chain, job, found.contracts, plan)
         return found.contracts, plan
+
+
+async def _propose(chain: RpcChain, job: _Job, at: Contracts, plan: Plan) -> None:
+    """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
+    standing = Standing(at.delta, at.router, at.executor, at.fee_vault)
+    powers = await powers_of(chain, standing)
+    if job.new_owner:
+        key = policed(job.key, chain.chain_id, plan)
+        for act in handover_acts(standing, powers, job.new_owner):
+            await transact(chain, key, act.to, act.data)
+        powers = await powers_of(chain, standing)
+    if any(held.owner == job.key.address for held in powers.values()):
+        proposed = next((held.proposed for held in powers.values() if any(held.proposed)), b"")
+        until = f" until {to_checksum(proposed)} accepts it" if proposed else ""
+        click.echo(f"{to_checksum(job.key.address)} owns the contracts{until}: `cambist contracts handover`")
 
 
 async def _completed(chain: RpcChain, job: _Job) -> Plan:
@@ -197,23 +197,7 @@ async def _completed(chain: RpcChain, job: _Job) -> Plan:
     for address, name in ((plan.weth, "DevWeth"), (plan.permit2, "DevPermit2")):
         if address == factory_address(name):
             await create(chain, key, name)
-    return replace(plan, caps={token: await _raw_cap(chain, token, cap) for token, cap in job.caps})
-
-
-async def _raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
-    if cap == "max":
-        return limits.UINT256_MAX
-    field = f"--cap {to_checksum(token)}"
-    try:
-        decimals = decode_uint(await chain.call(Call(token, _DECIMALS)))
-        if decimals > limits.TOKEN_DECIMALS_MAX:
-            raise ConfigError(field, f"the token has {decimals} decimals")
-        raw = parse_units(cap, decimals, field)
-    except InvalidInput as error:
-        raise ConfigError(field, error.detail) from None
-    if raw > limits.CONTRACT_CAP_MAX:
-        raise ConfigError(field, f"is at most {limits.CONTRACT_CAP_MAX} raw units, or `max`, got {raw}")
-    return raw
+    return replace(plan, caps={token: await raw_cap(chain, token, cap) for token, cap in job.caps})
 
 
 def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
@@ -241,20 +225,6 @@ def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
     console.print(f"to be set   {len(found.changes)} of callers, relayers, pauser, caps and pause\n")
 
 
-def _key(settings: Settings, name: str) -> SigningKey:
-    named = settings.keys.get(name)
-    if named is None:
-        raise ConfigError("--key", f"there is no key {name!r} in [keys]; otherwise env:NAME or file:PATH")
-    return signing_key(named.source, named.password)
-
-
-def _chain_settings(settings: Settings, chain_id: int) -> Chain:
-    chain = settings.chains.get(chain_id)
-    if chain is None and chain_id not in DEVNET_CHAINS:
-        raise ConfigError(f"chains.{chain_id}", "is not set")
-    return chain or Chain(name=f"Devnet {chain_id}")
-
-
 def _plan(chain: Chain, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes) -> Plan:
     """What follows from settings and options alone; on a devnet without WETH, with ours."""
     if chain.wrapped_native:
@@ -276,16 +246,5 @@ def _plan(chain: Chain, chain_id: int, owner: bytes, protocol: bytes | None, per
     )
 
 
-def _caps(asked: tuple[str, ...], settings: Settings, chain_id: int) -> list[tuple[bytes, str]]:
-    """(token, amount) of each `--cap`; tokens by address, or by the symbol that the settings list."""
-    listed = {token.symbol: token.address for token in settings.tokens if token.chain_id == chain_id}
-    caps = []
-    for text in asked:
-        token, _, amount = text.partition("=")
-        try:
-            caps.append((checked_address(listed.get(token, token), "--cap"), amount))
-        except InvalidInput as error:
-            raise click.UsageError(error.detail) from None
-        if not amount:
-            raise click.UsageError(f"--cap: expected TOKEN=AMOUNT, got {text}")
-    return caps
+for _command in COMMANDS:
+    contracts.add_command(_command)

@@ -33,6 +33,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/chain/rpc.py",
         "engine/chain/transact.py",
         "engine/cli/agent.py",
+        "engine/cli/contract_acts.py",
         "engine/cli/contracts.py",
         "engine/cli/db.py",
         "engine/cli/devnet.py",

@@ -1,0 +1,236 @@
+"""`cambist contracts pause | roles | revoke | ...` against a node, as docs/incidents.md has it."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from click.testing import CliRunner, Result
+
+from cambist.codecs import calldata, delta_calldata, owner_calldata
+from cambist.codecs.abi import address_word, selector, uint_word
+from cambist.codecs.delta_calldata import Execution
+from cambist.codecs.eip712_orders.delta import ORDER, SAME_CHAIN, DeltaOrder, delta_domain_separator
+from cambist.config.chains import Chain as ChainSettings
+from cambist.config.errors import Reverted
+from cambist.config.nodes import NodeSettings
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_65
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.port import Call
+from cambist.engine.chain.rpc import RpcChain
+from cambist.engine.chain.transact import transact
+from cambist.engine.cli import cli
+from support.devnet import KEYS, devnet_process
+from support.patience import PATIENCE_S
+
+USER, OWNER, RELAYER, PAUSER, SAFE, THIEF = (KEYS[number] for number in (0, 4, 5, 6, 7, 8))
+ONE = 10**18
+CHAIN_ID = 31_337
+
+
+class Incident:
+    """Contracts of OWNER's on a devnet, open, with a relayer whose key has leaked."""
+
+    def __init__(self, folder: Path, url: str, tokens: dict[str, bytes], chain: RpcChain) -> None:
+        self.folder, self.url, self.tokens, self.chain = folder, url, tokens, chain
+        book = json.loads((folder / "contracts.json").read_text())["chains"][str(CHAIN_ID)]
+        self.delta, self.router = (bytes.fromhex(book[name][2:]) for name in ("delta", "augustusV6_2"))
+        self.sales = 0
+
+    async def does(self, *arguments: str, key: SigningKey | None = None, status: int = 0) -> str:
+        """What a command says, on both outputs."""
+        done = await ran(self.folder, self.url, *arguments, key=key)
+        assert done.exit_code == status, done.output
+        return done.output
+
+    async def told(self, *arguments: str, key: SigningKey | None = None) -> Any:
+        """What a command says as JSON."""
+        return json.loads(await self.does(*arguments, "--json", key=key))
+
+    async def stolen(self) -> int:
+        """What the thief gets by an order of a tenth of a WETH whose owner takes anything for it."""
+        before = await self.of(THIEF.address)
+        self.sales += 1
+        terms = ChainSettings(name="")
+        separator = delta_domain_separator(
+            terms.delta_domain_name, terms.delta_domain_version, CHAIN_ID, self.delta
+        )
+        header = await self.chain.block()
+        assert header is not None
+        order = DeltaOrder(
+            owner=USER.address,
+            beneficiary=USER.address,
+            src_token=self.tokens["WETH"],
+            dest_token=self.tokens["USDC"],
+            src_amount=ONE // 10,
+            dest_amount=0,
+            expected_amount=0,
+            deadline=header.time_s + 10_000,
+            kind=0,
+            nonce=self.sales,
+            partner_and_fee=0,
+            permit=b"",
+            metadata=b"",
+            bridge=SAME_CHAIN,
+        )
+        signature = to_65(*USER.sign(ORDER.compiled.digest_for(separator)(order)))
+        execution = Execution(0, 0, (), receiver=THIEF.address)
+        data = delta_calldata.settle(order, signature, order.src_amount, execution)
+        await transact(self.chain, RELAYER, self.delta, data)
+        return await self.of(THIEF.address) - before
+
+    async def of(self, account: bytes) -> int:
+        """WETH of an account."""
+        answer = await self.chain.call(Call(self.tokens["WETH"], calldata.balance_of(account)))
+        return int.from_bytes(answer, "big")
+
+
+async def ran(folder: Path, url: str, *arguments: str, key: SigningKey | None = None) -> Result:
+    """A command of `cambist contracts`, in a thread of this process."""
+    environ = {"CAMBIST__STATE_DIR": str(folder)}
+    with_key = [] if key is None else ["--key", "env:ITS_KEY"]
+    if key is not None:
+        environ["ITS_KEY"] = key.secret32().hex()
+    line = ["contracts", *arguments, "--chain", str(CHAIN_ID), "--node", url, *with_key]
+    with trio.fail_after(PATIENCE_S):
+        return await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, line, env=environ, input=""))
+
+
+@pytest.fixture
+async def incident(tmp_path: Path) -> AsyncIterator[Incident]:
+    """The user allows Delta everything."""
+    with devnet_process(tmp_path / "devnet", "--chain", str(CHAIN_ID)) as devnet:
+        (told,) = devnet.told["chains"]
+        listed = told["contracts"]["tokens"]
+        tokens = {name: bytes.fromhex(listed[name]["address"][2:]) for name in ("WETH", "USDC")}
+        roles = "--relayer", text(RELAYER), "--pauser", text(PAUSER), "--protocol", text(SAFE)
+        weth = to_checksum(tokens["WETH"])
+        asked = "deploy", "--open", "--yes", "--cap", f"{weth}=5", *roles
+        done = await ran(tmp_path, devnet.url(), *asked, key=OWNER)
+        assert done.exit_code == 0, done.output
+        assert f"{text(OWNER)} owns the contracts: `cambist contracts handover`" in done.stdout
+        settings = NodeSettings(urls=(devnet.url(),))
+        async with RpcChain.open(CHAIN_ID, settings, known_errors()) as chain:
+            found = Incident(tmp_path, devnet.url(), tokens, chain)
+            approval = calldata.approve(found.delta, 2**256 - 1)
+            await transact(chain, USER, tokens["WETH"], approval)
+            yield found
+
+
+def text(key: SigningKey) -> str:
+    return to_checksum(key.address)
+
+
+async def test_a_relayers_key_has_leaked(incident: Incident) -> None:
+    """Stopped by the pauser, revoked by the owner, bounded anew, let go on: the thief gets nothing more."""
+    before = await incident.of(THIEF.address)
+    assert await incident.stolen() == ONE // 10
+    stopped = await incident.does("pause", "--yes", key=PAUSER)
+    assert stopped.count("pause() is mined: 0x") == 2
+    with pytest.raises(Reverted, match="Paused"):
+        await incident.stolen()
+    told = await incident.told("roles")
+    assert told["Delta"]["paused"] is told["Router"]["paused"] is True
+    assert told["Delta"]["relayers"] == [text(RELAYER)]
+    weth = to_checksum(incident.tokens["WETH"])
+    assert told["Delta"]["caps"] == {weth: {"cap": str(5 * ONE), "given": str(ONE // 10)}}
+    assert f"relayer         {text(RELAYER)}" in await incident.does("roles")
+    gone = await incident.does("revoke", text(RELAYER), "--yes", key=OWNER)
+    assert f"setRelayer({text(RELAYER)}, false) is mined" in gone
+    assert "nothing is to be done" in await incident.does("revoke", text(RELAYER), key=OWNER)
+    await incident.does("cap", f"{weth}=1.5", "--yes", key=OWNER)
+    await incident.does("unpause", "--yes", key=OWNER)
+    told = await incident.told("roles")
+    assert (told["Delta"]["relayers"], told["Delta"]["paused"]) == ([], False)
+    assert {told[name]["caps"][weth]["cap"] for name in ("Delta", "Router")} == {str(15 * ONE // 10)}
+    with pytest.raises(Reverted, match="NotRelayer"):
+        await incident.stolen()
+    assert await incident.of(THIEF.address) == before + ONE // 10
+
+
+async def test_a_multisig_is_given_calls_that_would_succeed(incident: Incident) -> None:
+    """Without a key: what is printed is sent by the owner as it stands."""
+    calls = (await incident.told("revoke", text(PAUSER)))["calls"]
+    assert [call["contract"] for call in calls] == ["Delta", "Router"]
+    assert {tuple(call["from"]) for call in calls} == {(text(OWNER),)}
+    said = await incident.does("revoke", text(PAUSER))
+    assert "nothing was sent: each call was tried" in said
+    for call in calls:
+        assert call["data"] in said
+        to, data = (bytes.fromhex(call[name][2:]) for name in ("to", "data"))
+        await transact(incident.chain, OWNER, to, data)
+    assert (await incident.told("revoke", text(PAUSER)))["calls"] == []
+    assert "is for its pauser" in await incident.does("pause", key=PAUSER, status=1)
+
+
+async def test_a_dry_run_with_a_key_sends_nothing(incident: Incident) -> None:
+    nonce = await incident.chain.nonce(OWNER.address)
+    assert "nothing was sent" in await incident.does("pause", "--dry-run", key=OWNER)
+    assert await incident.chain.nonce(OWNER.address) == nonce
+
+
+async def test_no_key_does_what_is_anothers(incident: Incident) -> None:
+    """It is said whose it is, before anything is sent."""
+    weth = to_checksum(incident.tokens["WETH"])
+    nonce = await incident.chain.nonce(THIEF.address)
+    for act in (
+        ("pause",),
+        ("unpause",),
+        ("cap", f"{weth}=max"),
+        ("revoke", text(RELAYER)),
+        ("handover", text(SAFE)),
+    ):
+        said = await incident.does(*act, "--yes", key=THIEF, status=1)
+        assert f"{text(OWNER)}" in said
+        assert f"not {text(THIEF)}" in said
+    assert await incident.chain.nonce(THIEF.address) == nonce
+    assert "owner of Delta, Router, RfqExecutor, FeeVault" in await incident.does(
+        "revoke", text(OWNER), key=OWNER, status=1
+    )
+
+
+async def test_ownership_goes_to_a_multisig(incident: Incident) -> None:
+    """Proposed by the deployment or later; until it is accepted, the deployer owns all."""
+    said = await incident.does("deploy", "--open", "--yes", "--owner", text(SAFE), key=OWNER)
+    assert f"{text(OWNER)} owns the contracts until {text(SAFE)} accepts it" in said
+    told = await incident.told("roles")
+    assert {told[name]["proposed owner"] for name in told} == {text(SAFE)}
+    assert "nothing is to be done" in await incident.does("handover", text(SAFE), key=OWNER)
+    calls = (await incident.told("handover", text(SAFE), "--accept"))["calls"]
+    assert {tuple(call["from"]) for call in calls} == {(text(SAFE),)}
+    await incident.does("handover", text(SAFE), "--accept", "--yes", key=SAFE)
+    told = await incident.told("roles")
+    assert {told[name]["owner"] for name in told} == {text(SAFE)}
+    assert not any("proposed owner" in told[name] for name in told)
+    assert f"not {text(OWNER)}" in await incident.does("unpause", key=OWNER, status=1)
+    again = await incident.does("deploy", "--open", "--yes", "--owner", text(SAFE), key=OWNER)
+    assert "owns the contracts" not in again
+
+
+async def test_fees_are_claimed(incident: Incident) -> None:
+    """Found by the vault's logs, or named; nothing is owed to others."""
+    assert "nothing is to be done" in await incident.does("claim", "--account", text(SAFE))
+    assert "one of them says whose fees" in await incident.does("claim", status=2)
+    book = json.loads((incident.folder / "contracts.json").read_text())["chains"][str(CHAIN_ID)]
+    vault, weth = bytes.fromhex(book["feeClaimer"][2:]), incident.tokens["WETH"]
+    collector = owner_calldata.set_collector(USER.address, allowed=True)
+    await transact(incident.chain, OWNER, vault, collector)
+    await transact(incident.chain, USER, weth, calldata.transfer(vault, 77))
+    credit = selector("credit(address,address,uint256)") + address_word(SAFE.address) + address_word(weth)
+    await transact(incident.chain, USER, vault, credit + uint_word(77))
+    said = await incident.does("claim", "--account", text(SAFE), "--receiver", text(THIEF))
+    assert f"owed        {to_checksum(weth)}  77 raw units" in said
+    before = await incident.of(THIEF.address)
+    await incident.does("claim", "--receiver", text(THIEF), "--yes", key=SAFE)
+    assert await incident.of(THIEF.address) == before + 77
+    assert "nothing is to be done" in await incident.does("claim", "--token", to_checksum(weth), key=SAFE)
+
+
+async def test_contracts_that_nobody_deployed(tmp_path: Path) -> None:
+    done = await ran(tmp_path, "http://127.0.0.1:9", "pause")
+    assert done.exit_code == 1
+    assert "has no contracts of chain 31337: `cambist contracts deploy` writes them" in done.output
