@@ -198,6 +198,33 @@ async def test_a_beneficiary_that_refuses_native_tokens_undoes_all(world: World,
         assert refused == f"NativeTransferFailed(to 0x{beneficiary.hex()})"
 
 
+async def test_a_receiver_of_native_tokens_has_so_much_gas_and_no_more(world: World, market: Market) -> None:
+    """100,000 units in a settlement, which somebody else pays; all there is where the owner withdraws."""
+    await world.give(world.user, world.usdc, 5_000 * USDC, world.at.delta)
+    await world.send(world.user, world.weth, calldata.transfer(market.agent, 2 * ONE))
+    steps = market.to_agent(2_500 * USDC, world.usdc), market.from_agent(ONE, world.weth)
+    for stores, is_paid in ((4, True), (5, False)):  # 22,100 units each
+        writes = " ".join(f"1 {slot} SSTORE" for slot in range(stores))
+        receiver = await contract_of(world, f"{writes} STOP")
+        terms = {
+            "src_token": world.usdc,
+            "dest_token": NATIVE,
+            "src_amount": 2_500 * USDC,
+            "dest_amount": ONE,
+        }
+        order = await world.a_delta_order(**terms, expected_amount=0, beneficiary=receiver)
+        if is_paid:
+            await market.settle(order, *steps)
+            assert await world.chain.balance(receiver) == ONE
+        else:
+            refused = await market.refused_settlement(order, *steps)
+            assert refused == f"NativeTransferFailed(to 0x{receiver.hex()})"
+            deposit = await world.a_delta_order(src_token=NATIVE)
+            await market.deposit(deposit, ONE)
+            await world.send(world.user, world.at.delta, withdraw_to(ONE, receiver))
+            assert await world.chain.balance(receiver) == ONE
+
+
 async def test_nobody_sends_native_tokens_to_delta_without_a_deposit(world: World) -> None:
     refused = await world.refused(world.stranger, world.at.delta, b"", value_wei=1)
     assert refused == f"NativeTransferFailed(to 0x{world.at.delta.hex()})"

@@ -90,6 +90,20 @@ async def test_an_order_of_nothing_has_no_part(world: World, market: Market, not
     assert await market.refused_settlement(order, amount=0) == "InvalidAmount()"
 
 
+@pytest.mark.parametrize(("received", "share"), [(7, 1), (8, 1), (9, 2)])
+async def test_a_part_of_a_sale_expects_its_part_rounded_up(
+    world: World, market: Market, received: int, share: int
+) -> None:
+    """Of 10 units for 7 wei, 3 wei are expected to bring 4.3, which is 5: of 8 units 3 are surplus."""
+    terms = PartnerAndFee(world.partner.address, 0, True, False)
+    order = await world.a_delta_order(
+        src_amount=7, dest_amount=1, expected_amount=10, partner_and_fee=pack_partner_and_fee(terms)
+    )
+    event = (await market.settle(order, *market.agent_steps(received, given=3), amount=3)).event
+    assert event.received == received - 2 * share
+    assert await market.owed(world.partner.address, world.usdc) == share
+
+
 @pytest.mark.parametrize("kind", ["sale", "purchase"])
 async def test_surplus_is_netted_over_parts(world: World, market: Market, kind: str) -> None:
     """A part that was worse than expected counts against those that are better."""

@@ -163,3 +163,11 @@ async def test_an_owner_with_too_little(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_amount=10 * ONE + 1)
     steps = market.agent_steps(2_500 * USDC)
     assert await market.refused_settlement(order, *steps) == f"PullFailed(token 0x{world.weth.hex()})"
+
+
+async def test_an_amount_that_permit2_cannot_take_is_refused(world: World, market: Market) -> None:
+    """Permit2 counts in 160 bits: of 2^160 more it would take none of it, and all would count as spent."""
+    order = await seller(world)
+    order = msgspec.structs.replace(order, src_amount=(1 << 160) + SRC, dest_amount=1)
+    order = msgspec.structs.replace(order, permit=await allowed_at_permit2(world, order))
+    assert await market.refused_settlement(order, *deliver(market)) == pull_failed(world)

@@ -1,9 +1,12 @@
 """A maker is a contract, which says itself what it signed (EIP-1271)."""
 
+import pytest
+
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, selector
 from cambist.codecs.contract_events import OrderCancelled
 from cambist.crypto.signatures import to_compact64
+from support.evm_programs import assembled, deploys
 from support.rfq_stories import (
     FILLED_OR_CANCELLED,
     a_wallet,
@@ -17,6 +20,7 @@ from support.rfq_stories import (
 from support.world import ONE, USDC, World
 
 INVALID = "Invalid Signature"
+MAGIC = hex(0x1626BA7E << 224)
 
 
 async def test_a_wallets_order_is_filled(world: World) -> None:
@@ -80,6 +84,30 @@ async def test_a_contract_that_signs_nothing_is_no_maker(world: World) -> None:
         order = world.an_rfq_order(maker=contract)
         data = calldata.fill_order(order, world.signed(order))
         assert await refusal(world, world.taker, data, order) == INVALID
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"{MAGIC} 0 MSTORE 4 0 RETURN",  # four bytes alone
+        f"{MAGIC} 0 MSTORE 31 0 RETURN",
+        "STOP",
+        f"{MAGIC} 0 MSTORE 32 0 REVERT",
+        f"{MAGIC} 1 ADD 0 MSTORE 32 0 RETURN",  # the word has more in it
+    ],
+)
+async def test_a_wallet_that_answers_short_or_not_at_all_has_not_signed(world: World, answer: str) -> None:
+    """Neither alone nor behind one that signs, in the same call."""
+    await funded(world)
+    receipt = await world.send(world.stranger, b"", deploys(assembled(answer)))
+    assert receipt.contract is not None
+    wallet = await a_wallet(world, world.partner)
+    signed, order = world.an_rfq_order(maker=wallet), world.an_rfq_order(maker=receipt.contract)
+    data = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.taker, data, order) == INVALID
+    both = [world.info(signed, world.partner), world.info(order)]
+    data = calldata.batch_fill_order_with_target(both, world.taker.address)
+    assert await refusal(world, world.taker, data, order, signed) == INVALID
 
 
 async def test_a_wallet_takes_orders(world: World) -> None:

@@ -44,6 +44,7 @@ library Signatures {
         bool done;
         bytes32 answer;
         assembly ("memory-safe") {
+            mstore(0, 0)
             done := staticcall(ANSWER_GAS_MAX, account, add(data, 32), mload(data), 0, 32)
             done := and(done, gt(returndatasize(), 31))
             answer := mload(0)
