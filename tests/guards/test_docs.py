@@ -136,3 +136,17 @@ def test_every_target_of_the_makefile_that_docs_name_exists() -> None:
     }
     assert named
     assert named <= targets
+
+
+def test_every_promise_of_security_names_tests_that_are_there() -> None:
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    rows = page.partition("| Promise | Test |")[2].splitlines()[2:]
+    promises = [row for row in rows[: rows.index("")] if row]
+    assert len(promises) > 20
+    for row in promises:
+        named = re.findall(r"`((?:e2e|integration|property)/[^`]+)`", row)
+        assert named, row
+        for name in named:
+            path, _, test = name.partition("::")
+            text = (ROOT / "tests" / path).read_text(encoding="utf-8")
+            assert not test or re.search(rf"^(async )?def {test}\(", text, re.MULTILINE), name
