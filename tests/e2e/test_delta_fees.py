@@ -112,6 +112,19 @@ async def test_a_fee_above_two_per_cent_is_refused(world: World, market: Market)
     assert await market.refused_settlement(purchase, *steps, src_given=ONE) == "InvalidFee(feeBps 201)"
 
 
+async def test_shares_of_a_purchase_are_there_also_where_a_unit_comes_back(
+    world: World, market: Market
+) -> None:
+    """The less is spent, the more is shared: of an odd surplus what is taken at first covers a unit more."""
+    terms = PartnerAndFee(world.partner.address, 0, True, False)
+    order = await market.a_purchase(partner_and_fee=pack_partner_and_fee(terms))
+    back = market.from_agent(2_500 * USDC), market.from_agent(1, world.weth)
+    event = (await market.settle(order, *back, receiver=market.agent, src_given=ONE - 1)).event
+    assert event.spent == ONE
+    assert await market.owed(world.partner.address, world.weth) == 1
+    assert await market.owed(world.protocol, world.weth) == 1
+
+
 async def test_limits_hold_after_the_fee(world: World, market: Market) -> None:
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 100, False, False))
     sale = await world.a_delta_order(partner_and_fee=terms)

@@ -6,16 +6,9 @@ import msgspec
 
 from cambist.codecs.contract_events import NonceInvalidated
 from cambist.codecs.delta_calldata import cancel_and_withdraw, show_cancellation
-from cambist.codecs.eip712_orders.delta import (
-    ORDER_CANCELLATIONS,
-    OrderCancellations,
-    delta_domain_separator,
-)
-from cambist.crypto.secp256k1 import SigningKey
-from cambist.crypto.signatures import to_compact64
 from cambist.engine.store.orders import order_id
 from support.settling import AnyOrder, Market, events
-from support.world import DELTA_NAME, DELTA_VERSION, NATIVE, ONE, USDC, World
+from support.world import NATIVE, ONE, USDC, World
 
 FAIR = 2_500 * USDC
 
@@ -29,7 +22,7 @@ async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, ma
     ]
     other = await world.a_delta_order()
     ids = ids_of(world, *orders, other)
-    data = show_cancellation(world.user.address, ids, signed(world, ids), orders)
+    data = show_cancellation(world.user.address, ids, market.cancellation(ids), orders)
     receipt = await world.send(world.stranger, world.at.delta, data)
     gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
     assert events(receipt, NonceInvalidated) == gone
@@ -46,7 +39,7 @@ async def test_the_rest_of_a_begun_order_is_cancelled(world: World, market: Mark
     half = market.agent_steps(FAIR // 2, given=ONE // 2)
     await market.settle(order, *half, amount=ONE // 2)
     ids = ids_of(world, order)
-    data = show_cancellation(world.user.address, ids, signed(world, ids), [order])
+    data = show_cancellation(world.user.address, ids, market.cancellation(ids), [order])
     await world.send(world.stranger, world.at.delta, data)
     refused = await market.refused_settlement(order, *half, amount=ONE // 2)
     assert refused == f"NonceUsed(nonce {order.nonce})"
@@ -60,13 +53,13 @@ async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_name
     order, other = await world.a_delta_order(), await world.a_delta_order()
     theirs = msgspec.structs.replace(order, owner=world.stranger.address)
     user, ids = world.user.address, ids_of(world, order, theirs)
-    by_user = signed(world, ids)
+    by_user = market.cancellation(ids)
 
     async def refused(owner: bytes, names: Sequence[str], signature: bytes, *some: AnyOrder) -> str:
         data = show_cancellation(owner, names, signature, some)
         return await world.refused(world.stranger, world.at.delta, data)
 
-    assert await refused(user, ids, signed(world, ids, world.stranger), order) == "InvalidSignature()"
+    assert await refused(user, ids, market.cancellation(ids, world.stranger), order) == "InvalidSignature()"
     assert await refused(user, ids[:1], by_user, order) == "InvalidSignature()"
     assert await refused(user, ids[::-1], by_user, order) == "InvalidSignature()"
     assert (
@@ -145,10 +138,3 @@ async def test_a_settled_order_is_not_given_up(world: World, market: Market) -> 
 def ids_of(world: World, *orders: AnyOrder) -> list[str]:
     """As a venue calls them."""
     return [str(order_id(world.delta_hash(order))) for order in orders]
-
-
-def signed(world: World, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
-    """A cancellation, by the user unless another key is given."""
-    separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, world.chain.chain_id, world.at.delta)
-    digest: bytes = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
-    return to_compact64(*(key or world.user).sign(digest))

@@ -9,11 +9,10 @@ from cambist.codecs import calldata
 from cambist.codecs.abi import address_word
 from cambist.codecs.agent_desk import DeskTerms, terms_digest, trade
 from cambist.codecs.delta_calldata import Step, agent_caller, agent_id
-from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy import create
-from support.settling import STEP_GAS
+from support.settling import STEP_GAS, AnyOrder
 from support.world import ONE, USDC, World, person
 
 FAIR = 2_500 * USDC
@@ -28,7 +27,7 @@ class Desk:
     world: World
     address: bytes
 
-    def terms(self, order: DeltaOrder, **changed: Any) -> DeskTerms:
+    def terms(self, order: AnyOrder, **changed: Any) -> DeskTerms:
         """One WETH for 2,500 USDC, in the settlement of an order."""
         world = self.world
         terms = DeskTerms(

@@ -6,7 +6,7 @@
 
 Who has allowed the contracts everything loses nothing but what an own order, quote or call gives, on its
 terms; Delta and the Router lose nothing at all, the vault what is claimed, an agent's desk what its own agent
-trades.
+trades. Of native tokens Delta has what is deposited, to the wei. What is given up is settled no more.
 """
 
 import random
@@ -19,18 +19,24 @@ import msgspec
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.contract_events import Claimed, OrderFilled, OrderSettled, decode_event
+from cambist.codecs.contract_events import Claimed, NonceInvalidated, OrderFilled, OrderSettled, decode_event
 from cambist.codecs.delta_calldata import Crossing, Step, agent_id
-from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, DeltaOrder
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    KIND_SELL,
+    TwapBuyOrder,
+    TwapOrder,
+)
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.store.orders import order_id
 from cambist.engine.venue.delta.agent_caller import caller_of
 from support.agent_desks import Desk, a_desk
-from support.settling import STEP_GAS, Market
+from support.settling import STEP_GAS, AnyOrder, Market
 from support.world import MOST, NATIVE, ONE, World
 
 AGENTS = ("ann", "bob")
@@ -46,9 +52,9 @@ DELIVER = selector("deliver(address,address,uint256)")
 
 @dataclass
 class Known:
-    """An order, and how much of its fixed side is settled."""
+    """An order, and how much of its fixed side is settled, or how many slices."""
 
-    order: DeltaOrder
+    order: Any
     key: SigningKey
     filled: int = 0
 
@@ -72,10 +78,13 @@ class Fuzz:
     closed: set[tuple[bytes, int]] = field(default_factory=set)
     begun: dict[tuple[bytes, int], bytes] = field(default_factory=dict)
     did: Counter[str] = field(default_factory=Counter)
+    twaps: dict[bytes, Known] = field(default_factory=dict)
+    giving_up: tuple[bytes, int] | None = None
 
     async def step(self) -> None:
         """Do something, and hold the contracts to what they promise."""
-        kind = self.rng.choices(("settle", "cross", "swap", "fill", "misuse"), (10, 4, 4, 3, 3))[0]
+        kinds = "settle", "cross", "slice", "swap", "fill", "act", "misuse"
+        kind = self.rng.choices(kinds, (10, 4, 3, 4, 3, 3, 3))[0]
         sender, to, data, agent, value_wei = await getattr(self, f"_{kind}")()
         before = await self._balances()
         receipt = await self.world.forced(sender, to, data, value_wei=value_wei, gas=GAS)
@@ -93,6 +102,7 @@ class Fuzz:
         order = known.order
         whole = order.dest_amount if order.kind == KIND_BUY else order.src_amount
         amount = self.rng.choice((whole, whole, whole - known.filled, whole // 3, self.rng.randint(0, whole)))
+        await self._funded(order)
         part = order.src_amount * amount // max(whole, 1)
         given = self._near(part * 97 // 100) if order.kind == KIND_BUY else part
         wanted = order.dest_amount * amount // max(whole, 1)
@@ -172,6 +182,71 @@ class Fuzz:
         )
         return taker, self.world.at.rfq, data, "", 0
 
+    async def _slice(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """Of a schedule, a new one or one that is there; intervals are none, so that each is due."""
+        agent, rng = self.rng.choice(AGENTS), self.rng
+        if not self.twaps or rng.random() < 0.4:
+            key = rng.choice(self.owners)
+            src, dest = rng.sample(self.tokens, 2)
+            changed = {
+                "owner": key.address,
+                "beneficiary": bytes(20),
+                "src_token": rng.choice((NATIVE, src)) if src == self.world.weth else src,
+                "dest_token": dest,
+                "interval": 0,
+                "num_slices": rng.choice((1, 2, 3, 7)),
+                "nonce": rng.randrange(NONCES),
+                "partner_and_fee": self._terms(),
+            }
+            if rng.random() < 0.5:
+                amounts = {"total_src_amount": rng.choice((7, 1_000, 3 * ONE)), "dest_amount_per_slice": 9}
+                twap: TwapOrder | TwapBuyOrder = await self.market.a_twap(**changed | amounts)
+            else:
+                amounts = {"total_dest_amount": rng.choice((7, 1_000, ONE)), "max_src_amount": 3 * ONE}
+                twap = await self.market.a_twap_purchase(**changed | amounts)
+            self.twaps[self.world.delta_hash(twap)] = Known(twap, key)
+        known = rng.choice(list(self.twaps.values()))
+        twap = known.order
+        await self._funded(twap)
+        if isinstance(twap, TwapOrder):
+            given, wanted = twap.total_src_amount // twap.num_slices, twap.dest_amount_per_slice
+        else:
+            given = twap.max_src_amount // twap.num_slices // 2
+            wanted = twap.total_dest_amount // twap.num_slices
+        signature = self.world.delta_signed(twap, known.key)
+        data = self.market.calldata_of(twap, self._execution(twap, agent, given, wanted + 7), signature)
+        return self.world.relayer, self.world.at.delta, data, agent, 0
+
+    async def _act(self) -> tuple[SigningKey, bytes, bytes, str, int]:
+        """An owner's, or anybody's who shows what an owner has signed."""
+        rng, at = self.rng, self.world.at
+        known = rng.choice((await self._an_order(), *self.twaps.values()))
+        order, owner = known.order, known.key
+        order_hash = self.world.delta_hash(order)
+        ids = [str(order_id(order_hash))]
+        signed = rng.choice((owner, owner, self.world.partner))
+        shown = delta_calldata.show_cancellation(
+            owner.address, ids, self.market.cancellation(ids, signed), [order]
+        )
+        sender, data, value_wei = rng.choice(
+            (
+                (owner, delta_calldata.deposit_native_and_pre_sign(order_hash), rng.choice((0, 1, ONE))),
+                (owner, delta_calldata.withdraw_native(rng.choice((0, 1, ONE))), 0),
+                (owner, delta_calldata.withdraw_to(rng.choice((1, ONE)), self.world.maker.address), 0),
+                (rng.choice((owner, self.world.partner)), delta_calldata.cancel_and_withdraw(order), 0),
+                (owner, delta_calldata.invalidate_nonces([order.nonce]), 0),
+                (self.world.partner, shown, 0),
+            )
+        )
+        self.giving_up = (owner.address, order.nonce) if signed == owner or sender == owner else None
+        return sender, at.delta, data, "", value_wei
+
+    async def _funded(self, order: AnyOrder) -> None:
+        """An order that gives native tokens mostly finds some."""
+        if order.src_token == NATIVE and self.rng.random() < 0.8:
+            owner = next(key for key in self.owners if key.address == order.owner)
+            await self.market.deposit(order, self.rng.choice((1, ONE, 4 * ONE)), owner)
+
     async def _misuse(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         mallory = self.world.partner
         target, data = await self._mischief(mallory.address)
@@ -219,7 +294,7 @@ class Fuzz:
 
     # --- How it is done ---------------------------------------------------------------------------------
 
-    def _execution(self, order: DeltaOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
+    def _execution(self, order: AnyOrder, agent: str, given: int, wanted: int) -> delta_calldata.Execution:
         """Fair, or short, or with mischief among its steps, or delivered to the wrong place."""
         rng, at, market = self.rng, self.world.at, self.market
         src, dest = (self.world.weth if one == NATIVE else one for one in (order.src_token, order.dest_token))
@@ -243,7 +318,8 @@ class Fuzz:
         if rng.random() < 0.2:
             approve = calldata.approve(self.world.partner.address, MOST)
             steps.append(Step(rng.choice(self.tokens), STEP_GAS, approve))
-        promised = rng.choice((0, wanted)) if order.kind == KIND_SELL else rng.choice((MOST, given))
+        is_purchase = isinstance(order, TwapBuyOrder) or getattr(order, "kind", KIND_SELL) == KIND_BUY
+        promised = rng.choice((MOST, given)) if is_purchase else rng.choice((0, wanted))
         leftovers = tuple(rng.sample(self.tokens, rng.randint(0, 2)))
         named = agent_id(agent)
         return delta_calldata.Execution(promised, given, tuple(steps), leftovers, named, receiver)
@@ -257,7 +333,7 @@ class Fuzz:
         step = Step(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
 
-    def _stolen(self, order: DeltaOrder, to: bytes) -> Step:
+    def _stolen(self, order: AnyOrder, to: bytes) -> Step:
         """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
         nonce = self.rng.getrandbits(64)
         return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]
@@ -294,7 +370,7 @@ class Fuzz:
         terms: dict[str, Any] = {
             "owner": key.address,
             "beneficiary": rng.choice((key.address, bytes(20), rng.choice(self.owners).address)),
-            "src_token": src,
+            "src_token": rng.choice((src, src, NATIVE)) if src == self.world.weth else src,
             "dest_token": rng.choice((dest, dest, NATIVE)) if dest == self.world.weth else dest,
             "src_amount": rng.choice((1, 9, 1_000, ONE, 3 * ONE)),
             "dest_amount": rng.choice((1, 8, 999, ONE, 2 * ONE)),
@@ -317,8 +393,16 @@ class Fuzz:
         """(holder, token) -> raw units."""
         pairs = [(holder, token) for holder in self._holders() for token in self.tokens]
         calls = [Call(token, calldata.balance_of(holder)) for holder, token in pairs]
-        answers = await self.world.chain.call_many(calls)
-        return dict(zip(pairs, map(_number, answers), strict=True))
+        chain, delta = self.world.chain, self.world.at.delta
+        answers = await chain.call_many(calls)
+        found = dict(zip(pairs, map(_number, answers), strict=True))
+        people = [key.address for key in (*self.owners, self.world.maker, self.world.partner)]
+        kept = await chain.call_many([Call(delta, delta_calldata.deposits(person)) for person in people])
+        deposits = dict(zip(people, map(_number, kept), strict=True))
+        assert await chain.balance(delta) == sum(deposits.values())
+        for person in people:
+            found[person, NATIVE] = deposits[person] + await chain.balance(person)
+        return found
 
     def _holders(self) -> Sequence[bytes]:
         at = self.world.at
@@ -334,17 +418,22 @@ class Fuzz:
         agent: str,
     ) -> None:
         allowed: Counter[tuple[bytes, bytes]] = Counter()
+        people = {key.address for key in self.owners}
         for log in receipt.logs:
             event = decode_event(log.topics, log.data)
             if isinstance(event, OrderSettled):
                 self._check_terms(event)
-                if event.src_token != NATIVE:
-                    allowed[event.owner, event.src_token] += event.spent
+                allowed[event.owner, event.src_token] += event.spent
+            elif isinstance(event, NonceInvalidated):
+                place = event.owner, event.nonce
+                may = event.owner not in people or event.owner == sender.address or place == self.giving_up
+                assert may, "given up by somebody else"
+                self.closed.add(place)
             elif isinstance(event, OrderFilled):
                 allowed[event.maker, event.maker_asset] += event.maker_amount
             elif isinstance(event, Claimed):
                 allowed[self.world.at.fee_vault, event.token] += event.amount
-        people = {key.address for key in self.owners}
+        self.giving_up = None
         for (holder, token), had in before.items():
             lost = had - after[holder, token]
             free = holder in (sender.address, self.world.at.executor) or (
@@ -354,11 +443,23 @@ class Fuzz:
             assert free or lost <= allowed[holder, token] + slack, (holder.hex(), token.hex(), lost, agent)
 
     def _check_terms(self, event: OrderSettled) -> None:
-        known = self.known[event.order_hash]
+        known = self.known.get(event.order_hash) or self.twaps[event.order_hash]
         order, amount = known.order, event.filled - known.filled
         known.filled = event.filled
         assert amount > 0
-        if order.kind == KIND_BUY:
+        if isinstance(order, TwapOrder):
+            least = order.total_src_amount // order.num_slices
+            given = order.total_src_amount - least * (order.num_slices - 1) if event.is_closed else least
+            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
+            assert event.spent <= given
+            assert event.received >= -(-order.dest_amount_per_slice * given // least)
+        elif isinstance(order, TwapBuyOrder):
+            least = order.total_dest_amount // order.num_slices
+            bought = order.total_dest_amount - least * (order.num_slices - 1) if event.is_closed else least
+            assert (amount, event.is_closed) == (1, event.filled == order.num_slices)
+            assert event.received >= bought
+            assert event.spent <= order.max_src_amount * bought // order.total_dest_amount
+        elif order.kind == KIND_BUY:
             assert event.received >= amount
             assert event.spent <= order.src_amount * amount // order.dest_amount
             assert event.filled <= order.dest_amount

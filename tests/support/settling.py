@@ -26,16 +26,26 @@ from cambist.codecs.delta_results import (
     decode_settled,
 )
 from cambist.codecs.delta_results import Settled as Outcome
-from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.eip712_orders.delta import (
+    KIND_BUY,
+    ORDER_CANCELLATIONS,
+    SAME_CHAIN,
+    DeltaOrder,
+    OrderCancellations,
+    TwapBuyOrder,
+    TwapOrder,
+    delta_domain_separator,
+)
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.config.errors import Reverted
 from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.terms import whole_of
-from support.world import HOUR_S, NATIVE, NOBODY, ONE, USDC, World
+from support.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
 
 AnyOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 DELIVER = selector("deliver(address,address,uint256)")
@@ -110,14 +120,19 @@ class Market(msgspec.Struct, frozen=True):
     ) -> bytes:
         """Calldata: all of an order, or the next slice, signed by the user unless it is said otherwise."""
         signed = self.world.delta_signed(order) if signature is None else signature
-        execution = self.execution(order, *steps, **how)
+        return self.calldata_of(order, self.execution(order, *steps, **how), signed, amount)
+
+    def calldata_of(
+        self, order: AnyOrder, execution: Execution, signature: bytes, amount: int | None = None
+    ) -> bytes:
+        """The same, of an execution."""
         if isinstance(order, TwapOrder):
-            return delta_calldata.settle_twap(order, signed, execution)
+            return delta_calldata.settle_twap(order, signature, execution)
         if isinstance(order, TwapBuyOrder):
-            return delta_calldata.settle_twap_buy(order, signed, execution)
+            return delta_calldata.settle_twap_buy(order, signature, execution)
         if amount is None:
             amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
-        return delta_calldata.settle(order, signed, amount, execution)
+        return delta_calldata.settle(order, signature, amount, execution)
 
     async def settle(self, order: AnyOrder, *steps: Step, at_s: int | None = None, **how: Any) -> Settled:
         """By the relayer, in a block of that time; Reverted with the reason where it is refused."""
@@ -362,6 +377,13 @@ class Market(msgspec.Struct, frozen=True):
         world = self.world
         data = delta_calldata.deposit_native_and_pre_sign(world.delta_hash(order))
         await world.send(key or world.user, world.at.delta, data, value_wei=amount)
+
+    def cancellation(self, ids: Sequence[str], key: SigningKey | None = None) -> bytes:
+        """A signed cancellation, 64 bytes, by the user unless another key is given."""
+        world = self.world
+        separator = delta_domain_separator(DELTA_NAME, DELTA_VERSION, world.chain.chain_id, world.at.delta)
+        digest: bytes = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+        return to_compact64(*(key or world.user).sign(digest))
 
     async def owed(self, account: bytes, token: bytes) -> int:
         """What the vault keeps for an account."""
