@@ -128,3 +128,21 @@ async def test_surplus_is_netted_over_parts(world: World, market: Market, kind: 
         shared = max(shared, max(total, 0) // 2)
         assert await market.owed(world.partner.address, token) == shared * unit // 10
         assert await market.owed(world.protocol, token) == shared * unit // 10
+
+
+async def test_a_surplus_beyond_all_bounds_is_refused(world: World, market: Market) -> None:
+    """It is kept in 128 bits, sign included: of parts that share it, no more can be better than expected."""
+    terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
+    most = (1 << 127) - 1
+    await world.mint(world.dai, market.agent, 4 * most)
+    order = await world.a_delta_order(
+        dest_token=world.dai, dest_amount=2, expected_amount=2, partner_and_fee=terms
+    )
+    half = ONE // 2
+    for received, reason in ((most + 2, "InvalidAmount()"), (most + 1, "")):
+        steps = market.to_agent(half), market.from_agent(received, world.dai)
+        if reason:
+            assert await market.refused_settlement(order, *steps, amount=half) == reason
+        else:
+            await market.settle(order, *steps, amount=half)
+            assert await market.owed(world.partner.address, world.dai) == most // 2

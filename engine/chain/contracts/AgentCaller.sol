@@ -20,7 +20,10 @@ contract AgentCaller {
     /// The hash of the order that is being settled, for those who are called; else zero.
     bytes32 public transient orderHash;
 
-    /// Make a call as it stands. `step` is its number, for the error.
+    /// Make a call as it stands. By Delta.
+    /// @param orderHash_ of the order that is settled.
+    /// @param step the number of the call, for the error.
+    /// @param gasMax units of gas, at most STEP_GAS_MAX.
     ///
     /// Reverts with NotDelta, TooMuchGas, or StepFailed with the first 256 bytes of the target's reason.
     function call(bytes32 orderHash_, uint256 step, address target, uint256 gasMax, bytes calldata data) external {

@@ -22,13 +22,15 @@ contract FeeVault is Owned, NonReentrant {
 
     constructor(address owner_) Owned(owner_) {}
 
+    /// Let a contract credit fees, or no longer. By the owner.
     function setCollector(address collector, bool allowed) external onlyOwner {
         isCollector[collector] = allowed;
         emit CollectorChanged(collector, allowed);
     }
 
     /// Credit tokens that the caller has just sent. No more is credited than has arrived: nothing where a token has
-    /// taken back some of what is owed. Returns what is credited.
+    /// taken back some of what is owed. By a collector; reverts with NotCollector.
+    /// @return amount raw units that are credited.
     function credit(address account, address token, uint256 sent) external nonReentrant returns (uint256 amount) {
         if (!isCollector[msg.sender]) revert NotCollector();
         uint256 held = Tokens.balance(token, address(this));
@@ -39,7 +41,7 @@ contract FeeVault is Owned, NonReentrant {
         emit Credited(account, token, amount);
     }
 
-    /// Send the caller's fees of each token to `receiver`.
+    /// Send the caller's fees of each token to `receiver`, all or none. Reverts with NothingToClaim or TransferFailed.
     function claim(address[] calldata tokens, address receiver) external nonReentrant {
         for (uint256 i = 0; i < tokens.length; i++) {
             address token = tokens[i];

@@ -13,6 +13,13 @@ import {Tokens} from "./lib/Tokens.sol";
 /// Nobody owns it and nothing in it can be changed; it holds no tokens. What is left of an order is kept by maker
 /// and hash: 0 never seen, 1 filled or cancelled, else the remaining makerAmount + 1.
 ///
+/// Who is trusted with what: nobody. A maker's signature binds it to its order's terms and lasts until the order
+/// expires, is filled, or is cancelled by the maker itself; a filler gives what the order asks, or nothing happens.
+///
+/// Fills revert in words that clients match: "Order expired", "Access denied" (another taker's), "Order already filled or
+/// expired" (cancelled too), "Invalid Signature", "Invalid Taker amount", "Maker token fill amount cannot be 0",
+/// "Invalid amount" (more than is left), "Permit failed", "TRANSFER_FROM_FAILED", "Token takes a fee on transfers".
+///
 /// A part of `takerFill` gets floor(takerFill * makerAmount / takerAmount). Tokens must arrive as they are sent, but for
 /// two units where balances are shares of something and round: one that takes a fee on transfers is refused.
 contract Rfq is IRfq, Eip712, NonReentrant {
@@ -36,18 +43,22 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     /// Raw units that may be missing, or too many, where a token rounds.
     uint256 private constant ROUNDING = 2;
 
+    /// The state of an order: 0 never seen, 1 filled or cancelled, else the remaining makerAmount + 1.
     mapping(address maker => mapping(bytes32 orderHash => uint256)) public remaining;
     /// A maker's orders that expire until then, in Unix seconds, are cancelled; above 0, those that never expire as well.
     mapping(address maker => uint128) public cancelledUntil;
 
     constructor(string memory name) Eip712(name, "1") {}
 
-    /// Fill a whole order of which nothing was filled yet.
+    /// Fill a whole order of which nothing was filled yet; the caller gives and receives.
+    /// @param order as the maker signed it.
+    /// @param signature of the maker: 65 or 64 bytes, or whatever a contract accepts (EIP-1271).
     function fillOrder(Order calldata order, bytes calldata signature) external nonReentrant {
         fillWhole(order, signature, msg.sender);
     }
 
-    /// The same; `target` receives.
+    /// The same.
+    /// @param target receives the maker's asset.
     function fillOrderWithTarget(Order calldata order, bytes calldata signature, address target)
         external
         nonReentrant
@@ -55,7 +66,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         fillWhole(order, signature, target);
     }
 
-    /// Fill a part, measured in the taker's asset. Returns what the maker gave.
+    /// Fill a part; the caller gives and receives.
+    /// @param takerTokenFillAmount raw units of the taker's asset.
+    /// @return raw units that the maker gave.
     function partialFillOrder(Order calldata order, bytes calldata signature, uint256 takerTokenFillAmount)
         external
         nonReentrant
@@ -64,7 +77,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         return fillPart(order, signature, takerTokenFillAmount, msg.sender);
     }
 
-    /// The same; `target` receives.
+    /// The same.
+    /// @param target receives the maker's asset.
+    /// @return raw units that the maker gave.
     function partialFillOrderWithTarget(
         Order calldata order,
         bytes calldata signature,
@@ -75,6 +90,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// The same, with permits of the two sides' tokens: 224 bytes EIP-2612, 256 DAI-style, others are ignored.
+    /// @return raw units that the maker gave.
     function partialFillOrderWithTargetPermit(
         Order calldata order,
         bytes calldata signature,
@@ -89,6 +105,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// Fill each order's `takerTokenFillAmount`, or nothing at all.
+    /// @param target receives the makers' assets.
     function batchFillOrderWithTarget(OrderInfo[] calldata orders, address target) external nonReentrant {
         for (uint256 i = 0; i < orders.length; i++) {
             OrderInfo calldata info = orders[i];
@@ -104,7 +121,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// Fill orders in turn until `takerFillAmount` is spent, at most `takerTokenFillAmount` of each. An order that
-    /// cannot be filled is passed over.
+    /// cannot be filled is passed over. Reverts with "Couldn't swap the requested fill amount" where they do not suffice.
+    /// @param takerFillAmount raw units of the taker's asset.
+    /// @param target receives the makers' assets.
     function tryBatchFillOrderTakerAmount(OrderInfo[] calldata orders, uint256 takerFillAmount, address target)
         external
         nonReentrant
@@ -120,7 +139,10 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         require(left == 0, "Couldn't swap the requested fill amount");
     }
 
-    /// Fill orders in turn until `makerFillAmount` is received, at most `takerTokenFillAmount` of each.
+    /// Fill orders in turn until `makerFillAmount` is received, at most `takerTokenFillAmount` of each. Reverts as
+    /// tryBatchFillOrderTakerAmount.
+    /// @param makerFillAmount raw units of the maker's asset.
+    /// @param target receives the makers' assets.
     function tryBatchFillOrderMakerAmount(OrderInfo[] calldata orders, uint256 makerFillAmount, address target)
         external
         nonReentrant
@@ -136,7 +158,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         require(left == 0, "Couldn't swap the requested fill amount");
     }
 
-    /// One order of a batch: its own call, so that all of it is undone when it fails.
+    /// One order of a batch: its own call, so that all of it is undone when it fails. By this contract alone.
+    /// @param takerMost raw units that may be given; `makerMost`, that may be received: one of them binds.
+    /// @return takerFill raw units that were given, `makerFill` that were received.
     function tryFill(OrderInfo calldata info, address taker, address target, uint256 takerMost, uint256 makerMost)
         external
         returns (uint256 takerFill, uint256 makerFill)
@@ -161,7 +185,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         exchange(order, orderHash, taker, target, takerFill, makerFill);
     }
 
-    /// Cancel an order of the caller's.
+    /// Cancel an order of the caller's. A hash of another maker's order does nothing to that order.
     function cancelOrder(bytes32 orderHash) external {
         cancel(orderHash);
     }
@@ -181,6 +205,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// `remaining` of many orders of one maker.
+    /// @return amounts in the order of the hashes.
     function getRemainingOrderBalance(address maker, bytes32[] calldata orderHashes)
         external
         view

@@ -10,7 +10,7 @@ import {Tokens} from "./lib/Tokens.sol";
 ///
 /// A caller sends it tokens, has it fill quotes with them, and collects what is left, all in one transaction: what
 /// stays here between transactions is nobody's. No user gives it an allowance, and it calls nothing but the RFQ
-/// contract and tokens. A firm quote that names this contract as its taker is only filled for the user that it was
+/// contract and tokens. Its owner decides which contracts may call it, and nothing else. A firm quote that names this contract as its taker is only filled for the user that it was
 /// made for.
 contract RfqExecutor is Owned, NonReentrant {
     error NotCaller();
@@ -34,6 +34,7 @@ contract RfqExecutor is Owned, NonReentrant {
         _;
     }
 
+    /// Let a contract have quotes filled, or no longer. By the owner.
     function setCaller(address caller, bool allowed) external onlyOwner {
         isCaller[caller] = allowed;
         emit CallerChanged(caller, allowed);
@@ -42,7 +43,8 @@ contract RfqExecutor is Owned, NonReentrant {
     /// Fill orders of one pair in turn, on behalf of `user`. `step` is their number, for the error.
     ///
     /// `data` is abi.encode(OrderInfo[], takerFillAmount, makerFillAmount, receiver): one amount is zero, or both, to
-    /// give all that is here; a receiver of zero is the caller.
+    /// give all that is here; a receiver of zero is the caller. Reverts with NotCaller, NoOrders, MixedPair, NotTheUsers,
+    /// TransferFailed, or StepFailed with the RFQ contract's words.
     function fill(address user, uint256 step, bytes calldata data) external onlyCaller nonReentrant {
         (IRfq.OrderInfo[] memory orders, uint256 takerAmount, uint256 makerAmount, address receiver) =
             abi.decode(data, (IRfq.OrderInfo[], uint256, uint256, address));
@@ -63,7 +65,8 @@ contract RfqExecutor is Owned, NonReentrant {
         }
     }
 
-    /// Send all there is of a token. Returns how much that was.
+    /// Send all there is of a token. By a caller; reverts with NotCaller or TransferFailed.
+    /// @return amount raw units that were sent.
     function collect(address token, address to) external onlyCaller nonReentrant returns (uint256 amount) {
         amount = Tokens.balance(token, address(this));
         if (amount > 0 && !Tokens.send(token, to, amount)) revert TransferFailed(token);

@@ -14,6 +14,13 @@ import {IWETH, Tokens} from "./lib/Tokens.sol";
 
 /// Market swaps of whoever calls it, over one or more hops of RFQ fills. A hop tries its orders in turn.
 ///
+/// Who is trusted with what: the caller's bounds bind, and what is taken is the caller's alone. The owner pauses, caps,
+/// and names a pauser and the receiver of the protocol's fees; it moves nobody's tokens.
+///
+/// Swaps revert with Paused, CapExceeded, InvalidFee, NoOrders, MixedPair, NotTheUsers, StepFailed, or in words:
+/// "DEADLINE_PASSED", "SAME_TOKEN", "WRONG_VALUE", "TRANSFER_FROM_FAILED", "BOTH_AMOUNTS", "INSUFFICIENT_OUTPUT",
+/// "TRANSFER_FAILED", "NATIVE_TRANSFER_FAILED"; purchases with AboveMaximum too.
+///
 /// The user address inside a firm quote must be the caller. Native tokens come with the call and are sent unwrapped;
 /// fees stay wrapped.
 contract Router is Guardrails, NonReentrant, ProtocolFees {
@@ -82,7 +89,8 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
         changeProtocol(protocol_);
     }
 
-    /// Sell srcAmount for at least destAmount. Returns what the receiver got.
+    /// Sell srcAmount for at least destAmount.
+    /// @return received raw units that the receiver got.
     function swapExactIn(Swap calldata swap) external payable nonReentrant returns (uint256 received) {
         (address src, address dest) = begin(swap);
         uint256 before = Tokens.balance(dest, address(this));
@@ -95,7 +103,8 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
         received = finish(swap, dest, cut, swap.srcAmount, received);
     }
 
-    /// Buy destAmount for at most srcAmount. Returns what the caller spent.
+    /// Buy destAmount for at most srcAmount.
+    /// @return spent raw units of the source, fees and shares included.
     function swapExactOut(Swap calldata swap) external payable nonReentrant returns (uint256 spent) {
         (address src, address dest) = begin(swap);
         uint256 destBefore = Tokens.balance(dest, address(this));
