@@ -111,6 +111,10 @@ async def test_no_more_comes_back_than_is_there(world: World, market: Market) ->
     assert await market.deposited(native) == ONE // 8
     await world.send(world.user, world.at.delta, cancel_and_withdraw(native))
     assert await market.deposited(native) == 0
+    last = await world.a_delta_order(src_token=NATIVE)
+    await market.deposit(last, 1)
+    await world.send(world.user, world.at.delta, cancel_and_withdraw(last))
+    assert await market.deposited(last) == 0
 
 
 async def test_nobody_gives_up_anothers_order(world: World, market: Market) -> None:
