@@ -106,3 +106,12 @@ def test_what_refers_to_itself_over_and_over_is_refused_at_once() -> None:
     assert time.process_time() - began < 2
     with pytest.raises(InvalidInput, match="at most"):
         decode_swap(bytes(limits.RELAY_DATA_BYTES_MAX + 1))
+
+
+@pytest.mark.parametrize("word", [0, 1, 5])
+def test_an_address_with_more_bits_is_none(word: int) -> None:
+    data = bytearray(swap_exact_in(PLAIN))
+    start = 4 + 32  # the selector and the offset of the swap
+    data[start + 32 * word + 11] = 1
+    with pytest.raises(InvalidInput):
+        decode_swap(bytes(data))

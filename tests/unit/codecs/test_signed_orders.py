@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.delta import (
     ORDER,
     ORDER_CANCELLATIONS,
     ORDER_TYPES,
+    PRODUCTIVE_ORDER,
     SAME_CHAIN,
     TWAP_ORDER,
     delta_domain,
@@ -25,6 +28,7 @@ from cambist.config.errors import InvalidInput
 from cambist.crypto.eip712 import domain_separator
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
+from support.orders import orders
 
 TYPES = {order_type.name: order_type for order_type in (*ORDER_TYPES, ORDER_CANCELLATIONS)}
 
@@ -191,3 +195,11 @@ def test_a_nonce_of_zero_names_nobody() -> None:
 def test_order_ids_are_texts(order_ids: object) -> None:
     with pytest.raises(InvalidInput, match=r"order\.orderIds: expected"):
         ORDER_CANCELLATIONS.from_wire({"orderIds": order_ids})
+
+
+@given(orders(PRODUCTIVE_ORDER), st.sampled_from([1, 0, "true", None]))
+def test_a_bool_is_true_or_false(order: Any, value: object) -> None:
+    wire = PRODUCTIVE_ORDER.to_wire(order)
+    assert PRODUCTIVE_ORDER.from_wire(wire) == order
+    with pytest.raises(InvalidInput, match=r"useShares: expected true or false"):
+        PRODUCTIVE_ORDER.from_wire({**wire, "useShares": value})

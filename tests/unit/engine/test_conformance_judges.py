@@ -440,3 +440,21 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
         url += "x"
     with pytest.raises(ConfigError, match=r"^URL: expected http or https"):
         read_place(url, "URL", ("http", "https"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "failed"),
+    [
+        (b"[]", "stream.object"),
+        (b'{"message": 5}', "stream.message"),
+        (b'{"prices": []}', "stream.grids"),
+        (b'{"tokens": []}', "stream.entries"),
+        (b'{"pairs": "none"}', "stream.entries"),
+        (b'{"blacklist": {}}', "stream.blacklist-new"),
+        (b'{"order": {}}', "stream.no-order"),
+        (b'{"price": {}}', "stream.keys"),
+    ],
+)
+def test_a_later_message_of_another_form_is_a_fault(raw: bytes, failed: str) -> None:
+    results = list(judge_update(2, Heard(0, raw), {}))
+    assert {result.check for result in results if result.status is Status.FAILED} == {failed}
