@@ -231,6 +231,17 @@ async def test_what_nobody_is_paid_is_the_first_owners_who_wants_it(world: World
     assert await world.balance(world.weth, world.taker) == ONE + 1
 
 
+async def test_the_last_unit_is_paid(world: World, market: Market) -> None:
+    sale, counter = await world.a_delta_order(), await market.a_counter_order()
+    crossed = await market.cross(market.crossing(sale, PRICE - 1), market.crossing(counter, ONE - 1))
+    assert crossed.outcome.received == (PRICE, ONE)
+    assert (
+        await world.balance(world.usdc, world.at.delta)
+        == await world.balance(world.weth, world.at.delta)
+        == 0
+    )
+
+
 async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, market: Market) -> None:
     await world.mint(world.weth, world.stranger, ONE)
     await world.approve(world.stranger, world.weth, world.at.delta)
