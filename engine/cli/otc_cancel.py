@@ -17,24 +17,31 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
-from ..trader.otc_cancelling import Cancelled, Ending, cancel_otc
+from ..trader.otc_cancelling import Cancelled, Ending, cancel_otc, cancel_until
 from ..trader.otc_following import disproofs
 from ..trader.otc_posting import rfq_contract
 from ..trader.otc_terms import SignedOtc
 from ..trader.sending import StepFailedError
 from .order_options import ENDED, HELP, UNKNOWN, Place, UnderWay, new_console, run, venue_options_if_any
 from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq_options
-from .parameters import checked_node
+from .parameters import Duration, checked_node
 from .sources import read_key
 
 
 @click.command("cancel", context_settings=HELP)
-@click.argument("sources", metavar=f"{SOURCE}...", nargs=-1, required=True)
+@click.argument("sources", metavar=f"[{SOURCE}...]", nargs=-1)
+@click.option(
+    "--all-within",
+    "life_s",
+    type=Duration(),
+    help="All that expire within so much time from now, such as 30m or 90d, and those that never do.",
+)
 @rfq_options
 @venue_options_if_any
 def cancel(
     venue: Place,
     sources: tuple[str, ...],
+    life_s: int | None,
     chain_id: int,
     rpc: str,
     key: str,
@@ -45,11 +52,18 @@ def cancel(
 
     By their hashes, or by FILEs that hold them. Without --venue, --rfq names the contract: then a hash is
     cancelled unseen, for your account. What is closed or over already is told and left out.
+
+    With --all-within no list is needed. It cannot be taken back: orders that you sign afterwards have to
+    expire later than that.
     """
+    if bool(sources) == (life_s is not None):
+        raise click.UsageError(f"{SOURCE}... or --all-within: one of them says which orders")
     if len(sources) > limits.CANCEL_IDS_MAX:
         raise click.UsageError(f"{SOURCE}: at most {limits.CANCEL_IDS_MAX} at once, got {len(sources)}")
     if not venue.url and rfq is None:
         raise click.UsageError("--venue or --rfq is needed: one of them names the RFQ contract")
+    if life_s is not None:
+        run(_cancel_all, venue, life_s, chain_id, checked_node(rpc), read_key(key, password), rfq)
     named = [named_order(source) for source in dict.fromkeys(sources)]
     run(_cancel, venue, named, chain_id, checked_node(rpc), read_key(key, password), rfq)
 
@@ -93,6 +107,29 @@ async def _cancel(
                 tell(f"order {to_hex(order_hash)}: {fault}")
                 del states[order_hash]
     return _report(place, cancelled, states)
+
+
+async def _cancel_all(
+    under_way: UnderWay,
+    place: Place,
+    life_s: int,
+    chain_id: int,
+    node: NodeSettings,
+    key: SigningKey,
+    rfq: bytes | None,
+) -> int:
+    tell = partial(new_console().print, style="dim")
+    async with RpcChain.open(chain_id, node, known_errors()) as chain, open_venue(place) as venue:
+        contract = await rfq_contract(chain, venue, chain_id, rfq)
+        under_way.hint = "a cancellation that was sent may be mined all the same: ask again"
+        try:
+            expiry, receipt = await cancel_until(chain, key, contract, life_s, tell)
+        except StepFailedError as failed:
+            return _report_failed(place, failed, ())
+    told = {"txHash": to_hex(receipt.tx_hash), "until": expiry}
+    said = f"all orders that expire until {expiry} are cancelled: {told['txHash']}"
+    click.echo(encode(told).decode() if place.is_json else said)
+    return 0
 
 
 def _report_failed(place: Place, failed: StepFailedError, orders: Iterable[bytes]) -> int:

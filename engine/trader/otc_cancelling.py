@@ -3,6 +3,7 @@
     those of another maker     nothing is sent
     those that are closed, or whose time is over   left out: nobody can fill them any more
     the others                 cancelOrder or cancelOrders, simulated, sent; OrderCancelled of each
+    all that expire until a time, and those that never do   cancelOrdersUntil, whatever their hashes
 
 Source: document 2, "On-chain calls"; interop.md 1; contracts/Rfq.sol.
 Choice: an order of which only the hash is known is cancelled unseen: the contract closes it for the key's
@@ -84,6 +85,29 @@ async def cancel_otc(
     done = cancelled_in(receipt, contract, key.address)
     closed = {order_hash: Ending.CLOSED for order_hash in due if order_hash not in done}
     return Cancelled(endings | closed, receipt)
+
+
+async def cancel_until(
+    chain: Chain, key: SigningKey, contract: RfqContract, life_s: int, tell: Callable[[str], None]
+) -> tuple[int, Receipt]:
+    """Cancel all orders of the key's account that expire within a time from now, and those that never do.
+
+    Args:
+        life_s: seconds from the chain's time.
+
+    Returns:
+        Unix seconds, and the receipt.
+
+    Raises:
+        ChainError: that was done before for that time or a later one; or the chain does not answer.
+        StepFailedError: the transaction came to nothing, or it is not known what became of it.
+    """
+    expiry = (await latest(chain)).time_s + life_s
+    call = Call(contract.address, calldata.cancel_orders_until(expiry), key.address)
+    tell(f"simulating the cancellation of all that expire until {expiry}")
+    await chain.call(call)
+    relay_key = policed(key, contract.chain_id, contract.address, 0)
+    return expiry, await first_step(chain, relay_key, "cancellation", call, tell)
 
 
 async def _ended(

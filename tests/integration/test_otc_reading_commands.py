@@ -56,6 +56,23 @@ async def test_one_order_is_cancelled_and_proven(shell: OtcShell) -> None:
     assert len(receipt.logs) == 1
 
 
+async def test_all_that_expire_within_a_time_are_cancelled_without_a_list(shell: OtcShell) -> None:
+    world = shell.world
+    _, soon = kept(shell, expiry=await world.now_s() + HOUR_S)
+    _, late = kept(shell, expiry=await world.now_s() + 3 * HOUR_S)
+    told = await shell.told("cancel", "--all-within", "2h")
+    maker = await world.ask(world.at.rfq, calldata.cancelled_until(world.maker.address))
+    assert told["until"] == maker >= await world.now_s() + 2 * HOUR_S - 60
+    data = calldata.fill_order(soon, world.signed(soon))
+    assert await world.refused(world.taker, world.at.rfq, data) == "Order already filled or expired"
+    await fill(shell, late, ONE)
+    again = await shell.invoke("cancel", "--all-within", "1h")
+    assert (again.exit_code, "Cancelled already" in again.stderr) == (1, True)
+    for wrong in ((), ("--all-within", "2h", kept(shell)[0])):
+        refused = await shell.invoke("cancel", *wrong)
+        assert (refused.exit_code, "one of them says which orders" in refused.stderr) == (2, True)
+
+
 async def test_many_are_cancelled_in_one_transaction_and_those_that_ended_are_told(shell: OtcShell) -> None:
     world = shell.world
     orders = [kept(shell) for _ in range(3)]
