@@ -21,7 +21,7 @@ from cambist.engine.store.orders import effect_key
 from cambist.engine.store.rows import DeltaFill, Effect, amount32
 from cambist.engine.store.rows import DeltaOrder as OrderRow
 from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.bids import Answer, Candidate, CandidatePart, RoundOrder, read_answer
+from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
 from cambist.engine.venue.delta.life import SETTLE, ChainFacts, told_by_chain
 from cambist.engine.venue.delta.simulation import Outcome, Proven
@@ -138,7 +138,7 @@ def bench_auction_answer(benchmark: Any) -> None:
     """From bytes to 64 candidates with the calldata of their settlements."""
     orders = [asked(number) for number in range(ORDERS)]
     by_hash = {one.order_hash: one for one in orders}
-    made = [Answer("agent-0", 0, 10, raw) for raw in answers(orders)]
+    made = [answer_of("agent-0", 0, 10, raw) for raw in answers(orders)]
     candidates = [one for one in read_answer(made[0], by_hash) if isinstance(one, Candidate)]
     assert len(candidates) == ORDERS
     assert all(candidate.parts[0].steps[1].data in candidate.calldata for candidate in candidates)

@@ -26,6 +26,7 @@ from msgspec import Meta, Raw, Struct
 from ..config.limits import (
     AGENT_ANSWER_BYTES_MAX,
     AGENT_BIDS_MAX,
+    AGENT_ORDERS_MAX,
     AGENT_PARTS_MAX,
     AGENT_REQUEST_BYTES_MAX,
     AGENT_STEPS_MAX,
@@ -140,16 +141,23 @@ class SolverBid(Struct, frozen=True):
     parts: Annotated[tuple[BidPart, ...], Meta(min_length=1, max_length=AGENT_PARTS_MAX)]
 
 
-class SolveResponse(Struct, frozen=True):
-    """The answer to `solve`; of several bids on an order the best counts."""
+class SolveResponse(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The answer to `solve`; of several bids on an order the best counts.
+
+    Attributes:
+        not_reached: hashes of the orders for which there was no time: they are asked for again soon, fewer at
+            a time.
+    """
 
     bids: Annotated[tuple[SolverBid, ...], Meta(max_length=AGENT_BIDS_MAX)]
+    not_reached: Annotated[tuple[str, ...], Meta(max_length=AGENT_ORDERS_MAX)] = ()
 
 
-class UnreadResponse(Struct, frozen=True):
+class UnreadResponse(Struct, frozen=True, rename="camel"):
     """As `SolveResponse`, its bids as they came: each of them is read alone."""
 
     bids: Annotated[tuple[Raw, ...], Meta(max_length=AGENT_BIDS_MAX)]
+    not_reached: Annotated[tuple[str, ...], Meta(max_length=AGENT_ORDERS_MAX)] = ()
 
 
 class Notice(StrEnum):

@@ -111,6 +111,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
         faults: kind -> how many.
         strikes: that its next rest is reckoned from.
         rests_until: Unix milliseconds, while it is not asked.
+        orders_max: that it is asked about at a time.
     """
 
     agent: str
@@ -120,6 +121,7 @@ class AgentScore(Struct, frozen=True, rename="camel"):
     faults: dict[str, Count]
     strikes: Count
     rests_until: Count | None
+    orders_max: Count
 
 
 AgentScores = tuple[AgentScore, ...]

@@ -34,7 +34,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         firm: how firm quotes are asked for.
         blacklist_s: an address that a maker blacklisted is not sent to it for so long.
         margin_bps: kept back from what makers' quotes come to, in what is promised.
-        orders_at_once: for which makers are asked at the same time, by each strategy of a round.
+        orders_at_once: for which makers are asked at the same time, in all rounds of a chain together.
         reserve_s: before a round closes the answer is on its way.
     """
 
@@ -46,7 +46,7 @@ class AgentSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     firm: FirmSettings = FirmSettings()
     blacklist_s: Seconds = 3_600.0
     margin_bps: int = 1
-    orders_at_once: int = 16
+    orders_at_once: int = 64
     reserve_s: ReserveSeconds = timeouts.AGENT_RESERVE_S
 
     def __post_init__(self) -> None:

@@ -199,11 +199,13 @@ MAKER_REASONS_MAX = 8  # makers whose failure is told in one error
 # --- Agents ----------------------------------------------------------------------------------------
 AGENT_REQUEST_BYTES_MAX = 4 << 20  # of POST /solve: AGENT_ORDERS_MAX orders, and some room
 AGENT_ANSWER_BYTES_MAX = 4 << 20  # of an answer to it
-AGENT_ORDERS_MAX = 256  # orders of one round
+AGENT_ORDERS_MAX = 256  # orders of one round, and of all open rounds of a chain together
+AGENT_ORDERS_AT_FIRST = 32  # that an agent is asked about at a time, before it is known how many it manages
 AGENT_BIDS_MAX = 512  # of one answer
 AGENT_PARTS_MAX = 8  # orders that are crossed with each other in one bid, as the contract takes them
 AGENT_STEPS_MAX = 32  # of one order's settlement
 AGENT_STRATEGIES_MAX = 16  # of one agent
+AGENT_ROUTES_KEPT_MAX = 4_096  # orders of a chain whose signed route an agent keeps for the next round
 AGENT_STEP_GAS_MAX = 5_000_000  # contracts/AgentCaller.sol: units that one step may use
 CONTRACT_CAP_MAX = 2**112 - 2  # contracts/lib/Guardrails.sol: raw units, where there is a cap
 AGENT_NOTICES_WAITING_MAX = 256  # notices that one agent has not taken yet; the oldest goes first

@@ -143,6 +143,10 @@ AUCTION_ROUND_S = 1.0  # design, "Auction": a round, in which agents may bid
 AUCTION_GATHER_S = 0.05  # an order waits for others to share its first round with
 AUCTION_AGAIN_S = 1.0  # before an order without a bid is auctioned again; doubles
 AUCTION_AGAIN_S_MAX = 30.0
+AUCTION_VOID_S = 1.0  # at most between two rounds that came to nothing as chain or store was away
+AGENT_PROBE_S_FIRST = 0.125  # between two questions to an agent that does not answer; doubles
+AGENT_PROBE_S = 1.0
+AGENT_SLOW_REST_S = 30.0  # at most, of an agent that answers late or not at all while others answer
 RESTING_LOOK_S = 0.05  # between two looks at limit orders whose prices have changed
 RESTING_RETRY_S = 0.25  # before a limit order that was not fillable at its size is looked at again; doubles
 RESTING_RETRY_S_MAX = 5.0
@@ -163,5 +167,6 @@ DRAFT_LOOK_S = 1.0  # between two looks at OTC orders whose makers' contracts ha
 EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late
 
 # --- Agent -----------------------------------------------------------------------------------------
+AGENT_ROUTE_LEFT_S = 60.0  # a signed route that expires sooner is not bid again
 AGENT_RESERVE_S = 0.1  # from the answer to the close of its round
 AGENT_SOLVE_S_MAX = 10.0  # a round that closes later is answered by then all the same

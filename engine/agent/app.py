@@ -31,6 +31,7 @@ from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
 from ..telemetry.clock import WallClock
+from .kept_routes import KeptRoutes
 from .market import Place
 from .solver import Solver
 from .strategy import Strategy, StrategyContext, load_strategy
@@ -162,7 +163,13 @@ async def opened_agent(
     async with AsyncExitStack() as owned:
         found = await open_chains(owned, nodes, chains or {})
         places = {
-            chain_id: Place(one, found[chain_id], await open_makers(owned, opening, one, found[chain_id]))
+            chain_id: Place(
+                one,
+                found[chain_id],
+                await open_makers(owned, opening, one, found[chain_id]),
+                trio.CapacityLimiter(agent.orders_at_once),
+                KeptRoutes(),
+            )
             for chain_id, one in served.items()
         }
         yield AgentApp(settings, places, strategies, clock=clock, access_log=access_log)

@@ -36,11 +36,9 @@ class Coincidence:
 
         found = crossings(market.orders, alone)
         bids: dict[int, SolverBid] = {}
-        turns = trio.CapacityLimiter(market.orders_at_once)
 
         async def solve_one(at: int, crossing: Crossing) -> None:
-            async with turns:
-                bid = await _bid(crossing, market)
+            bid = await _bid(crossing, market)
             if bid:
                 bids[at] = bid
 

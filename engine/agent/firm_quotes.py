@@ -29,19 +29,23 @@ class FirmQuotes:
     async def solve(self, request: SolveRequest, market: Market) -> Sequence[SolverBid]:  # noqa: ARG002
         """A bid for each order that makers fill within its limit, and in time."""
         bids: dict[int, SolverBid] = {}
-        turns = trio.CapacityLimiter(market.orders_at_once)
+        asked = {
+            at: order
+            for at, order in enumerate(market.orders)
+            if order.order_type in SOLVABLE and order.fixed_amount
+        }
+        market.not_reached.update(order.order_hash for order in asked.values())
 
         async def solve_one(at: int, order: OpenOrder) -> None:
-            async with turns:
-                bid = await _bid(order, market)
+            bid = await _bid(order, market)
+            market.not_reached.discard(order.order_hash)
             if bid:
                 bids[at] = bid
 
         with trio.move_on_at(market.deadline):
             async with trio.open_nursery() as nursery:
-                for at, order in enumerate(market.orders):
-                    if order.order_type in SOLVABLE and order.fixed_amount:
-                        nursery.start_soon(solve_one, at, order)
+                for at, order in asked.items():
+                    nursery.start_soon(solve_one, at, order)
         return [bids[at] for at in sorted(bids)]
 
 

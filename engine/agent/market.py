@@ -16,6 +16,7 @@ from ..routing.makers import OpenMakers
 from ..routing.plan import Wanted
 from ..routing.served import ServedChain
 from .bids import Filling
+from .kept_routes import KeptRoutes
 from .orders import OpenOrder
 
 PART_STEPS = 8
@@ -30,11 +31,15 @@ class Place(Struct, frozen=True):
     Attributes:
         served: of the settings: addresses, tokens.
         makers: their books, their routes, their firm quotes.
+        turns: of orders for which makers are asked.
+        kept: routes that may be bid again.
     """
 
     served: ServedChain
     chain: Chain
     makers: OpenMakers
+    turns: trio.CapacityLimiter
+    kept: KeptRoutes
 
 
 class Market(Struct, frozen=True):
@@ -45,18 +50,19 @@ class Market(Struct, frozen=True):
         orders: those of the request, parsed.
         gas_price_wei: what a unit of gas is expected to cost.
         margin_bps: to be kept back from promises.
-        orders_at_once: for which makers may be asked at the same time.
         deadline: in trio's time: bids are to be there by then; soon after it a strategy is cut off.
         wall_ms: Unix milliseconds.
+        not_reached: hashes of orders for which a strategy had no time; where nobody bids for them, the venue
+            is told.
     """
 
     place: Place
     orders: tuple[OpenOrder, ...]
     gas_price_wei: int
     margin_bps: int
-    orders_at_once: int
     deadline: float
     wall_ms: Callable[[], int]
+    not_reached: set[str]
 
     @property
     def filling(self) -> Filling:
@@ -103,7 +109,8 @@ class Market(Struct, frozen=True):
     async def signed(
         self, order: OpenOrder, *, amount: int | None = None, limit: int | None = None
     ) -> FirmRoute | None:
-        """Have makers sign the best route for an order, or for a part of it.
+        """Have makers sign the best route for an order, or for a part of it; or take the one that they have
+        signed in a round before. It waits for its turn: makers are asked for so many orders at a time.
 
         Args:
             amount: raw units of the side that is fixed; all of it unless given.
@@ -112,17 +119,25 @@ class Market(Struct, frozen=True):
         Returns:
             A route for the order's owner; None where nobody signs within the limit.
         """
-        makers = self.place.makers
-        wanted = self._wanted(order, order.fixed_amount if amount is None else amount)
-        least_or_most = order.limit if limit is None else limit
-        plan = makers.pathfinder.find(wanted)
-        if plan is None or not indicative_within(plan, least_or_most):
-            return None
-        try:
-            return await makers.desk.fill(plan, wanted, user=order.owner, limit=least_or_most)
-        except RequestError as error:
-            _log.debug("not signed", order=order.order_hash, reason=error.detail)
-            return None
+        async with self.place.turns:
+            makers, kept = self.place.makers, self.place.kept
+            wanted = self._wanted(order, order.fixed_amount if amount is None else amount)
+            least_or_most = order.limit if limit is None else limit
+            plan = makers.pathfinder.find(wanted)
+            if plan is None or not indicative_within(plan, least_or_most):
+                return None
+            shown = plan.dest_amount if plan.side is Side.SELL else plan.src_amount
+            now_s = self.wall_ms() // 1_000
+            route = kept.get(order.order_hash, wanted.amount, limit=least_or_most, shown=shown, now_s=now_s)
+            if route is not None:
+                return route
+            try:
+                route = await makers.desk.fill(plan, wanted, user=order.owner, limit=least_or_most)
+            except RequestError as error:
+                _log.debug("not signed", order=order.order_hash, reason=error.detail)
+                return None
+            kept.keep(order.order_hash, wanted.amount, route)
+            return route
 
     def _is_filled(self, order: OpenOrder) -> bool:
         """Whether the books fill an order within its limit."""

@@ -89,8 +89,9 @@ class Solver:
             self._rounds, self._orders, self._bids, self._late, dict(self._faults), dict(self._notices)
         )
 
-    async def solve(self, request: SolveRequest) -> tuple[SolverBid, ...]:
+    async def solve(self, request: SolveRequest) -> SolveResponse:
         """The bids for a round, those of the first strategy first; what one answer does not hold is left out.
+        Beside them the orders for which there was no time.
 
         Raises:
             UnsupportedChain: it is not served here.
@@ -105,7 +106,7 @@ class Solver:
         if left_s <= 0:
             self._late += 1
             _log.warning("a round came too late", auction=request.auction_id, by_s=round(-left_s, 3))
-            return ()
+            return SolveResponse((), tuple([order.order_hash for order in request.orders]))
         deadline = trio.current_time() + left_s
         market = self._market(place, orders, gas_price_wei, deadline)
         found: dict[str, Sequence[SolverBid]] = {}
@@ -120,12 +121,20 @@ class Solver:
         self._rounds += 1
         self._orders += len(orders)
         self._bids += len(bids)
-        return bids
+        bid_for = {part.order_hash for bid in bids for part in bid.parts}
+        not_reached = [
+            order.order_hash
+            for order in request.orders
+            if order.order_hash in market.not_reached and order.order_hash not in bid_for
+        ]
+        return SolveResponse(bids, tuple(not_reached))
 
     def told(self, notice: NotifyRequest) -> None:
         """Log what became of bids, and have the strategies hear of it."""
         for entry in notice.notices:
             self._notices[entry.notice.value] += 1
+            if notice.chain_id in self._places:
+                self._places[notice.chain_id].kept.told(entry.notice, entry.order_hash)
             said = {
                 name: value
                 for name, value in msgspec.structs.asdict(entry).items()
@@ -151,6 +160,7 @@ class Solver:
             with trio.CancelScope(deadline=until) as scope:
                 found[name] = _checked(await self._strategies[name].solve(request, market))
             if scope.cancelled_caught:
+                market.not_reached.update(order.order_hash for order in market.orders)
                 self._fault(name, "was not done in time")
         except Exception as error:  # noqa: BLE001  of the operator's own code, whatever it is
             self._fault(name, f"raised: {error!r}")
@@ -179,9 +189,9 @@ class Solver:
             orders,
             gas_price_wei,
             settings.margin_bps,
-            settings.orders_at_once,
             deadline,
             self._wall_ms,
+            set(),
         )
 
 

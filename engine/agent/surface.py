@@ -1,6 +1,6 @@
 """What an agent answers: POST /solve and POST /notify of a venue, and what its operator looks at.
 
-    POST /solve    signed: the orders of a round -> {"bids": [...]}, or 204 for none
+    POST /solve    signed: the orders of a round -> {"bids": [...], "notReached": [...]}, or 204
     POST /notify   signed: what became of bids -> {}
     GET /status    signed: counters
     GET /healthz   200 while requests are answered at all
@@ -13,7 +13,7 @@ Choice: a round of a chain that is not served, or of other contracts than the se
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...codecs.agent_messages import SolveResponse, decode_notify_request, decode_solve_request
+from ...codecs.agent_messages import decode_notify_request, decode_solve_request
 from ...codecs.wire import encode
 from ..server.gate import Gate, encode_maker_error
 from ..server.routing import Call, Reply, Surface
@@ -56,8 +56,8 @@ class AgentSurface:
     async def solve(self, call: Call) -> Reply:
         """POST /solve."""
         self._admit(call)
-        bids = await self._solver.solve(decode_solve_request(call.request.body))
-        return Reply(200, encode(SolveResponse(bids))) if bids else _NOTHING
+        answer = await self._solver.solve(decode_solve_request(call.request.body))
+        return Reply(200, encode(answer)) if answer.bids or answer.not_reached else _NOTHING
 
     async def notify(self, call: Call) -> Reply:
         """POST /notify."""

@@ -190,10 +190,15 @@ async def test_an_order_is_explained_by_its_last_rounds_the_latest_first(tmp_pat
             )
         )["reasons"] == told["reasons"]
         front.auctions.closed[row.order_hash] = NOW_MS + 9_000
-        assert [one["code"] for one in (await front.get(path))["reasons"]] == ["noBids"]
+        assert (await front.get(path))["reasons"] == told["reasons"], (
+            "a round that came to nothing says nothing"
+        )
+        await front.close(108, [asked])
+        (silent,) = (await front.get(path))["reasons"]
+        assert silent["code"] == "noBids"
         front.auctions.agents = {}
         front.auctions.closed = {}
-        assert [one["code"] for one in (await front.get(path))["reasons"]] == ["noAgents", "belowLimit"]
+        assert [one["code"] for one in (await front.get(path))["reasons"]] == ["noAgents", "noBids"]
 
 
 async def test_what_runs_an_order_is_known_to_its_explanation(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.auction import decide
-from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, RoundOrder, read_answer
+from cambist.engine.venue.delta.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
 from cambist.engine.venue.delta.simulation import Proven, proven, simulation_of
 from cambist.engine.venue.delta.terms import next_part, terms_of
@@ -50,7 +50,7 @@ def bid(
     orders: Sequence[RoundOrder], *parts: dict[str, Any], agent: str = "alpha", arrival: int = 0
 ) -> Candidate:
     raw = msgspec.json.encode({"bids": [{"parts": parts}]})
-    (candidate,) = read_answer(Answer(agent, arrival, 1, raw), {one.order_hash: one for one in orders})
+    (candidate,) = read_answer(answer_of(agent, arrival, 1, raw), {one.order_hash: one for one in orders})
     assert isinstance(candidate, Candidate)
     return candidate
 

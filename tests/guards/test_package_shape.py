@@ -96,6 +96,8 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/venue/app.py",
         "engine/venue/asking.py",
         "engine/venue/delta/agent_client.py",
+        "engine/venue/delta/agents.py",
+        "engine/venue/delta/round_asking.py",
         "engine/venue/delta/auctioneer.py",
         "engine/venue/delta/engine.py",
         "engine/venue/delta/funds_watch.py",

@@ -224,12 +224,12 @@ async def test_bids_that_no_answer_holds_together_cost_the_later_ones_alone(tmp_
     text = f'strategies = ["{first}", "{second}", "firm_quotes"]\n' + "".join(options)
     async with running_agent(tmp_path, more=text) as agent:
         sale = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
-        bids = await agent.app.solver.solve(agent.request(sale))
+        bids = (await agent.app.solver.solve(agent.request(sale))).bids
         assert [bid.parts[0].promised_amount for bid in bids][:2] == ["1", "1"]
         assert len(bids) == 3
         other = await agent.sells(ONE, "WETH", "USDC", least=2_400 * USDC)
         with capture_logs() as logs:
-            bids = await agent.app.solver.solve(agent.request(sale, other))
+            bids = (await agent.app.solver.solve(agent.request(sale, other))).bids
         assert [bid.parts[0].order_hash for bid in bids] == [sale.shown.order_hash, other.shown.order_hash]
         assert len(decode_solve_response(encode(SolveResponse(bids))).bids) == 2
         (line,) = [line for line in logs if line["event"] == "more bids than an answer holds"]

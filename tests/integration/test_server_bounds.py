@@ -201,6 +201,7 @@ async def test_a_connection_that_cannot_be_watched_costs_itself_only(monkeypatch
         while served.server.statistics().connections:
             await trio.lowlevel.checkpoint()
         assert served.server._by_address == {}
+        assert served.server.statistics().broken == 1
     assert len(logs) == 1
 
 

@@ -65,11 +65,19 @@ _AGENT_FIRM = f"\n[agent.firm]\n{FIRM}\n"
 
 
 class Running(Struct, frozen=True):
-    """The venue's URL, the node's, and what stands on the chain."""
+    """The venue's URL, the node's, what stands on the chain, and the agent's process, 0 for none."""
 
     url: str
     rpc: str
     devnet: Devnet
+    agent_pid: int
+
+
+class _Served(Struct, frozen=True):
+    """A process that serves, and its port."""
+
+    pid: int
+    port: int
 
 
 class _Place(Struct, frozen=True):
@@ -81,7 +89,7 @@ class _Place(Struct, frozen=True):
 
 @contextmanager
 def venue_processes(
-    folder: Path, pairs: Sequence[tuple[str, str]], *, has_agent: bool = False
+    folder: Path, pairs: Sequence[tuple[str, str]], *, has_agent: bool = False, round_s: float = ROUND_S
 ) -> Iterator[Running]:
     """Once the venue prices every one of `pairs`; all end in good order, or the test fails."""
     with ExitStack() as owned:
@@ -97,32 +105,33 @@ def venue_processes(
             home.mkdir()
             write_grids(home, name, quoted)
             (home / "maker.toml").write_text(maker_text(devnet, name, quoted))
-            ports[name] = owned.enter_context(_serving(home, "maker", "serve", "--config", "maker.toml"))
+            maker = owned.enter_context(_serving(home, "maker", "serve", "--config", "maker.toml"))
+            ports[name] = maker.port
         text = venue_text(devnet, ports) + _FIRM
+        agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else _Served(0, 0)
         if has_agent:
-            port = owned.enter_context(_agent(folder / AGENT, devnet, ports))
-            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=port, round_s=ROUND_S)
+            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=agent.port, round_s=round_s)
         (folder / "venue.toml").write_text(text)
-        port = owned.enter_context(_serving(folder, "serve", "--config", "venue.toml"))
-        url = f"http://127.0.0.1:{port}"
+        venue = owned.enter_context(_serving(folder, "serve", "--config", "venue.toml"))
+        url = f"http://127.0.0.1:{venue.port}"
         for src, dest in pairs:
             _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
-        yield Running(url, chain.url(), devnet)
+        yield Running(url, chain.url(), devnet, agent.pid)
 
 
 @contextmanager
-def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[int]:
+def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[_Served]:
     home.mkdir()
     write_entries(home, {CHAIN_ID: devnet.entry})
     (home / "agent.toml").write_text(agent_text(devnet, ports, _AGENT_FIRM))
-    with _serving(home, "agent", "serve", "--config", "agent.toml") as port:
-        _until_answered(f"http://127.0.0.1:{port}/readyz")
-        yield port
+    with _serving(home, "agent", "serve", "--config", "agent.toml") as agent:
+        _until_answered(f"http://127.0.0.1:{agent.port}/readyz")
+        yield agent
 
 
 @contextmanager
-def _serving(folder: Path, *arguments: str) -> Iterator[int]:
-    """A command that serves; gives its port. Ends in good order, or the test fails."""
+def _serving(folder: Path, *arguments: str) -> Iterator[_Served]:
+    """A command that serves. Ends in good order, or the test fails."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cambist", *arguments],
         stdout=subprocess.DEVNULL,
@@ -146,7 +155,7 @@ def _serving(folder: Path, *arguments: str) -> Iterator[int]:
         assert port, "".join(lines)
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))
         reader.start()
-        yield port
+        yield _Served(process.pid, port)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0, "".join(lines)
         reader.join(PATIENCE_S)

@@ -187,6 +187,7 @@ def _score(delta: bytes, agent: str, report: AgentReport) -> AgentScore:
         report.faults,
         report.strikes,
         report.rests_until_ms or None,
+        report.orders_max,
     )
 
 

@@ -3,9 +3,12 @@
     wins, and the settlement fails, or brings less than it did in the simulation         --> a strike
     a promise that the simulation belies                                                 --> a strike
     settlements fail that ran code of owners', of soft_faults_max orders without a delivery --> a strike
-    malformed, late, refused or no answers, soft_faults_max of them without a good one   --> a strike
+    malformed or refused answers, soft_faults_max without a good one                     --> a strike
     a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, and so does rest_ms_max without one
+
+An agent that is late, or cannot be reached, rests as well, because others' orders wait for it, but is not
+struck: at most slow_ms_max, until its next good answer. It is asked meanwhile where nobody else can be.
 
 A fault while it rests already, of what was asked for before, is counted and lengthens nothing.
 
@@ -24,7 +27,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ....config import limits
+from ....config import limits, timeouts
 
 
 class AgentFault(StrEnum):
@@ -43,6 +46,11 @@ class AgentFault(StrEnum):
 STRIKES = frozenset({AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH})
 """Faults that are a strike at once."""
 
+SLOW = frozenset({AgentFault.LATE, AgentFault.UNAVAILABLE})
+"""Faults that are no strike, however many there are."""
+
+_DOUBLINGS_MAX = 16
+
 
 class AgentReport(Struct, frozen=True):
     """How an agent does on one chain.
@@ -53,6 +61,8 @@ class AgentReport(Struct, frozen=True):
         faults: kind -> how many, since the start.
         strikes: that its next rest is reckoned from.
         rests_until_ms: Unix milliseconds; 0 where it does not rest.
+        orders_max: that it is asked about at a time.
+        is_slow: it rests for lateness: it is asked where nobody else can be.
     """
 
     answers: int
@@ -60,18 +70,24 @@ class AgentReport(Struct, frozen=True):
     faults: dict[str, int]
     strikes: int
     rests_until_ms: int
+    orders_max: int = limits.AGENT_ORDERS_AT_FIRST
+    is_slow: bool = False
 
 
 class AgentRest:
     """One agent on one chain.
 
     Args:
-        rest_ms: of a first strike; rest_ms_max: the longest.
-        soft_faults_max: of answers, in a row, that are a strike.
+        rest_ms: of a first strike; rest_ms_max: the longest; slow_ms_max: for lateness.
+        soft_faults_max: of answers, in a row, that are a strike, or for which it rests.
     """
 
     def __init__(
-        self, rest_ms: int, rest_ms_max: int, soft_faults_max: int = limits.AGENT_SOFT_FAULTS_MAX
+        self,
+        rest_ms: int,
+        rest_ms_max: int,
+        soft_faults_max: int = limits.AGENT_SOFT_FAULTS_MAX,
+        slow_ms_max: int = round(timeouts.AGENT_SLOW_REST_S * 1_000),
     ) -> None:
         self._rest_ms = rest_ms
         self._rest_ms_max = rest_ms_max
@@ -82,11 +98,17 @@ class AgentRest:
         self._doubted: set[str] = set()
         self._decays_at_ms = 0
         self._until_ms = 0
+        self._slow_ms_max = min(slow_ms_max, rest_ms_max)
+        self._slow_rests = 0
+        self._is_slow = False
 
     def answered(self) -> None:
         """It answered in time and in order, with bids or with none."""
         self._answers += 1
-        self._soft_in_row = 0
+        self._soft_in_row = self._slow_rests = 0
+        if self._is_slow:
+            self._is_slow = False
+            self._until_ms = 0
 
     def delivered(self, now_ms: int) -> None:
         """The settlement of a bid of its went through."""
@@ -106,7 +128,7 @@ class AgentRest:
         """
         self._decay(now_ms)
         self._faults[fault.value] += 1
-        if self.is_resting(now_ms):
+        if self.is_resting(now_ms) and (fault in SLOW or not self._is_slow):
             return 0
         if fault is AgentFault.IN_DOUBT:
             self._doubted.add(order_hash)
@@ -118,6 +140,14 @@ class AgentRest:
                 return 0
         self._soft_in_row = 0
         self._doubted.clear()
+        if fault in SLOW:
+            self._is_slow = True
+            self._soft_in_row = self._soft_faults_max - 1  # the first that is late again
+            rest_ms = min(self._rest_ms << min(self._slow_rests, _DOUBLINGS_MAX), self._slow_ms_max)
+            self._slow_rests += 1
+            self._until_ms = now_ms + rest_ms
+            return self._until_ms
+        self._is_slow = False
         self._strikes = min(self._strikes + 1, limits.AGENT_STRIKES_MAX)
         self._until_ms = now_ms + min(self._rest_ms << (self._strikes - 1), self._rest_ms_max)
         self._decays_at_ms = self._until_ms + self._rest_ms_max
@@ -127,11 +157,25 @@ class AgentRest:
         """Whether it is not asked now."""
         return now_ms < self._until_ms
 
+    def rests_until_ms(self, now_ms: int) -> int:
+        """Unix milliseconds; 0 where it does not rest."""
+        return self._until_ms if self.is_resting(now_ms) else 0
+
+    def is_slow(self, now_ms: int) -> bool:
+        """Whether it rests for lateness alone."""
+        return self._is_slow and self.is_resting(now_ms)
+
     def report(self, now_ms: int) -> AgentReport:
         """How it does."""
         self._decay(now_ms)
-        until_ms = self._until_ms if self.is_resting(now_ms) else 0
-        return AgentReport(self._answers, self._delivered, dict(self._faults), self._strikes, until_ms)
+        return AgentReport(
+            self._answers,
+            self._delivered,
+            dict(self._faults),
+            self._strikes,
+            self.rests_until_ms(now_ms),
+            is_slow=self.is_slow(now_ms),
+        )
 
     def _decay(self, now_ms: int) -> None:
         """Take back what has been long ago."""

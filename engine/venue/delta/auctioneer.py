@@ -1,7 +1,8 @@
 """The auctions of one chain: which orders are due, the rounds, and what follows from them.
 
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
-    what is due, after gather_s -> a round: all agents at once -> closed -> simulated at one block -> decided
+    what is due, after gather_s, as its agents have room -> a round: all at once -> closed -> simulated at one
+        block -> decided
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
         -> only then: agents are told, runners-up lined up, what has no winner is offered again
 
@@ -10,12 +11,19 @@ is due at once when that part was settled and read. Rounds may overlap, up to VE
 What was bid is in this process alone until the round is closed. A crash reopens the auction: nothing of an
 open round is kept. However much an agent bids, it is worked off in slices of time.
 
+A round counts against an order once an agent has considered it. An order that nobody could be asked for waits
+for an agent (`agent_pace`, `due_orders`); where no agent answers, or the chain or the store is away, it is
+due again at once, and the agent pauses, or all rounds do.
+
 Source: design, "Auction"; choices.md 26.
-Choice: a round ends early once every agent has answered. One in which an order was cancelled goes on for the
-    others; the settlement that won that order is let go, and its bid has lost.
+Choice: a round in which an order was cancelled goes on for the others; the settlement that won that order is
+    let go, and its bid has lost.
 Choice: `auctionId` is the clock's milliseconds or the last one of any chain and one: it rises over restarts
     too.
-Choice: of rounds in a row in which nobody bid for an order the first is kept: orders may wait for weeks.
+Choice: of rounds in a row that found nothing for an order, for the same reason and without a bid, the first
+    is kept: orders may wait for weeks.
+Choice: the pauses of an order are spread by its hash, so that orders that failed together do not come back
+    together.
 """
 
 import math
@@ -26,12 +34,11 @@ import structlog
 import trio
 from msgspec import Struct
 
-from ....codecs.agent_messages import AuctionOrder, Notice, NoticeEntry, NotifyRequest, SolveRequest
-from ....codecs.wire import encode
+from ....codecs.agent_messages import Notice, NoticeEntry
 from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
+from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
 from ....config.venue import DeltaSettings
-from ....crypto.addresses import to_checksum
 from ....feeds.slices import Slices
 from ...scheduler import Scheduler
 from ...store.orders import effect_key
@@ -39,19 +46,29 @@ from ...store.rows import DeltaOrder
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
-from .agent_caller import caller_of, with_caller
-from .agent_client import AgentClient, AgentClientStatistics, AgentFailure
-from .agent_rest import AgentFault, AgentReport, AgentRest
+from .agent_client import AgentClient, AgentClientStatistics
+from .agent_pace import Question
+from .agent_rest import AgentFault, AgentReport
+from .agents import Agents
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
-from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, shown, sorted_out
+from .bids import (
+    Answer,
+    Candidate,
+    Rejection,
+    RoundOrder,
+    asked_of,
+    read_answer,
+    sorted_out,
+)
 from .claims import Claims
+from .due_orders import Assignment, DueOrders
 from .life import OPEN, SETTLE, DeltaStep, won
 from .live_orders import LiveOrder, LiveOrders
+from .round_asking import Round, RoundAsking
 from .settling import (
     Settlement,
     Settling,
-    agents_fault,
     settlement_of,
     settlement_payload,
 )
@@ -66,6 +83,10 @@ _FAULTS = {
     Notice.MALFORMED: AgentFault.MALFORMED,
     Notice.SIMULATION_MISMATCH: AgentFault.SIMULATION_MISMATCH,
 }
+
+
+_Silence = frozenset[tuple[str, Notice]]
+"""Why nobody bid for an order: agents that gave no answer, with why not; nothing where all had no bid."""
 
 
 class AuctionIds:
@@ -99,19 +120,6 @@ class AuctioneerStatistics(Struct, frozen=True):
     won: int
     void: int
     agents: Mapping[str, AgentClientStatistics]
-
-
-class _Round(Struct, frozen=True):
-    """A round while it is open.
-
-    Attributes:
-        unsettled: hashes of the orders for which it has no settlement.
-    """
-
-    auction_id: int
-    opened_ms: int
-    orders: Mapping[bytes, RoundOrder]
-    unsettled: set[bytes]
 
 
 class _End(Enum):
@@ -163,18 +171,22 @@ class Auctioneer:
         self._wall_ms = wall_ms
         self._tries: dict[bytes, int] = {}
         self._waiting: dict[bytes, int] = {}  # with the time of their last fill
-        self._ready: dict[bytes, None] = {}
+        self._ready = DueOrders(settings.round_s)
         self._in_round: set[bytes] = set()
         self._closed_ms: dict[bytes, int] = {}
-        self._silent: set[bytes] = set()  # orders for which nobody bid in their last round
-        self._asleep = trio.lowlevel.ParkingLot()
+        self._silent: dict[bytes, _Silence] = {}  # why nobody bid in the last round of an order
+        self._changed = trio.Event()
         self._open = self._rounds = self._won = self._void = 0
-        self._turns = trio.Semaphore(limits.VENUE_ROUNDS_OPEN_MAX)
+        self._void_in_row = 0
+        self._opens_at = -math.inf  # no round does before, in trio's time
         self._slices = Slices()
-        self.agents = agents
         self.unsettled: Callable[[LiveOrder], None] = self.offer
-        rest_ms, rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
-        self._rests = {name: AgentRest(rest_ms, rest_ms_max) for name in agents}
+        self._agents = Agents(
+            agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._look
+        )
+        self._asking = RoundAsking(
+            self._agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
+        )
 
     def statistics(self) -> AuctioneerStatistics:
         """Counters and present sizes."""
@@ -185,7 +197,7 @@ class Auctioneer:
             self._rounds,
             self._won,
             self._void,
-            {name: client.statistics() for name, client in self.agents.items()},
+            self._agents.statistics(),
         )
 
     # --- What is due ------------------------------------------------------------------------------------
@@ -212,7 +224,7 @@ class Auctioneer:
 
     def is_joinable(self, order_hash: bytes) -> bool:
         """Whether who is offered now shares a round with an order that is offered now, or was already."""
-        is_full = len(self._ready) >= limits.AGENT_ORDERS_MAX
+        is_full = len(self._ready) >= self._agents.orders_max()
         return order_hash not in self._in_round and not (order_hash in self._ready and is_full)
 
     def begin_anew(self, order_hash: bytes) -> None:
@@ -223,8 +235,8 @@ class Auctioneer:
         """Auction an order no more. The round that it is in goes on without it."""
         self._tries.pop(order_hash, None)
         self._closed_ms.pop(order_hash, None)
-        self._silent.discard(order_hash)
-        self._ready.pop(order_hash, None)
+        self._silent.pop(order_hash, None)
+        self._ready.remove(order_hash)
         if self._waiting.pop(order_hash, None) is not None:
             self._scheduler.cancel(_due(order_hash))
 
@@ -237,75 +249,80 @@ class Auctioneer:
         self.claims.leave(held)
 
     def tell(self, agent: str, auction_id: int, entry: NoticeEntry) -> None:
-        """Let an agent know, and remember how it delivers."""
-        self._tell(agent, auction_id, (entry,))
-        if entry.notice is Notice.SETTLED and agent in self._rests:
-            self._rests[agent].delivered(self._wall_ms())
-        elif (fault := agents_fault(entry)) is not None:
-            self._failed(agent, auction_id, fault, entry.order_hash)
+        """Let an agent know what became of a settlement, and remember how it delivers."""
+        self._agents.tell(agent, auction_id, entry)
 
     def reports(self) -> dict[str, AgentReport]:
         """How the agents do, by name."""
-        now_ms = self._wall_ms()
-        return {name: rest.report(now_ms) for name, rest in self._rests.items()}
+        return self._agents.reports()
 
     def last_round_ms(self, order_hash: bytes) -> int:
         """When the last round with an order closed, Unix milliseconds; 0 where that is not known."""
         return self._closed_ms.get(order_hash, 0)
 
-    def _failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
-        """An agent did wrong; where it has to rest for that, it is told."""
-        rest = self._rests.get(agent)
-        until_ms = 0 if rest is None else rest.failed(fault, self._wall_ms(), order_hash)
-        if until_ms:
-            _log.warning("an agent rests", agent=agent, chain_id=self._place.chain_id, fault=fault.value)
-            self._tell(
-                agent, auction_id, (NoticeEntry(Notice.BANNED, detail=fault.value, until_ms=until_ms),)
-            )
-
-    def _tell(self, agent: str, auction_id: int, entries: Sequence[NoticeEntry]) -> None:
-        client = self.agents.get(agent)
-        if client is not None:
-            client.notify(NotifyRequest(auction_id, self._place.chain_id, tuple(entries)))
-
     def due_ms(self, live: LiveOrder) -> int:
         """When its next round may open: at first at once, a slice of a TWAP after its interval."""
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
-        at_ms = self._wall_ms() + (round(again_s * 1_000) if tries else 0)
+        spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
+        at_ms = self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
         return max(at_ms, slice_due(live.order, live.last_fill_s) * 1_000)
 
-    def _make_ready(self, order_hash: bytes) -> None:
+    def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
         self._waiting.pop(order_hash, None)
-        if not self._ready:
-            self._asleep.unpark()
-        self._ready[order_hash] = None
+        live = self._orders.get(order_hash)
+        if live is None:
+            return
+        is_new = order_hash not in self._tries if is_new is None else is_new
+        agents = self._agents.admitted(live.document)
+        self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
+        self._look()
+
+    def _look(self) -> None:
+        """Orders are due, or agents have room, that were not or had not."""
+        self._changed.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Open rounds for what is due, until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
-            for client in self.agents.values():
-                nursery.start_soon(client.run)
+            self._agents.start(nursery)
             task_status.started()
             while True:
-                if not self._ready:
-                    await self._asleep.park()
+                wakes_at = self._open_rounds()
+                with trio.move_on_at(wakes_at):
+                    await self._changed.wait()
+                self._changed = trio.Event()
                 await trio.sleep(self._settings.gather_s)
-                await self._turns.acquire()
-                asked = self._gathered()
-                if asked:
-                    self._in_round |= asked.keys()
-                    nursery.start_soon(self._run_round, asked)
-                else:
-                    self._turns.release()
 
-    def _gathered(self) -> dict[bytes, RoundOrder]:
-        """What is due and still waits for a round."""
+    def _open_rounds(self) -> float:
+        """Open rounds for what is due, as there is room.
+
+        Returns:
+            When to look again, whatever happens, in trio's time.
+        """
+        now = trio.current_time()
+        if not len(self._ready) or self._open >= limits.VENUE_ROUNDS_OPEN_MAX:
+            return math.inf
+        if now < self._opens_at:
+            return self._opens_at
+        standing = self._agents.standing(now)
+        room = limits.AGENT_ORDERS_MAX - len(self._in_round)
+        for assignment in self._ready.rounds(standing, now, room):
+            asked = self._still_open(assignment)
+            if asked:
+                questions = self._agents.reserve([assignment[key] for key in asked], now)
+                self._in_round |= asked.keys()
+                self._open += 1
+                self._nursery.start_soon(self._run_round, asked, assignment, questions)
+        if not len(self._ready):
+            return math.inf
+        return min(self._ready.next_at(standing, now), self._agents.wakes_at(now))
+
+    def _still_open(self, order_hashes: Iterable[bytes]) -> dict[bytes, RoundOrder]:
+        """Those of some orders that still wait for a round."""
         asked: dict[bytes, RoundOrder] = {}
-        while self._ready and len(asked) < limits.AGENT_ORDERS_MAX:
-            order_hash = next(iter(self._ready))
-            del self._ready[order_hash]
+        for order_hash in order_hashes:
             live = self._orders.get(order_hash)
             if live is None or live.row.status not in OPEN or live.settling is not None:
                 continue
@@ -316,28 +333,50 @@ class Auctioneer:
 
     # --- A round ----------------------------------------------------------------------------------------
 
-    async def _run_round(self, asked: Mapping[bytes, RoundOrder]) -> None:
-        self._open += 1
+    async def _run_round(
+        self, asked: Mapping[bytes, RoundOrder], agents: Assignment, questions: dict[str, Question]
+    ) -> None:
         self._rounds += 1
         opened_ms = self._wall_ms()
-        this = _Round(self._ids.next(opened_ms), opened_ms, asked, set(asked))
+        this = Round(self._ids.next(opened_ms), opened_ms, asked, agents, questions, set(asked), set())
+        is_void = True
         try:
             await self._round(this)
+            is_void = False
         except (ChainError, RequestError, StoreError) as error:
-            self._void += 1
             _log.warning("a round came to nothing", chain_id=self._place.chain_id, detail=str(error))
         except Exception as error:  # noqa: BLE001  one round's bug is not the others' end
-            self._void += 1
             _log.error("a round failed", chain_id=self._place.chain_id, detail=repr(error), exc_info=True)
         finally:
             self._open -= 1
-            self._turns.release()
+            self._agents.release(questions)
+            self._note_void(is_void=is_void)
             for order_hash in asked:
                 if order_hash in this.unsettled:
-                    self._over(order_hash)
+                    self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
+            self._look()
 
-    def _over(self, order_hash: bytes) -> None:
-        """A round has found no settlement for an order."""
+    def _note_void(self, *, is_void: bool) -> None:
+        """After a round that came to nothing the next one waits for the chain, or the store."""
+        self._void += is_void
+        self._void_in_row = self._void_in_row + 1 if is_void else 0
+        if is_void:
+            pause_s = AGENT_PROBE_S_FIRST * 2.0 ** min(self._void_in_row - 1, 30)
+            self._opens_at = trio.current_time() + min(pause_s, AUCTION_VOID_S)
+
+    def _over(self, order_hash: bytes, *, is_counted: bool) -> None:
+        """A round has found no settlement for an order.
+
+        Args:
+            is_counted: an agent has considered it.
+        """
+        if not is_counted:
+            self._in_round.discard(order_hash)
+            if self._is_waiting_for_bids(order_hash):
+                self._make_ready(order_hash, is_new=False)
+            else:
+                self.withdraw(order_hash)
+            return
         live = self._orders.get(order_hash)
         due_s = 0 if live is None else slice_due(live.order, live.last_fill_s)
         if due_s:
@@ -354,14 +393,18 @@ class Auctioneer:
         """Offer an order anew that no round found a settlement for."""
         self._in_round.discard(order_hash)
         live = self._orders.get(order_hash)
-        if live is not None and live.row.status in OPEN and live.settling is None:
+        if live is not None and self._is_waiting_for_bids(order_hash):
             self._tries[order_hash] = self._tries.get(order_hash, 0) + tries
             self.unsettled(live)
         else:
             self.withdraw(order_hash)
 
-    async def _round(self, this: _Round) -> None:
-        answers, rejections = await self._collect(this)
+    def _is_waiting_for_bids(self, order_hash: bytes) -> bool:
+        live = self._orders.get(order_hash)
+        return live is not None and live.row.status in OPEN and live.settling is None
+
+    async def _round(self, this: Round) -> None:
+        answers, rejections = await self._asking.answers(this)
         closed_ms = self._wall_ms()
         candidates: list[Candidate] = []
         for answer in answers:
@@ -381,74 +424,7 @@ class Auctioneer:
         told: dict[str, list[NoticeEntry]] = {}
         await self._slices.work(_by_agent(notices(stands, rejections), told))
         for agent, entries in told.items():
-            self._tell(agent, this.auction_id, entries)
-
-    async def _collect(self, this: _Round) -> tuple[list[Answer], list[Rejection]]:
-        """Ask all agents at once; whoever is heard before the round closes has answered."""
-        answers: list[Answer] = []
-        rejections: list[Rejection] = []
-        round_s = self._settings.round_s
-        closes_at = trio.current_time() + round_s
-
-        async def ask(name: str, client: AgentClient, body: bytes) -> None:
-            try:
-                raw = await client.solve(body, deadline_s=closes_at - trio.current_time())
-            except AgentFailure as failure:
-                if failure.fault is None:
-                    _log.warning("an agent was not asked", agent=name, detail=failure.detail)
-                    return
-                arrived_ms = self._wall_ms() - this.opened_ms
-                notice = Notice.MALFORMED if failure.fault is AgentFault.REFUSED else Notice.LATE
-                rejections.append(Rejection(name, arrived_ms, notice, failure.detail))
-                self._failed(name, this.auction_id, failure.fault)
-                return
-            if raw is None:
-                self._rests[name].answered()
-            else:
-                answers.append(Answer(name, len(answers), self._wall_ms() - this.opened_ms, raw))
-
-        questions = await self._questions(this)
-        async with trio.open_nursery() as nursery:
-            for name, body in questions.items():
-                nursery.start_soon(ask, name, self.agents[name], body)
-        return answers, rejections
-
-    async def _questions(self, this: _Round) -> dict[str, bytes]:
-        """What each agent is asked that does not rest; those who are shown the same orders share their bytes.
-
-        Raises:
-            ServiceUnavailable: what gas costs is not known.
-        """
-        now_ms = self._wall_ms()
-        as_shown: dict[bytes, AuctionOrder] = {}
-        await self._slices.work(_all_shown(this.orders.values(), as_shown))
-        bodies: dict[tuple[bytes, ...], bytes] = {}
-        questions: dict[str, bytes] = {}
-        for name, rest in self._rests.items():
-            hashes = tuple([key for key, one in this.orders.items() if one.document.admits(name)])
-            if rest.is_resting(now_ms) or not hashes:
-                continue
-            if hashes not in bodies:
-                bodies[hashes] = self._request(this, [as_shown[key] for key in hashes])
-            questions[name] = with_caller(bodies[hashes], caller_of(self._place.delta, name))
-        return questions
-
-    def _request(self, this: _Round, orders: Sequence[AuctionOrder]) -> bytes:
-        place = self._place
-        return encode(
-            SolveRequest(
-                this.auction_id,
-                place.chain_id,
-                this.opened_ms + round(self._settings.round_s * 1_000),
-                to_checksum(place.delta),
-                to_checksum(place.executor),
-                to_checksum(place.rfq),
-                to_checksum(place.tokens.wrapped_native),
-                str(place.gas.gas_price_wei),
-                tuple(orders),
-                self._wall_ms(),
-            )
-        )
+            self._agents.notify(agent, this.auction_id, entries)
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
         """How the agents that answered did. What a simulation refuses may be the user's cause: no fault."""
@@ -459,15 +435,15 @@ class Auctioneer:
             if rejection.agent in agents and (fault := _FAULTS.get(rejection.notice)) is not None
         }
         for agent, fault in sorted(faults):
-            self._failed(agent, auction_id, fault)
+            self._agents.failed(agent, auction_id, fault)
         faulty = {agent for agent, _ in faults}
         for agent in agents - faulty:
-            self._rests[agent].answered()
+            self._agents.answered(agent)
 
     # --- What follows from it ---------------------------------------------------------------------------
 
     async def _conclude(
-        self, this: _Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
+        self, this: Round, closed_ms: int, decision: Decision, rejections: Sequence[Rejection]
     ) -> Decision:
         """Write what was decided, each settlement in a unit with its orders and their records.
 
@@ -520,14 +496,15 @@ class Auctioneer:
         """Whether a round without a settlement is kept."""
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:
-            self._silent.discard(key)
+            self._silent.pop(key, None)
             return True
-        is_first = key not in self._silent
-        self._silent.add(key)
-        return is_first
+        silence = frozenset((one.agent, one.notice) for one in refused.about(verdict.asked))
+        was = self._silent.get(key)
+        self._silent[key] = silence
+        return was != silence
 
     async def _settle(
-        self, this: _Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
+        self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
         """Intend the settlement that won, unless an order of it is not open any more."""
         hashes = tuple(records)
@@ -560,7 +537,7 @@ class Auctioneer:
             self.claims.release(hashes)
         return _End.KEPT
 
-    def _settlement(self, this: _Round, bid: Proven, at: int, key: str) -> Settlement:
+    def _settlement(self, this: Round, bid: Proven, at: int, key: str) -> Settlement:
         deadline_s = self._wall_ms() // 1_000 + math.ceil(self._settings.settlement_s)
         return settlement_of(bid, at, key, this.auction_id, deadline_s, self._at.gas_max)
 
@@ -573,12 +550,6 @@ def _ending_in(
     steps: Generator[None, None, Decision], decided: list[Decision]
 ) -> Generator[None, None, None]:
     decided.append((yield from steps))
-
-
-def _all_shown(orders: Iterable[RoundOrder], as_shown: dict[bytes, AuctionOrder]) -> Iterator[None]:
-    for one in orders:
-        as_shown[one.order_hash] = shown(one)
-        yield
 
 
 def _by_agent(

@@ -1,7 +1,7 @@
 """What a round asks for, and the bids that agents answer with: from bytes to what can be simulated. Pure.
 
     LiveOrder -> RoundOrder: what was signed, and the next part -> the order as agents are shown it
-    bytes of an answer -> each bid alone: a Candidate with its calldata, or a Rejection that says why not
+    bytes of an answer -> its bids -> each alone: a Candidate with its calldata, or a Rejection that says why
 
 One part is settled by `settle`, `settleTwap` or `settleTwapBuy`, as its order was signed; several by
 `settleCrossed`. Here is checked what needs no chain: that the bid fits the round, its agent, the limit that
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import force_setattr
 
 from ....codecs.agent_messages import (
@@ -111,13 +111,15 @@ class Answer(Struct, frozen=True):
     Attributes:
         arrival: counts the answers of the round as they came.
         arrived_ms: since the round opened.
-        raw: the body.
+        bids: as they came.
+        not_reached: hashes of the orders for which the agent had no time.
     """
 
     agent: str
     arrival: int
     arrived_ms: int
-    raw: bytes
+    bids: Sequence[Raw]
+    not_reached: frozenset[bytes] = frozenset()
 
 
 class CandidatePart(Struct, frozen=True):
@@ -241,18 +243,24 @@ def _whole(order: SettledOrder) -> WholeOrder | None:
     return WholeOrder(str(order.src_amount), str(order.dest_amount), str(order.expected_amount))
 
 
+def answer_of(agent: str, arrival: int, arrived_ms: int, raw: bytes) -> Answer:
+    """What the body of an answer holds; its bids are not read.
+
+    Raises:
+        InvalidInput: it is no answer.
+    """
+    told = decode_unread_response(raw)
+    not_reached = [_hash(one, f"notReached[{at}]") for at, one in enumerate(told.not_reached)]
+    return Answer(agent, arrival, arrived_ms, told.bids, frozenset(not_reached))
+
+
 def read_answer(answer: Answer, orders: Mapping[bytes, RoundOrder]) -> Iterator[Candidate | Rejection]:
     """The bids of an answer in their order, those that are refused among them, read one by one.
 
     Args:
         orders: of the round, by hash.
     """
-    try:
-        bids = decode_unread_response(answer.raw).bids
-    except InvalidInput as error:
-        yield Rejection(answer.agent, answer.arrived_ms, Notice.MALFORMED, error.detail)
-        return
-    for place, raw in enumerate(bids):
+    for place, raw in enumerate(answer.bids):
         yield _read(answer, place, bytes(raw), orders)
 
 

@@ -4,7 +4,8 @@
     waits for its owner      awaitingSignature, suspended, cancelling
                              balanceLacks, allowanceLacks, depositLacks
     under way                settling, bridging
-    open                     resting, sliceNotDue, noAgents, agentsRest, settlementsFailed, notAuctioned
+    open                     resting, sliceNotDue, noAgents, agentsRest, agentsLate, settlementsFailed,
+                             notAuctioned
     in its last round        noBids, belowLimit, reverted, simulationMismatch, malformed, late
 
 Nothing of a round that is open is known here.
@@ -50,7 +51,7 @@ _REFUSALS = {
     Notice.REVERTED: "{count} would be reverted if settled; {agent}: {detail}",
     Notice.SIMULATION_MISMATCH: "{count} promised more than the simulation gave; {agent}: {detail}",
     Notice.MALFORMED: "{count} made no sense; {agent}: {detail}",
-    Notice.LATE: "{count} came too late or not at all; {agent}: {detail}",
+    Notice.LATE: "{agents} answered too late or not at all; {agent}: {detail}",
 }
 
 
@@ -61,7 +62,7 @@ class OrderFacts(Struct, frozen=True):
         live: as this process has it, if it does.
         rounds: that are closed, the latest first.
         last_round_ms: when the last round with it closed, Unix milliseconds; 0 where that is not known. One
-            in which nobody bid is not among `rounds`.
+            in which nobody bid is among `rounds` only where the one before came to something else.
         agents: of its chain, by name.
         resting: where it rests: what the books give for it, against its limit.
     """
@@ -97,11 +98,11 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of it came to nothing; it is auctioned again"))
-    closed_at = iso_ms(facts.last_round_ms)
-    if facts.last_round_ms and not any(kept.closed_at >= closed_at for kept in facts.rounds):
+    closed_at = iso_ms(facts.last_round_ms) if facts.last_round_ms else ""
+    if facts.rounds:
+        reasons += _last_round(facts.rounds[0], max(closed_at, facts.rounds[0].closed_at))
+    elif closed_at:
         reasons.append(_nobody_bid(closed_at))
-    elif facts.rounds:
-        reasons += _last_round(facts.rounds[0])
     elif not reasons:
         reasons.append(("notAuctioned", "no round with it is closed yet"))
     return reasons
@@ -148,20 +149,29 @@ def _agents(facts: OrderFacts) -> list[tuple[str, str]]:
         return [("noAgents", f"the chain has no agent{excluded}")]
     until_ms = [report.rests_until_ms for report in admitted.values()]
     if all(until_ms):
+        late = sorted(name for name, report in admitted.items() if report.is_slow)
+        if late:
+            return [("agentsLate", _are_late(late))]
         return [("agentsRest", f"all agents rest, the first until {iso_ms(min(until_ms))}")]
     return []
+
+
+def _are_late(agents: Sequence[str]) -> str:
+    names = ", ".join(agents)
+    return f"{names} answered late or not at all, and is asked about one order at a time until it answers"
 
 
 def _nobody_bid(closed_at: str) -> tuple[str, str]:
     return ("noBids", f"in the last round, closed at {closed_at}, no agent bid for it")
 
 
-def _last_round(kept: OrderRound) -> list[tuple[str, str]]:
+def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
+    """What came of the last round, which is `kept`, or one like it that closed later."""
     order = kept.order
     if order.winner is not None:
         return []
     if not order.bids:
-        return [_nobody_bid(kept.closed_at)]
+        return [_nobody_bid(closed_at)]
     by_notice: dict[Notice, list[AuctionBid]] = {}
     for bid in order.bids:
         by_notice.setdefault(bid.notice, []).append(bid)
@@ -172,7 +182,10 @@ def _last_round(kept: OrderRound) -> list[tuple[str, str]]:
         found = by_notice.get(notice, [])
         if found:
             count = "1 answer" if len(found) == 1 else f"{len(found)} answers"
-            told = text.format(count=count, agent=found[0].agent, detail=found[0].detail or "no detail")
+            agents = ", ".join(sorted({bid.agent for bid in found}))
+            told = text.format(
+                count=count, agents=agents, agent=found[0].agent, detail=found[0].detail or "no detail"
+            )
             reasons.append((notice.value, told))
     return reasons
 

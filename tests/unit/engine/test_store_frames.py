@@ -70,6 +70,13 @@ def test_a_large_batch_goes_in_parts() -> None:
     assert arrived == [msgspec.msgpack.decode(unit, type=Unit) for unit in units]
 
 
+def test_what_fills_a_part_to_the_byte_is_one_part() -> None:
+    units = [prepared(submission(a_delta_order(number))) for number in range(4)]
+    frames = batch_frames(WRITER, 1, units, part_bytes=sum(map(len, units[:2])))
+    asked = [question(body) for body in bodies(*frames)]
+    assert [len(one.units) for one in asked if isinstance(one, More | Apply)] == [2, 2]
+
+
 def test_a_unit_larger_than_a_part_goes_alone() -> None:
     units = [prepared(submission(a_delta_order(number))) for number in range(3)]
     asked = [question(body) for body in bodies(*batch_frames(WRITER, 1, units, part_bytes=1))]

@@ -15,8 +15,17 @@ from cambist.codecs.delta_calldata import (
     settle_crossed,
     settle_twap,
 )
+from cambist.config.errors import InvalidInput
 from cambist.config.limits import RELAY_DATA_BYTES_MAX
-from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, read_answer, shown, sorted_out
+from cambist.engine.venue.delta.bids import (
+    Answer,
+    Candidate,
+    Rejection,
+    answer_of,
+    read_answer,
+    shown,
+    sorted_out,
+)
 from support.bidding import (
     ONE,
     SIGNATURE,
@@ -47,7 +56,7 @@ ALPHA = agent_id("alpha")
 
 def read(*bids: Any, agent: str = "alpha") -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
     raw = msgspec.json.encode({"bids": [{"parts": list(bid)} for bid in bids]})
-    return sorted_answer(Answer(agent, 3, 120, raw))
+    return sorted_answer(answer_of(agent, 3, 120, raw))
 
 
 def sorted_answer(answer: Answer) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
@@ -112,7 +121,7 @@ def test_a_bid_that_cannot_be_read_does_not_cost_the_others() -> None:
 
 def test_bids_are_read_one_by_one() -> None:
     raw = msgspec.json.encode({"bids": [{"parts": [part(1)]}, 7]})
-    found = read_answer(Answer("alpha", 0, 5, raw), ROUND)
+    found = read_answer(answer_of("alpha", 0, 5, raw), ROUND)
     assert isinstance(next(found), Candidate)
     assert isinstance(next(found), Rejection)
 
@@ -128,14 +137,25 @@ def test_each_bid_stands_for_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
-    [b"", b"{", b"[]", b'{"bids":{}}', b'{"bids":[{"parts":[]}]}', b'{"bids":[{"parts":[{}]}]}', b"\xff"],
+    "raw", [b"", b"{", b"[]", b'{"bids":{}}', b'{"bids":[],"notReached":["0x12"]}', b"\xff"]
 )
-def test_an_answer_that_cannot_be_read_is_one_rejection(raw: bytes) -> None:
-    candidates, (rejection,) = sorted_answer(Answer("alpha", 0, 5, raw))
+def test_what_is_no_answer_is_told(raw: bytes) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        answer_of("alpha", 0, 5, raw)
+    assert raised.value.detail
+
+
+@pytest.mark.parametrize("raw", [b'{"bids":[{"parts":[]}]}', b'{"bids":[{"parts":[{}]}]}'])
+def test_a_bid_that_cannot_be_read_is_one_rejection(raw: bytes) -> None:
+    candidates, (rejection,) = sorted_answer(answer_of("alpha", 0, 5, raw))
     assert candidates == ()
     assert (rejection.notice, rejection.orders) == (Notice.MALFORMED, {})
     assert rejection.detail
+
+
+def test_an_agent_says_which_orders_it_did_not_reach() -> None:
+    raw = msgspec.json.encode({"bids": [], "notReached": ["0x" + hash_of(1).hex(), "0x" + hash_of(9).hex()]})
+    assert answer_of("alpha", 0, 5, raw).not_reached == {hash_of(1), hash_of(9)}
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,11 @@ class Clock:
         self.scheduler = Scheduler(lambda: self.now_ms)
         place: Any = SimpleNamespace(place=SimpleNamespace(chain_id=1))
         nothing: Any = None
+        self.lives: dict[bytes, LiveOrder] = {}
         self.auctioneer = Auctioneer(
             place,
             {},
-            nothing,
+            cast("Any", self.lives),
             nothing,
             self.scheduler,
             ids=AuctionIds(),
@@ -46,6 +47,11 @@ class Clock:
             wall_ms=lambda: self.now_ms,
         )
         self.auctioneer.claims = cast("Any", SimpleNamespace(leave=lambda _: None))
+
+    def offer(self, live: LiveOrder) -> None:
+        """As whoever is told of a change."""
+        self.lives[live.order_hash] = live
+        self.auctioneer.offer(live)
 
     def counts(self) -> tuple[int, int]:
         """(waiting, ready)."""
@@ -70,19 +76,19 @@ async def test_only_a_slice_waits_for_the_time_of_the_last_fill() -> None:
 async def test_a_slice_that_is_undone_waits_no_longer_for_the_one_before_it() -> None:
     clock = Clock()
     live = a_live(TWAP.order, last_fill_s=NOW_S)
-    clock.auctioneer.offer(live)
+    clock.offer(live)
     assert clock.counts() == (1, 0)
     live.last_fill_s = 0
-    clock.auctioneer.offer(live)
+    clock.offer(live)
     assert clock.counts() == (0, 1)
 
 
 async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> None:
     clock = Clock()
     live = a_live(TWAP.order, last_fill_s=NOW_S)
-    clock.auctioneer.offer(live)
+    clock.offer(live)
     live.last_fill_s += 30
-    clock.auctioneer.offer(live)
+    clock.offer(live)
     async with trio.open_nursery() as tasks:
         clock.now_ms = NOW_MS + INTERVAL_MS
         await tasks.start(clock.scheduler.run)
@@ -96,10 +102,11 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
 async def test_offering_what_waits_does_not_put_it_off() -> None:
     clock = Clock()
     live = a_live(a_delta_order(), in_vain=1)
-    clock.auctioneer.offer(live)
-    clock.now_ms += 900
-    clock.auctioneer.offer(live)
-    clock.now_ms += 100
+    clock.offer(live)
+    due_ms = clock.auctioneer.due_ms(live)
+    clock.now_ms = due_ms - 100
+    clock.offer(live)
+    clock.now_ms = due_ms
     async with trio.open_nursery() as tasks:
         await tasks.start(clock.scheduler.run)
         await until(lambda: clock.counts() == (0, 1))

@@ -10,7 +10,7 @@ from cambist.codecs.delta_calldata import Execution, agent_id, settle
 from cambist.codecs.wire import encode
 from cambist.engine.venue.delta.auction import decide, notices
 from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
-from cambist.engine.venue.delta.bids import Answer, Candidate, Rejection, RoundOrder, read_answer, shown
+from cambist.engine.venue.delta.bids import Candidate, Rejection, RoundOrder, answer_of, read_answer, shown
 from cambist.engine.venue.delta.explain import OrderFacts, explained
 from cambist.engine.venue.delta.terms import is_part
 from support.bidding import (
@@ -40,7 +40,7 @@ def part(number: int, promised: int, **changed: Any) -> dict[str, Any]:
 
 def read(*parts: Any) -> Candidate | Rejection:
     raw = msgspec.json.encode({"bids": [{"parts": parts}]})
-    (found,) = read_answer(Answer("alpha", 0, 5, raw), ROUND)
+    (found,) = read_answer(answer_of("alpha", 0, 5, raw), ROUND)
     return found
 
 

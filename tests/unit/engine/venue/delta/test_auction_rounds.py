@@ -1,5 +1,6 @@
 """The rounds of a chain's auctions: how many, with whom, and what is kept and told of them."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import trio
 
 from cambist.codecs.agent_messages import AuctionOrder, Notice, SolveRequest, decode_solve_request
 from cambist.codecs.vocabulary import OrderStatus
-from cambist.config.errors import StoreUnavailable
+from cambist.config.errors import NodeUnavailable, StoreUnavailable
 from cambist.config.limits import (
     AGENT_BIDS_MAX,
+    AGENT_ORDERS_AT_FIRST,
+    AGENT_ORDERS_MAX,
     AGENT_PARTS_MAX,
     STORE_UNIT_BYTES_MAX,
     VENUE_AUCTION_BIDS_MAX,
@@ -23,10 +26,10 @@ from cambist.engine.store.orders import step
 from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
 from cambist.engine.store.units import Outcome, Unit, row_of
-from cambist.engine.venue.delta import auctioneer as auctioneer_file
+from cambist.engine.venue.delta import round_asking
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.agent_client import AgentFailure
-from cambist.engine.venue.delta.agent_rest import AgentFault
+from cambist.engine.venue.delta.agent_rest import SLOW, AgentFault
 from cambist.engine.venue.delta.auction_record import round_of
 from cambist.engine.venue.delta.auctioneer import AuctionIds
 from cambist.engine.venue.delta.bids import RoundOrder, shown
@@ -36,6 +39,7 @@ from cambist.feeds import slices
 from support.auctioning import PlayedAgent, PlayedAuction, a_bid, an_auction, an_auctioneer, on_all, on_each
 from support.bidding import DEADLINE_S, a_delta_order, a_round_order
 from support.patience import until
+from support.store_work import now_ms
 from support.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
@@ -79,8 +83,7 @@ async def test_rounds_of_two_chains_in_the_same_millisecond_are_two(tmp_path: Pa
             )
             for chain, agent in ((1, ann), (2, bob))
         )
-        await auction.submitted(SALE, OTHER)
-        await no_round_open(auction)
+        await auction.submitted(SALE, OTHER)  # where nobody can be asked
         here.offer(auction.live(SALE))
         there.offer(auction.live(OTHER))
         await nursery.start(here.run)
@@ -130,6 +133,8 @@ async def test_an_agent_is_not_blamed_for_a_question_that_was_never_sent(
     ann = Unreached(on_each)
     async with an_auction(tmp_path, ann=ann) as auction:
         await auction.submitted(SALE)
+        await until(lambda: bool(auction.auctioneer.last_round_ms(SALE.order_hash)))
+        auction.auctioneer.withdraw(SALE.order_hash)
         await no_round_open(auction)
         faults = auction.auctioneer.reports()["ann"].faults
         assert auction.auctioneer.statistics().void == 0
@@ -168,7 +173,7 @@ async def test_orders_are_encoded_once_for_agents_that_are_asked_the_same(
         seen.append(one)
         return shown(one)
 
-    monkeypatch.setattr(auctioneer_file, "shown", shown_once)
+    monkeypatch.setattr(round_asking, "shown", shown_once)
     agents = {name: PlayedAgent(lambda _: None) for name in ("ann", "bob", "eve")}
     shunned = a_round_order(2, exclude_agents=("eve",))
     async with an_auction(tmp_path, **agents) as auction:
@@ -181,6 +186,135 @@ async def test_orders_are_encoded_once_for_agents_that_are_asked_the_same(
     assert len(decode_solve_request(ann).orders) == 2
     assert [one.order_hash for one in decode_solve_request(eve).orders] == ["0x" + SALE.order_hash.hex()]
     assert len(seen) == 2
+
+
+# --- Who does not answer --------------------------------------------------------------------------------
+
+
+class Faulty(PlayedAgent):
+    """An agent that gives no answer for a while.
+
+    Attributes:
+        faults: of its next answers; after the last one it answers.
+    """
+
+    def __init__(
+        self, bids: Callable[[SolveRequest], list[dict[str, Any]] | None], *faults: AgentFault
+    ) -> None:
+        super().__init__(bids)
+        self.faults = list(faults)
+
+    async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+        answer = await super().solve(request, deadline_s=deadline_s)
+        if self.faults:
+            raise AgentFailure(self.faults.pop(0))
+        return answer
+
+    def sizes(self) -> list[int]:
+        """Of the questions, in orders."""
+        return [len(decode_solve_request(body).orders) for body in self.asked]
+
+
+@pytest.mark.parametrize("fault", [*sorted(SLOW), AgentFault.REFUSED, AgentFault.MALFORMED])
+async def test_no_round_counts_in_which_nobody_has_answered(tmp_path: Path, fault: AgentFault) -> None:
+    ann = Faulty(lambda _: None, fault, fault)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: auction.auctioneer.statistics().waiting == 1)
+        pause_ms = auction.auctioneer.due_ms(auction.live(SALE)) - now_ms()
+    assert len(ann.asked) == 3
+    assert pause_ms <= 1_000, "as after the first round in vain"
+
+
+async def test_a_backlog_is_worked_off_once_the_only_agent_answers_again(tmp_path: Path) -> None:
+    """It never rests, however often it was late: there is nobody else."""
+    orders = [a_round_order(number) for number in range(100)]
+    ann = Faulty(on_each, *[AgentFault.LATE] * 6)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        await auction.submitted(*orders)
+        await until(lambda: auction.auctioneer.statistics().won == len(orders))
+        assert auction.auctioneer.reports()["ann"].faults == {"late": 6}
+    sizes = ann.sizes()
+    assert sizes[1:7] == [1] * 6, "while it does not answer it is asked about one order at a time"
+    assert sizes[0] == sizes[7] * 2 == AGENT_ORDERS_AT_FIRST
+
+
+async def test_who_is_late_while_others_answer_rests_and_is_asked_where_nobody_else_can_be(
+    tmp_path: Path,
+) -> None:
+    ann, bob = PlayedAgent(on_each), Faulty(on_each, *[AgentFault.LATE] * 6)
+    hers = a_round_order(99, include_agents=("bob",))
+    async with an_auction(tmp_path, ann=ann, bob=bob) as auction:
+        for number in range(5):
+            asked = len(bob.asked)
+            await auction.submitted(a_round_order(number))
+            await until(lambda number=number: auction.auctioneer.statistics().won == number + 1)  # type: ignore[misc]
+            auction.auctioneer._agents._paces["bob"].asks_again_at = 0  # its pause is over
+            assert len(bob.asked) == asked + 1
+        assert auction.auctioneer.reports()["bob"].rests_until_ms > now_ms()
+        await auction.submitted(a_round_order(5))
+        await until(lambda: auction.auctioneer.statistics().won == 6)
+        assert len(bob.asked) == 5
+        await auction.submitted(hers)
+        await until(lambda: auction.auctioneer.statistics().won == 7)
+        await until(lambda: auction.auctioneer.reports()["bob"].rests_until_ms == 0)  # it answers again
+    assert [entry.until_ms is not None for entry in bob.told if entry.notice is Notice.BANNED] == [True]
+
+
+async def test_orders_that_an_agent_did_not_reach_are_asked_for_again_at_once(tmp_path: Path) -> None:
+    class Busy(PlayedAgent):
+        async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+            self.asked.append(request)
+            hashes = [order.order_hash for order in decode_solve_request(request).orders]
+            bids = [a_bid(one) for one in hashes[:4]]
+            return msgspec.json.encode({"bids": bids, "notReached": hashes[4:]})
+
+    ann = Busy(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        await auction.submitted(*[a_round_order(number) for number in range(12)])
+        await until(lambda: auction.auctioneer.statistics().won == 12)
+        assert auction.auctioneer.statistics().waiting == 0
+        assert auction.auctioneer.reports()["ann"].faults == {}
+
+
+async def test_rounds_pause_while_the_chain_is_away_and_none_counts(tmp_path: Path) -> None:
+    ann = PlayedAgent(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        chain: Any = auction.auctioneer._place.chain
+        block, failures = chain.block, 3
+
+        async def away() -> Any:
+            nonlocal failures
+            failures -= 1
+            if failures >= 0:
+                raise NodeUnavailable("nobody answers")
+            return await block()
+
+        chain.block = away
+        await auction.submitted(SALE)
+        await until(lambda: auction.auctioneer.statistics().won == 1)
+        assert auction.auctioneer.statistics().void == len(ann.asked) - 1 == 3
+
+
+async def test_a_new_order_is_not_behind_a_thousand_that_fail(tmp_path: Path) -> None:
+    def on_new(request: SolveRequest) -> list[dict[str, Any]] | None:
+        return [
+            a_bid(one.order_hash) for one in request.orders if one.order_hash == "0x" + SALE.order_hash.hex()
+        ]
+
+    ann = PlayedAgent(on_new)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        old = [a_round_order(number) for number in range(2, 1_002)]
+        await auction.submitted(*old)
+        await until(lambda: auction.auctioneer.statistics().waiting == len(old))
+        asked = len(ann.asked)
+        for one in old:
+            auction.auctioneer.offer(auction.live(one), is_due=True)
+        await auction.submitted(SALE)
+        await until(lambda: auction.auctioneer.statistics().won == 1)
+    sizes = [len(decode_solve_request(body).orders) for body in ann.asked[asked:]]
+    at = next(at for at, body in enumerate(ann.asked[asked:]) if SALE.order_hash.hex().encode() in body)
+    assert sum(sizes[:at]) <= AGENT_ORDERS_MAX, "they were under way already"
 
 
 # --- What is won ----------------------------------------------------------------------------------------
@@ -255,7 +389,7 @@ async def test_whatever_is_refused_the_records_fit_the_store(
 
         monkeypatch.setattr(auction.store, "write", weighed)
         await auction.submitted(*asked)
-        await no_round_open(auction)
+        await until(lambda: auction.auctioneer.statistics().waiting == len(asked))
         for one in asked:
             ((winner, notices, _),) = await kept_rounds(auction, one)
             assert (winner, len(notices)) == (None, VENUE_AUCTION_BIDS_MAX)

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.config.limits import AGENT_ORDERS_MAX
+from cambist.config.limits import AGENT_ORDERS_AT_FIRST
 from cambist.config.venue import DeltaSettings
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.venue.delta.auctioneer import Auctioneer, AuctionIds
@@ -26,6 +26,13 @@ def mock_clock() -> trio.testing.MockClock:
     return trio.testing.MockClock(autojump_threshold=0)
 
 
+class Bidless:
+    """An agent that answers at once, and never bids."""
+
+    async def run(self) -> None:
+        """Nothing is sent."""
+
+
 class InVain(Auctioneer):
     """An auctioneer whose rounds find nothing.
 
@@ -36,8 +43,9 @@ class InVain(Auctioneer):
 
     def __init__(self, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
         at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1)))
+        agents = {"ann": cast("Any", Bidless())}
         super().__init__(
-            at, {}, orders, cast("Any", None), scheduler, ids=AuctionIds(), settings=DeltaSettings(),
+            at, agents, orders, cast("Any", None), scheduler, ids=AuctionIds(), settings=DeltaSettings(),
             wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
@@ -45,6 +53,8 @@ class InVain(Auctioneer):
 
     async def _round(self, this: Any) -> None:
         self.seen.append((trio.current_time(), set(this.orders)))
+        this.considered.update(this.orders)
+        self._agents._paces["ann"].answered(this.questions.pop("ann"), trio.current_time())
         await trio.sleep(self.round_s)
 
 
@@ -132,8 +142,10 @@ async def test_many_that_face_one_order_wait_for_it(count: int, mock_clock: trio
 
 
 async def test_nobody_joins_an_order_whose_round_is_full() -> None:
-    auctions = Venue().auctions
-    orders = [a_sale(2_500) for _ in range(AGENT_ORDERS_MAX)]
+    venue = Venue()
+    auctions = venue.auctions
+    orders = [a_sale(2_500) for _ in range(AGENT_ORDERS_AT_FIRST)]
+    venue.lives |= {live.order_hash: live for live in orders}
     for live in orders[:-1]:
         auctions.offer(live, is_due=True)
     assert auctions.is_joinable(orders[0].order_hash)

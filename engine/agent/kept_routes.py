@@ -1,0 +1,70 @@
+"""Signed routes that were bid and not settled: the next round of an order needs no new signatures. Pure.
+
+    signed                                                        --> kept, the last one of each order
+    settling, or refused by the chain                             --> forgotten: it is used up, or of no use
+    expires soon, or the books are better by over ROUTE_DRIFT_BPS --> not bid again
+
+A maker reserves what it signs: whoever asks anew each round takes its funds from others.
+
+Source: design, "Auction".
+"""
+
+from ...codecs.agent_messages import Notice
+from ...codecs.rounding import mul_div_down, mul_div_up
+from ...codecs.vocabulary import Side
+from ...config.limits import AGENT_ROUTES_KEPT_MAX
+from ...config.timeouts import AGENT_ROUTE_LEFT_S
+from ..chain.proceeds import BPS
+from ..routing.firm_route import FirmRoute
+
+ROUTE_DRIFT_BPS = 1
+"""By which books may be better than a route that is bid again."""
+
+_STAYS = frozenset({Notice.LOST, Notice.LATE})
+
+
+class KeptRoutes:
+    """Those of one chain."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, tuple[int, FirmRoute]] = {}
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def keep(self, order_hash: str, amount: int, route: FirmRoute) -> None:
+        """Makers have signed a route; of more than AGENT_ROUTES_KEPT_MAX the oldest is forgotten.
+
+        Args:
+            amount: raw units of the side that is fixed.
+        """
+        self._routes.pop(order_hash, None)
+        self._routes[order_hash] = amount, route
+        if len(self._routes) > AGENT_ROUTES_KEPT_MAX:
+            del self._routes[next(iter(self._routes))]
+
+    def get(self, order_hash: str, amount: int, *, limit: int, shown: int, now_s: int) -> FirmRoute | None:
+        """The route of an order, if it can be bid again.
+
+        Args:
+            amount: raw units of the side that is fixed.
+            limit: of the other side: the least of a sale, the most of a purchase.
+            shown: of the other side: what the books give now, or want.
+            now_s: Unix seconds.
+        """
+        kept_amount, route = self._routes.get(order_hash, (0, None))
+        if route is None or kept_amount != amount:
+            return None
+        if route.expiry_s - now_s < AGENT_ROUTE_LEFT_S:
+            del self._routes[order_hash]
+            return None
+        if route.side is Side.SELL:
+            least = max(limit, mul_div_down(shown, BPS - ROUTE_DRIFT_BPS, BPS))
+            return route if route.dest_amount >= least else None
+        most = min(limit, mul_div_up(shown, BPS + ROUTE_DRIFT_BPS, BPS))
+        return route if route.src_amount <= most else None
+
+    def told(self, notice: Notice, order_hash: str) -> None:
+        """What became of a bid on an order."""
+        if notice not in _STAYS:
+            self._routes.pop(order_hash, None)
