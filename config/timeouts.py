@@ -131,6 +131,7 @@ FIRM_PROBE_LOOK_S = 0.5  # a desk looks so often whether a resting pair is due f
 FIRM_CHAIN_S = 2.0  # for a node to say what makers have and what their contracts signed
 GAS_LOOK_S = 3.0  # between two looks at the price of gas and the head
 GAS_STALE_S = 60.0  # a price of gas that old is none
+AGENT_SIMULATION_S = 2.0  # for the bids of an agent in one round to be simulated
 SIMULATION_S = 5.0  # for a node to simulate a swap, balances included
 QUOTE_STREAM_LOOK_S = 0.1  # at most so often a streamed quote changes
 QUOTE_STREAM_BEAT_S = 15.0  # a stream on which nothing changes is sent its quote anew, so far apart

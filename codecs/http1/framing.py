@@ -54,7 +54,7 @@ def _content_length(value: bytes, body_bytes_max: int) -> int:
     if not value.isdigit():
         raise HttpFault(field="content-length", expected="a number of bytes", got=value)
     if len(value) > _LENGTH_DIGITS_MAX or int(value) > body_bytes_max:
-        raise BodyTooLarge(expected=f"at most {body_bytes_max} bytes", got=value)
+        raise BodyTooLarge(expected=f"at most {body_bytes_max} bytes", got=value.decode())
     return int(value)
 
 

@@ -57,12 +57,14 @@ class HttpFailure(MakerError):
     Attributes:
         stage: in which it failed.
         is_late: the deadline is over, and nothing else is known to be wrong.
+        refused: why an answer that came is not taken; empty where none came. It names no host.
     """
 
-    def __init__(self, text: str, stage: Stage, *, is_late: bool) -> None:
+    def __init__(self, text: str, stage: Stage, *, is_late: bool, refused: str = "") -> None:
         super().__init__(text)
         self.stage = stage
         self.is_late = is_late
+        self.refused = refused
 
 
 class HttpClientStatistics(Struct, frozen=True):
@@ -337,7 +339,8 @@ class HttpClient:
 
     async def _converse(self, connection: _Connection, call: _Call) -> Response:
         stream, framing = connection.stream, connection.framing
-        answer = None
+        answer: Response | None = None
+        data: bytes | bytearray = b""
         call.stage = Stage.SEND
         request = framing.send_request(call.method, call.target, self._host_field, call.headers, call.body)
         await stream.send_all(request)
@@ -351,7 +354,7 @@ class HttpClient:
                 else:
                     framing.receive_eof()
         except MakerError as error:
-            raise self._fault(call, error.detail) from None
+            raise self._fault(call, error.detail, refused=error.detail if data else "") from None
         return answer
 
     # --- Deadlines: one watchdog for all, since a cancel scope costs more than parsing an answer ------
@@ -407,8 +410,8 @@ class HttpClient:
     def _is_spent(self, connection: _Connection, now: float) -> bool:
         return connection.idle_since + HTTP_POOL_IDLE_S <= now or connection.has_input()
 
-    def _fault(self, call: _Call, text: str, *, is_late: bool = False) -> HttpFailure:
-        return HttpFailure(f"{self._host}:{self._port}: {text}", call.stage, is_late=is_late)
+    def _fault(self, call: _Call, text: str, *, is_late: bool = False, refused: str = "") -> HttpFailure:
+        return HttpFailure(f"{self._host}:{self._port}: {text}", call.stage, is_late=is_late, refused=refused)
 
     def _late(self, call: _Call) -> HttpFailure:
         text = f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.stage.value}"

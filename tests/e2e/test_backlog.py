@@ -134,9 +134,14 @@ async def stands_still(running: Running) -> None:
             os.kill(running.agent_pid, signal.SIGCONT)
         assert score["faults"]["late"] >= 1
         await story.completed(ids)
-        (after,) = await story.ask("GET", f"/v2/delta/agents/scores/{CHAIN_ID}")
-        assert (after["delivered"], after["strikes"], after["restsUntil"]) == (COUNT, 0, None)
-        assert after["ordersMax"] >= score["ordersMax"]
+
+        async def has_delivered() -> bool:
+            (after,) = await story.ask("GET", f"/v2/delta/agents/scores/{CHAIN_ID}")
+            assert (after["strikes"], after["restsUntil"]) == (0, None)
+            assert after["ordersMax"] >= score["ordersMax"]
+            return bool(after["delivered"] == COUNT)
+
+        await until_told(has_delivered)
 
 
 @pytest.mark.process

@@ -111,6 +111,20 @@ async def test_another_status_is_a_refusal(status: int) -> None:
         assert client.statistics().failed == 1
 
 
+async def test_an_answer_that_is_too_long_is_told_as_that() -> None:
+    async def long(caller: Caller) -> None:
+        with suppress(trio.BrokenResourceError):
+            await caller.answer(encode_response(200, bytes(AGENT_ANSWER_BYTES_MAX + 1)))
+
+    async with scripted_server(long) as port, a_client(port) as client:
+        told = await failure(client)
+    assert told.fault is AgentFault.MALFORMED
+    assert told.detail == (
+        "malformed: connection: answer refused, BodyTooLarge: "
+        f"expected at most {AGENT_ANSWER_BYTES_MAX} bytes, got '{AGENT_ANSWER_BYTES_MAX + 1}'"
+    )
+
+
 async def test_an_answer_that_does_not_come_in_time_is_late() -> None:
     async with scripted_server(hanging, answering(204, b"")) as port, a_client(port) as client:
         told = await failure(client, deadline_s=1)
@@ -145,16 +159,13 @@ async def test_rounds_that_overlap_do_not_wait_for_each_other() -> None:
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize(
-    "pieces", [(b"nonsense\r\n\r\n",), (encode_response(200, b" " * (AGENT_ANSWER_BYTES_MAX + 1)),)]
-)
-async def test_what_is_no_http_or_too_long_is_no_answer(pieces: tuple[bytes, ...]) -> None:
+async def test_what_is_no_http_is_malformed() -> None:
     async def script(caller: Caller) -> None:
         with suppress(trio.BrokenResourceError):
-            await caller.answer(*pieces)
+            await caller.answer(b"nonsense\r\n\r\n")
 
     async with scripted_server(script) as port, a_client(port) as client:
-        assert (await failure(client)).fault is AgentFault.UNAVAILABLE
+        assert (await failure(client)).fault is AgentFault.MALFORMED
 
 
 async def test_an_agent_that_is_not_there_is_unavailable() -> None:

@@ -4,7 +4,8 @@
               200                      --> the body, which `bids` reads
               any other status         --> REFUSED
               deadline                 --> LATE; where no connection was free until then, nobody's fault
-              no whole HTTP answer     --> UNAVAILABLE: no connection, it broke, what came is none or too long
+              no whole HTTP answer     --> UNAVAILABLE: no connection, or it broke
+              what is no answer        --> MALFORMED: no HTTP, or too long
     notify    into a bounded queue, which `run` empties in order; what waits in a row about one round goes
               in one request; the answer is not read
 
@@ -51,7 +52,7 @@ class AgentFailure(MakerError):
     """An agent gave no answer that can be read. Its text names no host, key or header.
 
     Attributes:
-        fault: REFUSED, LATE or UNAVAILABLE; None where it was not asked at all, for want of a connection.
+        fault: what it did wrong; None where it was not asked at all, for want of a connection.
     """
 
     def __init__(self, fault: AgentFault | None, detail: str = "") -> None:
@@ -209,5 +210,7 @@ class AgentClient:
 def _failure_of(failure: HttpFailure) -> AgentFailure:
     if failure.stage is Stage.TURN:
         return AgentFailure(None, failure.stage.value)
+    if failure.refused:
+        return AgentFailure(AgentFault.MALFORMED, failure.refused)
     fault = AgentFault.LATE if failure.is_late else AgentFault.UNAVAILABLE
     return AgentFailure(fault, failure.stage.value)

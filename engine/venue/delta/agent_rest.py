@@ -4,6 +4,8 @@
     a promise that the simulation belies                                                 --> a strike
     settlements fail that ran code of owners', of soft_faults_max orders without a delivery --> a strike
     malformed or refused answers, soft_faults_max without a good one                     --> a strike
+    of the last AGENT_REVERTS_JUDGED bids over AGENT_REVERTS_MAX, on orders of several
+    owners, failed in the simulation where another agent's did not, and none was settled --> a strike
     a strike     rests for rest_ms * 2^(strikes - 1), at most rest_ms_max
     a delivery   takes a strike back, and so does rest_ms_max without one
 
@@ -22,7 +24,7 @@ Choice: a settlement that brings over AGENT_DRIFT_BPS less than its simulation a
     believed.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from enum import StrEnum
 
 from msgspec import Struct
@@ -41,9 +43,12 @@ class AgentFault(StrEnum):
     LATE = "late"
     REFUSED = "refused"
     UNAVAILABLE = "unavailable"
+    WASTE = "waste"
 
 
-STRIKES = frozenset({AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH})
+STRIKES = frozenset(
+    {AgentFault.REVERTED, AgentFault.SETTLED_BELOW, AgentFault.SIMULATION_MISMATCH, AgentFault.WASTE}
+)
 """Faults that are a strike at once."""
 
 SLOW = frozenset({AgentFault.LATE, AgentFault.UNAVAILABLE})
@@ -96,6 +101,7 @@ class AgentRest:
         self._answers = self._delivered = 0
         self._soft_in_row = self._strikes = 0
         self._doubted: set[str] = set()
+        self._judged: deque[tuple[bytes, bool]] = deque(maxlen=limits.AGENT_REVERTS_JUDGED)
         self._decays_at_ms = 0
         self._until_ms = 0
         self._slow_ms_max = min(slow_ms_max, rest_ms_max)
@@ -115,7 +121,25 @@ class AgentRest:
         self._decay(now_ms)
         self._delivered += 1
         self._doubted.clear()
+        self._judged.clear()
         self._strikes = max(0, self._strikes - 1)
+
+    def simulated(self, owner: bytes, *, is_good: bool) -> bool:
+        """A bid was simulated on whose order another agent's bid would be settled.
+
+        Args:
+            owner: of the order.
+            is_good: this one would be settled too.
+
+        Returns:
+            Whether this is one failure too many: the fault is WASTE then.
+        """
+        self._judged.append((owner, is_good))
+        bad = [of for of, was_good in self._judged if not was_good]
+        if len(bad) <= limits.AGENT_REVERTS_MAX or len(set(bad)) < limits.AGENT_REVERTS_OWNERS:
+            return False
+        self._judged.clear()
+        return True
 
     def failed(self, fault: AgentFault, now_ms: int, order_hash: str = "") -> int:
         """It did wrong.

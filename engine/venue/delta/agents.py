@@ -181,6 +181,11 @@ class Agents:
         """It has answered well."""
         self._rests[agent].answered()
 
+    def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
+        """A bid of its on an order of an owner stood in the simulation, or not, where another agent's did."""
+        if self._rests[agent].simulated(owner, is_good=is_good):
+            self.failed(agent, auction_id, AgentFault.WASTE)
+
     def failed(self, agent: str, auction_id: int, fault: AgentFault, order_hash: str = "") -> None:
         """It did wrong; where it has to rest for that, it is told."""
         rest = self._rests.get(agent)

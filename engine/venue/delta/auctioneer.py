@@ -52,6 +52,7 @@ from .agent_rest import AgentFault, AgentReport
 from .agents import Agents
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
+from .bid_merit import best_of, judged
 from .bids import (
     Answer,
     Candidate,
@@ -408,19 +409,23 @@ class Auctioneer:
         closed_ms = self._wall_ms()
         candidates: list[Candidate] = []
         for answer in answers:
-            read = read_answer(answer, this.orders)
-            await self._slices.work(sorted_out(read, candidates, rejections))
-        bids, refused_by_chain = await simulated(candidates, self._at, self._slices)
-        rejections += refused_by_chain
+            bids: list[Candidate] = []
+            await self._slices.work(sorted_out(read_answer(answer, this.orders), bids, rejections))
+            await self._slices.work(sorted_out(best_of(bids), candidates, rejections))
+        found = await simulated(candidates, self._at, self._slices)
+        rejections += found.rejections
+        this.considered.difference_update(found.unknown)
         gas_price_wei = self._place.gas.gas_price_wei
         costs = {key: cost for key, one in this.orders.items() if (cost := gas_cost(one, self._place))}
-        steps = deciding(tuple(this.orders.values()), bids, gas_price_wei, costs)
+        steps = deciding(tuple(this.orders.values()), found.proven, gas_price_wei, costs)
         decided: list[Decision] = []
         await self._slices.work(_ending_in(steps, decided))
         (decision,) = decided
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         stands = await self._conclude(this, closed_ms, decision, rejections)
         self._remember(this.auction_id, answers, rejections)
+        for agent, owner, is_good in judged(found):
+            self._agents.simulated(agent, this.auction_id, owner, is_good=is_good)
         told: dict[str, list[NoticeEntry]] = {}
         await self._slices.work(_by_agent(notices(stands, rejections), told))
         for agent, entries in told.items():

@@ -1,28 +1,30 @@
 """The simulation of a round's bids by the chain, each agent's apart.
 
-    candidates, by agent -> calls at one block, within SIMULATION_S -> Proven, or a Rejection
+    candidates, by agent -> calls at one block, some at a time, within AGENT_SIMULATION_S
+        -> Proven, or a Rejection
 
-An agent that bids what takes for ever is alone in that.
+An agent that bids what takes for ever is alone in that, and whatever it has bid takes no longer.
 
 Source: design, "Auction".
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Sequence
 
 import trio
 from msgspec import Struct
 
 from ....codecs.vocabulary import Side
 from ....config.errors import ChainError, PricingError
-from ....config.timeouts import SIMULATION_S
+from ....config.limits import AGENT_SIMULATED_AT_ONCE
+from ....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
 from ....feeds.slices import Slices
 from ...chain.port import Chain
 from ..place import Place
 from .auction import GasCost
 from .bids import Candidate, Rejection, RoundOrder, sorted_out
 from .price import gas_in_token
-from .simulation import Proven, not_proven, proven, simulation_of
+from .simulation import Proven, Simulated, not_proven, proven, simulation_of
 
 
 class AuctionAt(Struct, frozen=True):
@@ -38,45 +40,55 @@ class AuctionAt(Struct, frozen=True):
     gas_max: int
 
 
-async def simulated(
-    candidates: Sequence[Candidate], at: AuctionAt, slices: Slices
-) -> tuple[list[Proven], list[Rejection]]:
+async def simulated(candidates: Sequence[Candidate], at: AuctionAt, slices: Slices) -> Simulated:
     """What bids are worth, all at one block.
 
     Args:
+        candidates: those of an agent in the order in which they are to be simulated.
         slices: in which what the chain answers is read.
 
     Raises:
         ChainError: nobody can say.
     """
+    found = Simulated([], [], set())
     if not candidates:
-        return [], []
-    with _in_time():
-        header = await at.place.chain.block()
+        return found
+    try:
+        with trio.fail_after(SIMULATION_S):
+            header = await at.place.chain.block()
+    except trio.TooSlowError:
+        raise ChainError(f"the latest block was not told within {SIMULATION_S:g} s") from None
     if header is None:
         raise ChainError("the chain has no latest block")
-    bids: list[Proven] = []
-    rejections: list[Rejection] = []
+    by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        by_agent[one.agent].append(one)
 
-    async def simulate(some: Sequence[Candidate]) -> None:
-        calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
-        good: list[Proven] = []
-        refused: list[Rejection] = []
-        try:
-            with _in_time():
-                found = await at.place.chain.call_many(calls, header.hash)
-            judged = (proven(one, answer) for one, answer in zip(some, found, strict=True))
-            await slices.work(sorted_out(judged, good, refused))
-        except ChainError as error:
-            rejections.extend(not_proven(one, str(error)) for one in some)
-            return
-        bids.extend(good)
-        rejections.extend(refused)
+    async def simulate(bids: list[Candidate]) -> None:
+        done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"
+        with trio.move_on_after(AGENT_SIMULATION_S):
+            try:
+                while done < len(bids):
+                    some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
+                    calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
+                    answers = await at.place.chain.call_many(calls, header.hash)
+                    judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
+                    good: list[Proven] = []
+                    refused: list[Rejection] = []
+                    await slices.work(sorted_out(judged, good, refused))
+                    found.proven += good
+                    found.rejections += refused
+                    done += len(some)
+            except ChainError as error:
+                why = str(error)
+        for one in bids[done:]:
+            found.rejections.append(not_proven(one, why))
+            found.unknown.update(part.asked.order_hash for part in one.parts)
 
     async with trio.open_nursery() as nursery:
-        for agent in sorted({one.agent for one in candidates}):
-            nursery.start_soon(simulate, [one for one in candidates if one.agent == agent])
-    return bids, rejections
+        for agent in sorted(by_agent):
+            nursery.start_soon(simulate, by_agent[agent])
+    return found
 
 
 def gas_cost(asked: RoundOrder, place: Place) -> GasCost | None:
@@ -113,13 +125,3 @@ async def reached(chain: Chain, time_s: int, within_s: float) -> bool:
             return False
         return is_early
     return False
-
-
-@contextmanager
-def _in_time() -> Iterator[None]:
-    """ChainError where the chain takes longer than a simulation may."""
-    try:
-        with trio.fail_after(SIMULATION_S):
-            yield
-    except trio.TooSlowError:
-        raise ChainError(f"bids were not simulated within {SIMULATION_S:g} s") from None

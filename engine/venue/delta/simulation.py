@@ -56,6 +56,20 @@ class Proven(Struct, frozen=True):
         return self.outcomes[at].received if sells else self.outcomes[at].spent
 
 
+class Simulated(Struct):
+    """What the bids of a round came to.
+
+    Attributes:
+        proven: those that do what they promise.
+        rejections: the others.
+        unknown: hashes of orders of which a bid was not simulated: there was no time, or no answer.
+    """
+
+    proven: list[Proven]
+    rejections: list[Rejection]
+    unknown: set[bytes]
+
+
 def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> Call:
     """The call that says what a bid is worth.
 

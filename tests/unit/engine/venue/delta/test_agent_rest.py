@@ -2,6 +2,7 @@
 
 import pytest
 
+from cambist.config.limits import AGENT_REVERTS_MAX, AGENT_REVERTS_OWNERS
 from cambist.engine.venue.delta.agent_rest import AgentFault, AgentRest
 
 NOW = 1_700_000_000_000
@@ -31,6 +32,52 @@ def test_rests_double_up_to_the_longest() -> None:
         lengths.append(until - now)
         now = until
     assert lengths == [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
+
+
+def test_who_is_late_rests_for_a_while_is_not_struck_and_is_well_with_an_answer() -> None:
+    agent, now, lengths = AgentRest(1_000, 60_000, 3, 5_000), NOW, []
+    for _ in range(2):
+        assert agent.failed(AgentFault.LATE, now) == 0
+    for _ in range(5):
+        until = agent.failed(AgentFault.UNAVAILABLE, now)  # after a rest the first failure is enough
+        assert agent.is_slow(now)
+        assert agent.failed(AgentFault.LATE, now) == 0, "it is asked where nobody else can be"
+        lengths.append(until - now)
+        now = until
+    assert lengths == [1_000, 2_000, 4_000, 5_000, 5_000]
+    agent.failed(AgentFault.LATE, now)
+    agent.answered()
+    assert not agent.is_resting(now)
+    assert (agent.report(now).strikes, agent.report(now).is_slow) == (0, False)
+    assert agent.failed(AgentFault.LATE, now) == 0
+
+
+def test_a_strike_counts_while_an_agent_rests_for_lateness() -> None:
+    agent = an_agent()
+    for _ in range(3):
+        agent.failed(AgentFault.LATE, NOW)
+    assert agent.failed(AgentFault.REVERTED, NOW) == NOW + 1_000
+    assert not agent.is_slow(NOW)
+    agent.answered()
+    assert agent.is_resting(NOW), "no answer ends that rest"
+
+
+def waste(agent: AgentRest, bids: int, owners: int) -> int:
+    """How many bids fail until that is a fault; 0 where it is none."""
+    return next((at + 1 for at in range(bids) if agent.simulated(bytes([at % owners]), is_good=False)), 0)
+
+
+def test_who_bids_what_fails_where_others_do_not_wastes_everybodys_time() -> None:
+    assert waste(an_agent(), 100, 5) == AGENT_REVERTS_MAX + 1
+    assert waste(an_agent(), 100, AGENT_REVERTS_OWNERS - 1) == 0, "those owners may make them fail"
+    mixed = an_agent()
+    for at in range(100):
+        assert not mixed.simulated(bytes([at]), is_good=at % 3 == 0)
+    delivering = an_agent()
+    for at in range(100):
+        assert not delivering.simulated(bytes([at]), is_good=False)
+        if at % AGENT_REVERTS_MAX == 0:
+            delivering.delivered(NOW)
 
 
 def test_no_count_of_strikes_breaks_the_reckoning() -> None:

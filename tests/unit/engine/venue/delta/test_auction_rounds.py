@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -13,6 +13,7 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable, StoreUnavailable
 from cambist.config.limits import (
     AGENT_BIDS_MAX,
+    AGENT_BIDS_PER_ORDER_MAX,
     AGENT_ORDERS_AT_FIRST,
     AGENT_ORDERS_MAX,
     AGENT_PARTS_MAX,
@@ -21,12 +22,13 @@ from cambist.config.limits import (
     VENUE_ROUNDS_OPEN_MAX,
 )
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain.port import Call
 from cambist.engine.store.frames import prepared
 from cambist.engine.store.orders import step
 from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
 from cambist.engine.store.units import Outcome, Unit, row_of
-from cambist.engine.venue.delta import round_asking
+from cambist.engine.venue.delta import round_asking, simulating
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.agent_client import AgentFailure
 from cambist.engine.venue.delta.agent_rest import SLOW, AgentFault
@@ -36,13 +38,46 @@ from cambist.engine.venue.delta.bids import RoundOrder, shown
 from cambist.engine.venue.delta.settling import Settlement
 from cambist.engine.venue.step import Step
 from cambist.feeds import slices
-from support.auctioning import PlayedAgent, PlayedAuction, a_bid, an_auction, an_auctioneer, on_all, on_each
+from support.auctioning import (
+    FAIR,
+    PlayedAgent,
+    PlayedAuction,
+    a_bid,
+    an_auction,
+    an_auctioneer,
+    on_all,
+    on_each,
+)
 from support.bidding import DEADLINE_S, a_delta_order, a_round_order
 from support.patience import until
 from support.store_work import now_ms
 from support.stores import NOW_MS
 
 SALE, OTHER = a_round_order(1), a_round_order(2)
+
+
+class Faulty(PlayedAgent):
+    """An agent that gives no answer for a while.
+
+    Attributes:
+        faults: of its next answers, None where it is not asked; after the last one it answers.
+    """
+
+    def __init__(
+        self, bids: Callable[[SolveRequest], list[dict[str, Any]] | None], *faults: AgentFault | None
+    ) -> None:
+        super().__init__(bids)
+        self.faults = list(faults)
+
+    async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
+        answer = await super().solve(request, deadline_s=deadline_s)
+        if self.faults:
+            raise AgentFailure(self.faults.pop(0))
+        return answer
+
+    def sizes(self) -> list[int]:
+        """Of the questions, in orders."""
+        return [len(decode_solve_request(body).orders) for body in self.asked]
 
 
 async def kept_rounds(
@@ -125,23 +160,18 @@ async def test_no_more_rounds_are_open_than_an_agent_is_asked_about_at_once(tmp_
 async def test_an_agent_is_not_blamed_for_a_question_that_was_never_sent(
     tmp_path: Path, fault: AgentFault | None
 ) -> None:
-    class Unreached(PlayedAgent):
-        async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
-            await super().solve(request, deadline_s=deadline_s)
-            raise AgentFailure(fault, "no connection was free")
-
-    ann = Unreached(on_each)
+    ann = Faulty(on_each, fault)
     async with an_auction(tmp_path, ann=ann) as auction:
         await auction.submitted(SALE)
-        await until(lambda: bool(auction.auctioneer.last_round_ms(SALE.order_hash)))
-        auction.auctioneer.withdraw(SALE.order_hash)
-        await no_round_open(auction)
+        await until(lambda: auction.auctioneer.statistics().won == 1)
+        await no_round_open(auction, 2)
         faults = auction.auctioneer.reports()["ann"].faults
         assert auction.auctioneer.statistics().void == 0
-        notices = [notice for _, notices, _ in await kept_rounds(auction, SALE) for notice in notices]
+        notices = [notices for _, notices, _ in await kept_rounds(auction, SALE)]
+    late = [] if fault is None else [Notice.LATE]
     assert faults == ({} if fault is None else {"late": 1})
-    assert notices == ([] if fault is None else [Notice.LATE])
-    assert [entry.notice for entry in ann.told] == notices
+    assert notices == [[Notice.WON], late], "the last round first"
+    assert [entry.notice for entry in ann.told if entry.notice is not Notice.WON] == late
 
 
 async def test_an_order_that_is_offered_as_its_round_opens_is_in_that_one_alone(tmp_path: Path) -> None:
@@ -189,30 +219,6 @@ async def test_orders_are_encoded_once_for_agents_that_are_asked_the_same(
 
 
 # --- Who does not answer --------------------------------------------------------------------------------
-
-
-class Faulty(PlayedAgent):
-    """An agent that gives no answer for a while.
-
-    Attributes:
-        faults: of its next answers; after the last one it answers.
-    """
-
-    def __init__(
-        self, bids: Callable[[SolveRequest], list[dict[str, Any]] | None], *faults: AgentFault
-    ) -> None:
-        super().__init__(bids)
-        self.faults = list(faults)
-
-    async def solve(self, request: bytes, *, deadline_s: float) -> bytes | None:
-        answer = await super().solve(request, deadline_s=deadline_s)
-        if self.faults:
-            raise AgentFailure(self.faults.pop(0))
-        return answer
-
-    def sizes(self) -> list[int]:
-        """Of the questions, in orders."""
-        return [len(decode_solve_request(body).orders) for body in self.asked]
 
 
 @pytest.mark.parametrize("fault", [*sorted(SLOW), AgentFault.REFUSED, AgentFault.MALFORMED])
@@ -317,6 +323,88 @@ async def test_a_new_order_is_not_behind_a_thousand_that_fail(tmp_path: Path) ->
     assert sum(sizes[:at]) <= AGENT_ORDERS_MAX, "they were under way already"
 
 
+# --- What an agent may cost -----------------------------------------------------------------------------
+
+ENDLESS = "ee" * 40
+"""In the calldata of a settlement that takes for ever."""
+
+
+def endless(request: SolveRequest) -> list[dict[str, Any]]:
+    """Bids that are better than others', and whose simulation never ends."""
+    bids = on_each(request)
+    step = {"target": "0x" + "77" * 20, "data": f"0x{ENDLESS}", "gas": 1}
+    for bid in bids:
+        bid["parts"][0] |= {"promisedAmount": str(2 * FAIR), "steps": [step]}
+    return bids
+
+
+def simulations(auction: PlayedAuction) -> list[int]:
+    """Calls of each question to the chain from now on; those of `endless` are not answered."""
+    chain: Any = auction.auctioneer._place.chain
+    call_many, sizes = chain.call_many, list[int]()
+
+    async def counted(calls: list[Call], block_hash: bytes) -> list[bytes]:
+        sizes.append(len(calls))
+        if any(bytes.fromhex(ENDLESS) in call.data for call in calls):
+            await trio.sleep_forever()
+        found: list[bytes] = await call_many(calls, block_hash)
+        return found
+
+    chain.call_many = counted
+    return sizes
+
+
+async def test_the_best_bids_alone_of_an_agent_on_an_order_are_simulated(tmp_path: Path) -> None:
+    ann = PlayedAgent(lambda request: on_each(request) * AGENT_BIDS_MAX)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        sizes = simulations(auction)
+        await auction.submitted(SALE)
+        await no_round_open(auction)
+        assert auction.auctioneer.statistics().won == 1
+    assert sizes == [AGENT_BIDS_PER_ORDER_MAX]
+    assert [entry.notice for entry in ann.told] == [Notice.WON, *[Notice.LOST] * (AGENT_BIDS_MAX - 1)]
+
+
+async def test_an_agent_whose_bids_take_for_ever_costs_others_nothing_but_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulating, "AGENT_SIMULATION_S", 0.05)
+    hers = a_round_order(3, include_agents=("eve",))
+    async with an_auction(tmp_path, ann=PlayedAgent(on_each), eve=PlayedAgent(endless)) as auction:
+        sizes = simulations(auction)
+        await auction.submitted(SALE, OTHER, hers)
+        await until(lambda: auction.auctioneer.statistics().won == 2)
+        assert sorted(sizes[:2]) == [2, 3]
+        _, notices, detail = (await kept_rounds(auction, hers))[-1]
+    assert notices == [Notice.REVERTED]
+    assert detail.endswith("not simulated: 0.05 s are over")
+
+
+async def test_an_order_that_was_not_simulated_is_in_the_next_round_and_none_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulating, "AGENT_SIMULATED_AT_ONCE", 2)
+    ann = PlayedAgent(on_each)
+    async with an_auction(tmp_path, ann=ann) as auction:
+        sizes, chain = simulations(auction), cast("Any", auction.auctioneer._place.chain)
+        counted, failures = chain.call_many, 1
+
+        async def fails_once(calls: list[Call], block_hash: bytes) -> list[bytes]:
+            nonlocal failures
+            if len(sizes) == 1 and failures:
+                failures -= 1
+                raise NodeUnavailable("nobody answers")
+            found: list[bytes] = await counted(calls, block_hash)
+            return found
+
+        chain.call_many = fails_once
+        await auction.submitted(*[a_round_order(number) for number in range(6)])
+        await until(lambda: auction.auctioneer.statistics().won == 6)
+        assert auction.auctioneer.statistics().waiting == 0
+    assert [len(decode_solve_request(body).orders) for body in ann.asked] == [6, 4]
+    assert sizes == [2, 2, 2]
+
+
 # --- What is won ----------------------------------------------------------------------------------------
 
 
@@ -419,4 +507,4 @@ async def test_a_round_of_many_bids_lets_others_have_their_turns(
         finally:
             trio.lowlevel.remove_instrument(turns)
     assert len(ann.told) == AGENT_BIDS_MAX
-    assert turns.count >= 4 * AGENT_BIDS_MAX, "one a bid: while it is read, proven, decided about and told"
+    assert turns.count >= 3 * AGENT_BIDS_MAX, "one a bid: while it is read, ranked and told"
