@@ -49,7 +49,7 @@ from support.auctioning import (
     on_each,
 )
 from support.bidding import DEADLINE_S, a_delta_order, a_round_order
-from support.patience import until
+from support.patience import until, until_told
 from support.store_work import now_ms
 from support.stores import NOW_MS
 
@@ -375,6 +375,11 @@ async def test_an_agent_whose_bids_take_for_ever_costs_others_nothing_but_its_ti
         await auction.submitted(SALE, OTHER, hers)
         await until(lambda: auction.auctioneer.statistics().won == 2)
         assert sorted(sizes[:2]) == [2, 3]
+
+        async def is_kept() -> bool:
+            return bool(await kept_rounds(auction, hers))
+
+        await until_told(is_kept)
         _, notices, detail = (await kept_rounds(auction, hers))[-1]
     assert notices == [Notice.REVERTED]
     assert detail.endswith("not simulated: 0.05 s are over")
