@@ -77,6 +77,7 @@ NODE_POLL_S = 2.0  # between two looks for a new head, whatever the subscription
 NODE_LOOK_S = 0.25  # until the first further look for a head that was announced elsewhere; doubles
 NODE_REST_S = 0.25  # a node that failed is not asked for so long; doubles with each failure in a row
 NODE_REST_S_MAX = 30.0
+NODE_PROBE_S = 1.0  # while all nodes rest each is asked again after so long, whatever its rest
 NODE_BACK_S = 30.0  # a head that is far behind is not believed until it has stayed there for so long
 NODE_SUBSCRIPTION_S = 60.0  # a subscription without a head for so long is made anew
 ANVIL_START_S = 20.0  # for an anvil to listen

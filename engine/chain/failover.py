@@ -4,13 +4,15 @@
         \\--another chain's id--> resting
 
 A rest doubles with each failure in a row and is jittered, so that a node that comes back is not met by
-everybody at once. One that is over its rate rests for as long as it asks.
+everybody at once. A node that is over its rate rests for as long as it asks. While all nodes rest, each that
+is not over its rate is asked one question every NODE_PROBE_S.
 
 Nodes are named by their place in the settings; their URLs are shown nowhere.
 
 Choice: a node that answers a question with an error of its own words is well, unless it says that something
     is wrong inside (-32603); the next one is asked the same.
-Choice: while all nodes rest nobody is asked: the call fails at once, with what each node failed of.
+Choice: while all nodes rest a call fails at once, with the last failure of each node, unless it is the call
+    that probes a node.
 Choice: BlockGone counts once all nodes that are well say so: one that lags does not have the block yet.
 """
 
@@ -30,7 +32,7 @@ from ...config.errors import (
     Reverted,
     TransactionRefused,
 )
-from ...config.timeouts import NODE_REST_S, NODE_REST_S_MAX
+from ...config.timeouts import NODE_PROBE_S, NODE_REST_S, NODE_REST_S_MAX
 from .json_rpc import AnswerTooLarge, Call, Node, Outcome
 from .rpc_values import read_quantity
 from .rpc_wording import Fault, is_internal, is_over_rate
@@ -83,6 +85,8 @@ class _Health:
         self.node = node
         self.is_checked = False
         self.rests_until = 0.0
+        self.refuses_until = 0.0
+        self.probed_at = 0.0
         self.in_a_row = 0
         self.requests = 0
         self.failures = 0
@@ -94,6 +98,11 @@ class Talk:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+
+    @property
+    def name(self) -> str:
+        """Of the node."""
+        return self._node.name
 
     async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
         """As `Node.outcomes`.
@@ -184,16 +193,11 @@ class Nodes:
             NodeUnavailable: no node answers.
             ChainError: what `converse` raises, with the name of the node.
         """
-        now = trio.current_time()
         failures: list[ChainError] = []
         gone: BlockGone | None = None
-        for health in self._healths:
-            if health.rests_until > now:
-                continue
+        for health in self._able():
             try:
-                if not health.is_checked:
-                    await self._check(health)
-                answer = await converse(Talk(health.node))
+                answer = await self._converse(health, converse)
             except _REFUSALS:
                 self._well(health)
                 raise
@@ -211,6 +215,45 @@ class Nodes:
             raise NodeUnavailable(f"every node of chain {self._chain_id} rests: {said}")
         is_away = all(isinstance(error, NodeUnavailable) for error in failures)
         raise (NodeUnavailable if is_away else ChainError)("; ".join(error.detail for error in failures))
+
+    async def ask_others(self, name: str, converse: Callable[[Talk], Awaitable[T]]) -> list[T]:
+        """Answers of the nodes that are well and make sense, except of the node of that name.
+
+        Args:
+            converse: as in `ask`.
+        """
+        now = trio.current_time()
+        answers: list[T] = []
+        for health in self._healths:
+            if health.node.name == name or health.rests_until > now:
+                continue
+            try:
+                answers.append(await self._converse(health, converse))
+            except (ChainError, InvalidInput) as error:
+                self._failed(health, error)
+            else:
+                self._well(health)
+        return answers
+
+    def _able(self) -> list[_Health]:
+        """Those that are well; where there are none, those that are to be tried again by now."""
+        now = trio.current_time()
+        well = [health for health in self._healths if health.rests_until <= now]
+        if well:
+            return well
+        probed = [
+            health
+            for health in self._healths
+            if health.probed_at + NODE_PROBE_S <= now and health.refuses_until <= now
+        ]
+        for health in probed:
+            health.probed_at = now
+        return probed
+
+    async def _converse(self, health: _Health, converse: Callable[[Talk], Awaitable[T]]) -> T:
+        if not health.is_checked:
+            await self._check(health)
+        return await converse(Talk(health.node))
 
     async def _check(self, health: _Health) -> None:
         """Before its first use, and after each rest: what is behind a URL may change."""
@@ -230,6 +273,7 @@ class Nodes:
     def _well(self, health: _Health) -> None:
         health.requests += 1
         health.in_a_row = 0
+        health.rests_until = health.refuses_until
 
     def _failed(self, health: _Health, error: ChainError | InvalidInput) -> ChainError:
         """Let it rest, unless it understood the question and is well; returns the error with its name."""
@@ -252,7 +296,9 @@ class Nodes:
         if health.rests_until <= now:
             health.rests_until = now + rest_s(health.in_a_row, self._jitter())
             health.in_a_row += 1
-        health.rests_until = max(health.rests_until, now + node.rest_s)
+        health.refuses_until = now + node.rest_s
+        health.rests_until = max(health.rests_until, health.refuses_until)
+        health.probed_at = now
         node.rest_s = 0.0
         node.batch_max = limits.CHAIN_BATCH_CALLS_MAX
 

@@ -10,6 +10,9 @@ where it does and no log came all logs of the block are read: they must account 
 Source: chain.md, "The port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
 Choice: a head that is more than `lag_blocks_max` below the highest seen is believed once it has stayed there
     for NODE_BACK_S: by then it is the chain that went back.
+Choice: a head that is more than `lag_blocks_max` above it, and not its child, is believed once another node
+    is about as high, or no other node answers, or all others stand still for NODE_BACK_S: else the claim of
+    one node would make all others seem to be behind.
 """
 
 import math
@@ -93,6 +96,7 @@ class RpcChain:
         self._height = 0
         self._height_at = -math.inf
         self._head = b""  # the last one whose block was had
+        self._doubted: dict[str, tuple[float, int]] = {}  # node -> since when, and the height of the others
         self._cross_checks = 0
 
     @classmethod
@@ -415,6 +419,9 @@ class RpcChain:
             behind = self._height - header.number
             if behind > self._settings.lag_blocks_max and now - self._height_at < NODE_BACK_S:
                 raise ChainError(f"the latest block is {header.number}, {behind} behind what was seen before")
+            ahead = header.number - self._height
+            if self._head and ahead > self._settings.lag_blocks_max and header.parent_hash != self._head:
+                await self._confirm(talk, header.number, ahead)
             if header.hash != self._head:
                 had = await _block_at(talk, header.hash)
                 if had is None or had.header != header:
@@ -423,6 +430,30 @@ class RpcChain:
             self._head, self._height, self._height_at = header.hash, header.number, now
             return block
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
+
+    async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
+        """Hold a head that is far above the highest seen against those of the other nodes.
+
+        Raises:
+            ChainError: no other node is as high, and one of them goes on.
+        """
+        highest = max(await self._nodes.ask_others(talk.name, _latest_number), default=number)
+        if number - highest <= self._settings.lag_blocks_max:
+            self._doubted.pop(talk.name, None)
+            return
+        now = trio.current_time()
+        since, before = self._doubted.setdefault(talk.name, (now, highest))
+        if now - since >= NODE_BACK_S and highest <= before:
+            return
+        beyond = f"{ahead} above the highest seen before, and the other nodes are at {highest} at most"
+        raise ChainError(f"the latest block is {number}, {beyond}")
+
+
+async def _latest_number(talk: Talk) -> int:
+    block = values.read_block(await talk.result("eth_getBlockByNumber", "latest", False))  # noqa: FBT003
+    if block is None:
+        raise ChainError("has no latest block")
+    return block.header.number
 
 
 async def _block_at(talk: Talk, at: bytes | int) -> values.Block | None:

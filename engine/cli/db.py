@@ -18,6 +18,7 @@ from ...config.nodes import NodeSettings, revealed
 from ...config.settings import Settings, read_settings
 from ..chain.indexer import rescan
 from ..chain.rpc import RpcChain
+from ..safety.private_state import make_private
 from ..store.backup import back_up
 from ..store.export import export_lines
 from ..store.migrate import migrations, pending
@@ -47,6 +48,7 @@ def db() -> None:
 
     Works on the database of the settings, SQLite or PostgreSQL; no engine has to run.
     """
+    make_private()
 
 
 @db.command("migrate")

@@ -10,9 +10,11 @@ import trio
 from ...config.errors import ConfigError
 from ...config.settings import Settings, read_settings
 from ..maker.app import halt_file, known_scopes
+from ..maker.memory import QUOTES
 from ..maker.serve import serve_maker
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
+from ..safety.private_state import keep_private
 from ..telemetry.logs import configure_logs
 from .maker_check import check
 
@@ -41,6 +43,8 @@ def serve_command(path: Path) -> None:
     """
     settings = _maker_settings(path)
     configure_logs()
+    folder = path.parent / Path(settings.state_dir).expanduser()
+    keep_private(folder, folder.glob(f"{QUOTES}*"))
     command = [sys.executable, "-m", "cambist", "maker", "serve", "--config", str(path)]
     sys.exit(trio.run(serve_maker, settings, os.environ, path.parent, command))
 

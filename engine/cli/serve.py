@@ -9,6 +9,8 @@ import trio
 
 from ...config.errors import ConfigError
 from ...config.settings import read_settings
+from ..safety.private_state import keep_private
+from ..store.place import SqlitePlace, place_of
 from ..telemetry.logs import configure_logs
 from ..venue.serve import serve_venue
 
@@ -31,4 +33,7 @@ def serve(path: Path) -> None:
     if settings.venue is None:
         raise ConfigError("venue", f"{path} has no [venue] table")
     configure_logs()
+    place = place_of(settings, os.environ, path.parent)
+    files = place.files() if isinstance(place, SqlitePlace) else ()
+    keep_private(path.parent / Path(settings.state_dir).expanduser(), files)
     sys.exit(trio.run(serve_venue, settings, os.environ, path.parent))

@@ -42,7 +42,7 @@ from .entropy import random96_source
 from .feed import Feed
 from .funds import Funds, FundsSettings
 from .ledger import EXPIRY_GRACE_S
-from .memory import Memory
+from .memory import QUOTES, Memory
 from .prices.source import SourceContext, SourcePair, load_source
 from .role import ChainRole, build_chain
 from .stream import STOPPED
@@ -378,7 +378,7 @@ class MakerApp:
     def _memory(self, role: ChainRole) -> Memory:
         folder = self._folder / Path(self._settings.state_dir).expanduser()
         index, count = self._place.index, self._place.count
-        name = f"quotes-{role.chain_id}-"
+        name = f"{QUOTES}{role.chain_id}-"
         left = [path for path in folder.glob(f"{name}*.json") if path.stem.removeprefix(name).isdigit()]
         numbered = {int(path.stem.removeprefix(name)): path for path in left}
         orphaned = [path for number, path in numbered.items() if number >= count and number % count == index]

@@ -25,6 +25,9 @@ from ...codecs.wire import decoder, encode
 from ...config.errors import ConfigError, InvalidInput
 from .ledger import EXPIRY_GRACE_S, Exposure, Holding, Ledger
 
+QUOTES = "quotes-"
+"""Files of that name, one for each chain and process, hold what a run leaves to the next."""
+
 _BYTES_MAX = 1 << 30
 
 

@@ -1,7 +1,5 @@
 """Nodes that are away, slow, over their rate, behind, confused or lying: detected, named, and replaced."""
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -23,15 +21,21 @@ from cambist.crypto.keccak import keccak256
 from cambist.engine.chain import failover
 from cambist.engine.chain.port import Call, LogFilter
 from cambist.engine.chain.rpc import RpcChain
-from support.patience import PATIENCE, PATIENCE_S
+from support.patience import PATIENCE_S
+from support.rpc_nodes import (
+    CALL_S,
+    FIRST,
+    LATE_CALL_S,
+    LONG_REST_S,
+    OWNER,
+    SECOND,
+    away,
+    fails,
+    first_said,
+    one_node,
+    two_nodes,
+)
 from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
-
-FIRST, SECOND = "chains.1.node.urls[0]", "chains.1.node.urls[1]"
-OWNER = b"\1" * 20
-LONG_REST_S = PATIENCE_S
-CALL_S = min(PATIENCE_S, 60.0)
-LATE_CALL_S = min(PATIENCE, 20.0)
-"""One node lets it come; the other answers within it."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,42 +48,6 @@ def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
 def short_rests(long_rests: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that wait for the end of one."""
     monkeypatch.setattr(failover, "NODE_REST_S", NODE_REST_S)
-
-
-@asynccontextmanager
-async def two_nodes(
-    call_s: float = CALL_S, **settings: Any
-) -> AsyncIterator[tuple[ScriptedRpc, ScriptedRpc, RpcChain]]:
-    async with AsyncExitStack() as stack:
-        first = await stack.enter_async_context(scripted_rpc())
-        second = await stack.enter_async_context(scripted_rpc())
-        nodes = NodeSettings(urls=(first.url, second.url), call_s=call_s, **settings)
-        chain = await stack.enter_async_context(RpcChain.open(1, nodes))
-        yield first, second, chain
-
-
-@asynccontextmanager
-async def one_node(**settings: Any) -> AsyncIterator[tuple[ScriptedRpc, RpcChain]]:
-    async with (
-        scripted_rpc() as node,
-        RpcChain.open(1, NodeSettings(urls=(node.url,), **settings)) as chain,
-    ):
-        yield node, chain
-
-
-def first_said(chain: RpcChain) -> str:
-    """What the first node is known for; it rests, and its URL is nowhere."""
-    node = chain.statistics().nodes[0]
-    assert node.name == FIRST
-    assert node.rest_s > 0
-    assert node.said.startswith(f"{FIRST}: ")
-    assert "secret" not in repr(chain.statistics())
-    assert "127.0.0.1" not in repr(chain.statistics())
-    return node.said
-
-
-def away(node: ScriptedRpc) -> None:
-    node.status = 503
 
 
 def over_rate(node: ScriptedRpc) -> None:
@@ -112,13 +80,6 @@ def wrong_id(node: ScriptedRpc) -> None:
 
 def no_result(node: ScriptedRpc) -> None:
     node.body = b'{"jsonrpc":"2.0","id":2}'
-
-
-def fails(code: int, message: str, data: object = None) -> Any:
-    def reply(*_: object) -> object:
-        raise RpcError(code, message, data)
-
-    return reply
 
 
 @pytest.mark.parametrize(
@@ -200,6 +161,47 @@ async def test_an_error_that_says_nothing_of_the_node_lets_it_not_rest() -> None
             await chain.balance(OWNER)
         assert await chain.nonce(OWNER) == 5
         assert chain.statistics().nodes[0].failures == 1
+
+
+async def test_the_only_node_is_asked_again_long_before_its_rest_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(failover, "NODE_PROBE_S", 0.02)
+    async with one_node() as (node, chain):
+        away(node)
+        for _ in range(3):
+            with pytest.raises(NodeUnavailable):
+                await chain.balance(OWNER)
+        assert chain.statistics().nodes[0].rest_s > LONG_REST_S / 3
+        node.status = 200
+        with trio.fail_after(PATIENCE_S / 3):
+            while True:
+                try:
+                    assert await chain.balance(OWNER) == 5
+                except NodeUnavailable:
+                    await trio.sleep(0.005)
+                else:
+                    break
+        assert chain.statistics().nodes[0].rest_s == 0, "it is well for everybody"
+
+
+async def test_a_node_at_rest_is_asked_one_question_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with one_node() as (node, chain):
+        away(node)
+        with pytest.raises(NodeUnavailable):
+            await chain.balance(OWNER)
+        asked = len(node.batches)
+        for _ in range(20):
+            with pytest.raises(NodeUnavailable, match="every node of chain 1 rests"):
+                await chain.balance(OWNER)
+        assert len(node.batches) == asked
+        monkeypatch.setattr(failover, "NODE_PROBE_S", 0)
+        node.status, node.headers = 429, ((b"retry-after", b"60"),)
+        with pytest.raises(NodeUnavailable):
+            await chain.balance(OWNER)
+        with pytest.raises(NodeUnavailable, match="every node of chain 1 rests"):
+            await chain.balance(OWNER)
+        assert len(node.batches) == asked + 1, "a node that asks for a rest has it"
 
 
 # --- The wrong chain ------------------------------------------------------------------------------
@@ -316,51 +318,6 @@ async def test_a_batch_that_makes_no_sense(shape: Any, said: str) -> None:
 
 
 # --- Lies -----------------------------------------------------------------------------------------
-
-
-async def test_a_head_that_goes_far_back_is_not_believed() -> None:
-    async with two_nodes(lag_blocks_max=5) as (first, _, chain):
-        assert (await chain.block()) == first.header(10)
-        first.height = 4
-        assert (await chain.block()) == first.header(10)  # the second node's
-        assert "the latest block is 4, 6 behind" in first_said(chain)
-
-
-async def test_a_head_that_stays_back_is_believed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.chain.rpc.NODE_BACK_S", 0.5)
-    async with one_node(lag_blocks_max=5) as (node, chain):
-        await chain.block()
-        node.height = 4
-        with pytest.raises(ChainError, match="6 behind"):
-            await chain.block()
-        with trio.fail_after(PATIENCE_S):
-            while True:
-                try:
-                    assert await chain.block() == node.header(4)
-                except ChainError:
-                    await trio.sleep(0.01)
-                else:
-                    break
-
-
-async def test_a_head_that_cannot_be_had() -> None:
-    async with two_nodes() as (first, _, chain):
-        first.replies["eth_getBlockByHash"] = lambda *_: None
-        assert await chain.block() == first.header(10)
-        assert "names" in first_said(chain)
-        assert "does not have it" in first_said(chain)
-
-
-async def test_a_head_that_a_reorganisation_takes_away_is_no_lie() -> None:
-    async with one_node() as (node, chain):
-
-        def gone(_: str, __: bool) -> None:
-            del node.replies["eth_getBlockByHash"]
-            node.height = 9
-
-        node.replies["eth_getBlockByHash"] = gone
-        assert await chain.block() == node.header(9)
-        assert chain.statistics().nodes[0].failures == 0
 
 
 @pytest.mark.parametrize("at", [7, block_hash(7)])

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from stat import S_IMODE
 from subprocess import PIPE, run
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -99,6 +100,21 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
     async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
         route = msgspec.json.encode(msgspec.json.decode(quote.body)["delta"]["route"])
         assert await IssuedRoutes(store, 600_000).is_issued(canonical(route), WallClock().now_ms())
+
+
+async def test_what_it_keeps_is_its_owners_alone(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir(0o755)
+    async with served_devnet(tmp_path) as devnet:
+        config = tmp_path / "venue.toml"
+        config.write_text(venue_text(devnet, {}).replace('state_dir = "."', f'state_dir = "{state}"', 1))
+        (state / "contracts.json").write_bytes((tmp_path / "contracts.json").read_bytes())
+        async with venue_process(config):
+            kept = [path for path in state.iterdir() if path.name != "contracts.json"]
+            assert any(path.suffix == ".sqlite3" for path in kept)
+            modes = {path.name: f"{S_IMODE(path.stat().st_mode):04o}" for path in (state, *kept)}
+    assert modes.pop("state") == "0700"
+    assert set(modes.values()) == {"0600"}
 
 
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
