@@ -45,6 +45,9 @@ GC_FREEZE_AFTER_S = 2.0
 
 # --- Store -----------------------------------------------------------------------------------------
 STORE_LEASE_S = 10.0  # a shard stays its holder's without being renewed
+STORE_LEASE_EVERY_S = 1.0  # between two renewals, at most
+STORE_LEASE_SOON_S = 0.25  # the same of a holder that has less than its share
+STORE_DEAD_S = 2.0  # a holder whose connection has ended is dead if it renews nothing for so long
 STORE_OUTCOME_S = 15.0  # for the outcome of a batch, a restart of the store process included
 STORE_LOCK_S = 2.0  # for the process before to let go of the database
 STORE_OPEN_S = 30.0  # for a store process to open and migrate its database

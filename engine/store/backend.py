@@ -40,6 +40,14 @@ class Backend(Protocol):
         """The rows of each query, all of one committed state."""
         ...
 
+    def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """Note that `holder` lives, until `life_ms` from now unless it says so again.
+
+        Returns:
+            The names of all holders that live, `holder` among them, sorted.
+        """
+        ...
+
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """Renew what `holder` has and claim free or overdue shards, up to `count` together.
 
@@ -48,8 +56,8 @@ class Backend(Protocol):
         """
         ...
 
-    def release(self, holder: str) -> None:
-        """Give back every shard of `holder`."""
+    def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
+        """Give back some shards of `holder`; by default it ends and gives back all."""
         ...
 
     def prune(self, before_ms: int, count_max: int) -> int:

@@ -43,6 +43,7 @@ AMOUNTS = frozenset(
 OTHERS = {
     "schema_migration": ("number", "name", "checksum", "applied_ms"),
     "shard": ("number", "holder", "epoch", "until_ms"),
+    "shard_holder": ("name", "until_ms"),
     "writer": ("id", "batch", "outcomes", "at_ms"),
 }
 """Tables that no unit writes: name -> columns, the key first."""

@@ -1,8 +1,9 @@
 """What the engine and its store process say to each other, and how it lies on a socket. Pure.
 
-    engine -> process   Open, then Apply (after any More), Claim, Release, Prune; on the second socket Read
-    process -> engine   an answer to each, in order: Opened, Applied, Claimed, Released, Pruned, Rows, Failed;
-                        on the second socket also Announce, unasked
+    engine -> process   Open, then Apply (after any More), Attend, Claim, Release, Prune; on the second socket
+                        Read
+    process -> engine   an answer to each, in order: Opened, Applied, Attended, Claimed, Released, Pruned,
+                        Rows, Failed; on the second socket also Announce, unasked
 
     frame = 4 bytes length, big-endian | msgpack: an array that says in its first element what it is
 
@@ -79,6 +80,7 @@ class Release(Struct, frozen=True, array_like=True, tag=4):
     """See `Backend.release`."""
 
     holder: str
+    shards: list[int] | None = None
 
 
 class Prune(Struct, frozen=True, array_like=True, tag=5):
@@ -92,6 +94,14 @@ class Read(Struct, frozen=True, array_like=True, tag=6):
     """See `Backend.read`."""
 
     queries: list[Query]
+
+
+class Attend(Struct, frozen=True, array_like=True, tag=7):
+    """See `Backend.attend`."""
+
+    holder: str
+    now_ms: int
+    life_ms: int
 
 
 class Opened(Struct, frozen=True, array_like=True, tag=0):
@@ -139,8 +149,14 @@ class Announce(Struct, frozen=True, array_like=True, tag=7):
     """Somebody wrote something."""
 
 
-Question = Open | Apply | More | Claim | Release | Prune | Read
-Answer = Opened | Applied | Claimed | Released | Pruned | Rows | Failed | Announce
+class Attended(Struct, frozen=True, array_like=True, tag=8):
+    """The holders that live."""
+
+    holders: list[str]
+
+
+Question = Open | Apply | More | Attend | Claim | Release | Prune | Read
+Answer = Opened | Applied | Attended | Claimed | Released | Pruned | Rows | Failed | Announce
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_question = msgspec.msgpack.Decoder(Question).decode

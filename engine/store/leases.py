@@ -1,7 +1,11 @@
-"""Holds shards: claims them, renews the lease every third of its life, and gives them up in time.
+"""Holds a fair share of the shards: claims them, renews their leases, and gives them up in time.
 
-    claimed --renewed every life/3--> held --renewals fail for a whole life--> given up
-       \\--- another claims what is overdue: its epoch is higher, what is written with this one is fenced
+    claimed --renewed every STORE_LEASE_EVERY_S--> held --renewals fail for a whole life--> given up
+       \\                                            \\--another holder has come--> given back, beyond a share
+        \\--another claims what is overdue: its epoch is higher, a write with this one is fenced
+
+All holders that live share all shards evenly. A holder that has less than its share asks every
+STORE_LEASE_SOON_S, so that a shard that is given back has a holder again soon.
 
 The life is counted on the trio clock, from before the request was sent, so that a fence is gone here before
 another can have the shard. Where this process stood still, or clocks differ, the epoch decides, in the
@@ -10,7 +14,7 @@ transaction.
 Source: storage.md, "Several machines".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import structlog
@@ -18,7 +22,7 @@ import trio
 from msgspec import Struct
 
 from ...config.errors import StoreUnavailable
-from ...config.timeouts import STORE_READ_S
+from ...config.timeouts import STORE_LEASE_EVERY_S, STORE_LEASE_SOON_S, STORE_READ_S
 from .store import Store
 from .units import Fence
 
@@ -35,12 +39,26 @@ class LeasesStatistics(Struct, frozen=True):
         held: shards now.
         renewed, failed: requests that the store answered, and that it did not.
         given_up: how often everything held was given up because the lease ran out.
+        given_back: shards that were given back to other holders.
+        holders: that live.
     """
 
     held: int
     renewed: int
     failed: int
     given_up: int
+    given_back: int
+    holders: int
+
+
+def fair_share(holders: Sequence[str], name: str) -> int:
+    """Shards that a holder has where all that live share them evenly. Pure.
+
+    Args:
+        holders: names of all that live, `name` among them, sorted.
+    """
+    least, more = divmod(SHARDS, len(holders))
+    return least + (holders.index(name) < more)
 
 
 class Leases:
@@ -64,7 +82,8 @@ class Leases:
         self._fences: dict[int, Fence] = {}
         self._ends_at = self._again_at = -inf
         self._changed = trio.Event()
-        self._renewed = self._failed = self._given_up = 0
+        self._renewed = self._failed = self._given_up = self._given_back = 0
+        self._holders = 0
 
     def fence(self, shard: int) -> Fence | None:
         """What a write for a shard is fenced with; None while it is not ours."""
@@ -80,7 +99,9 @@ class Leases:
 
     def statistics(self) -> LeasesStatistics:
         """Counters and present sizes."""
-        return LeasesStatistics(len(self.held()), self._renewed, self._failed, self._given_up)
+        return LeasesStatistics(
+            len(self.held()), self._renewed, self._failed, self._given_up, self._given_back, self._holders
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Claim and renew until cancelled; then everything is given back. Started once the store answered.
@@ -103,22 +124,44 @@ class Leases:
                     _log.warning("shards were not released", detail=error.detail)
 
     async def _renew(self) -> bool:
-        """Ask once, and not for longer than what is held can wait. Returns whether the store answered."""
+        """Ask once, for no longer than a third of the life, or than what is held can wait.
+
+        Returns:
+            Whether the store answered.
+        """
         asked_at = trio.current_time()
-        self._again_at = asked_at + self._life_s / 3
-        life_ms = round(self._life_s * 1_000)
-        with trio.move_on_at(min(self._again_at, self._ends_at) if self._fences else self._again_at):
+        patience_at = asked_at + self._life_s / 3
+        self._again_at = min(asked_at + STORE_LEASE_EVERY_S, patience_at)
+        with trio.move_on_at(min(patience_at, self._ends_at) if self._fences else patience_at):
             try:
-                leases = await self._store.lease(self._holder, self._count, self._now_ms(), life_ms)
+                await self._lease(asked_at)
             except StoreUnavailable as error:
                 _log.warning("shards were not renewed", detail=error.detail)
             else:
                 self._renewed += 1
-                self._ends_at = asked_at + self._life_s
-                self._hold({lease.shard: Fence(lease.shard, lease.epoch) for lease in leases})
                 return True
         self._failed += 1
         return False
+
+    async def _lease(self, asked_at: float) -> None:
+        """Renew what is held, claim up to the fair share, and give back what is beyond it.
+
+        Raises:
+            StoreUnavailable: the store is away.
+        """
+        life_ms = round(self._life_s * 1_000)
+        holders = await self._store.attend(self._holder, self._now_ms(), life_ms)
+        share = min(self._count, fair_share(holders, self._holder))
+        leases = await self._store.lease(self._holder, share, self._now_ms(), life_ms)
+        self._holders = len(holders)
+        self._ends_at = asked_at + self._life_s
+        self._hold({lease.shard: Fence(lease.shard, lease.epoch) for lease in leases[:share]})
+        beyond = [lease.shard for lease in leases[share:]]
+        if beyond:
+            await self._store.release(self._holder, beyond)
+            self._given_back += len(beyond)
+        if len(leases) < share:
+            self._again_at = min(self._again_at, asked_at + STORE_LEASE_SOON_S)
 
     async def _wait(self) -> None:
         """Until it is time to renew; what runs out meanwhile is given up."""

@@ -8,6 +8,10 @@ The writer's row and its lock make a batch exactly one: when the connection is l
 the row says whether the batch was applied. A unit that counts only while its shard has an epoch holds the
 shard's row until the batch is committed: nobody can claim it meanwhile.
 
+The writer's connection holds an advisory lock under the name of the holder of shards. The server frees the
+lock when the process ends, so that other holders need not wait for its leases to run out; they wait where a
+machine is lost or an engine stands still.
+
 Source: storage.md, "What decides the design" 4 and 5, "Transactions", "Several machines".
 """
 
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ...config.errors import StoreError, StoreUnavailable
-from ...config.timeouts import STORE_STUCK_S
+from ...config.timeouts import STORE_DEAD_S, STORE_STUCK_S
 from .backend import Lease
 from .postgres_batch import IntArray, array, waves_of
 from .postgres_connection import Line, load_driver, meaning, open_migrated, reason, translated
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from .postgres_connection import Connection
 
 CHANNEL = "cambist_events"
+_HOLDERS_LOCK = int.from_bytes(b"camb")
 TRIES = 3
 _WRITERS_KEPT_MS = 7 * 24 * 3_600_000
 _WORDS = {
@@ -56,13 +61,37 @@ _REMEMBER = (
     b"INSERT INTO writer (id, batch, outcomes, at_ms) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO UPDATE "
     b"SET batch = excluded.batch, outcomes = excluded.outcomes, at_ms = excluded.at_ms"
 )
+_PRESENT = (
+    b"WITH present AS (SELECT pid, objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory' "
+    b"AND granted AND objsubid = 2 AND classid = %d AND database = (SELECT oid FROM pg_database "
+    b"WHERE datname = current_database())), "
+    b"named AS (SELECT name, until_ms, hashtext(name)::bigint & 4294967295 AS key FROM shard_holder) "
+) % _HOLDERS_LOCK
+"""Locks of the holders that have a connection, and all holders with the keys of their locks."""
+_ATTEND = (
+    _PRESENT
+    + (
+        b"SELECT pg_try_advisory_lock(%d, hashtext($1)) WHERE NOT EXISTS (SELECT FROM present "
+        b"WHERE key = hashtext($1)::bigint & 4294967295 AND pid = pg_backend_pid())"
+    )
+    % _HOLDERS_LOCK
+)
+_ATTENDED = (
+    b"INSERT INTO shard_holder (name, until_ms) VALUES ($1, $2) "
+    b"ON CONFLICT (name) DO UPDATE SET until_ms = excluded.until_ms"
+)
+_LIVING = _PRESENT + (
+    b"SELECT name FROM named WHERE name = $1 OR (until_ms >= $2 AND "
+    b"(until_ms > $3 OR key IN (SELECT key FROM present))) ORDER BY name"
+)
 _RENEW = (
     b"WITH mine AS (SELECT number FROM shard WHERE holder = $1 ORDER BY number FOR UPDATE) "
     b"UPDATE shard t SET until_ms = $2 FROM mine WHERE t.number = mine.number"
 )
-_CLAIM = (
-    b"WITH free AS (SELECT number FROM shard WHERE holder <> $1 AND (holder = '' OR until_ms < $2) "
-    b"ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED) "
+_CLAIM = _PRESENT + (
+    b", dead AS (SELECT name FROM named WHERE until_ms <= $5 AND key NOT IN (SELECT key FROM present)), "
+    b"free AS (SELECT number FROM shard WHERE holder <> $1 AND (holder = '' OR until_ms < $2 "
+    b"OR holder IN (SELECT name FROM dead)) ORDER BY number LIMIT $3 FOR UPDATE SKIP LOCKED) "
     b"UPDATE shard t SET holder = $1, epoch = t.epoch + 1, until_ms = $4 FROM free "
     b"WHERE t.number = free.number"
 )
@@ -159,6 +188,19 @@ class PostgresBackend:
             self._listener.close()
             raise translated(self._url, error) from error
 
+    def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`. A holder without a connection lives for STORE_DEAD_S after its last call."""
+
+        def once() -> list[str]:
+            with self._transaction() as pipe:
+                pipe.send(_ATTEND, holder)
+                pipe.send(_ATTENDED, holder, now_ms + life_ms)
+                living = pipe.send(_LIVING, holder, now_ms, _dead_until_ms(now_ms, life_ms))
+                pipe.send(b"DELETE FROM shard_holder WHERE until_ms < $1", now_ms)
+            return [name for (name,) in living.rows]
+
+        return self._written(once)
+
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`. Who has hung in a batch for long and keeps overdue shards from being claimed
         loses its connection.
@@ -169,19 +211,26 @@ class PostgresBackend:
             with self._transaction() as pipe:
                 held = pipe.send(_RENEW, holder, until_ms)
                 pipe.sync()
-                pipe.send(_CLAIM, holder, now_ms, max(0, count - held.count), until_ms)
+                count_free = max(0, count - held.count)
+                dead_ms = _dead_until_ms(now_ms, life_ms)
+                pipe.send(_CLAIM, holder, now_ms, count_free, until_ms, dead_ms)
                 mine = pipe.send(_MINE, holder)
                 pipe.send(_END_STUCK, holder, now_ms, round(STORE_STUCK_S * 1_000))
             return [Lease(number, epoch) for number, epoch in mine.rows]
 
         return self._written(once)
 
-    def release(self, holder: str) -> None:
+    def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
+        free = b"UPDATE shard SET holder = '', until_ms = 0 WHERE holder = $1"
 
         def once() -> None:
             with self._transaction() as pipe:
-                pipe.send(b"UPDATE shard SET holder = '', until_ms = 0 WHERE holder = $1", holder)
+                if shards is None:
+                    pipe.send(b"DELETE FROM shard_holder WHERE name = $1", holder)
+                    pipe.send(free, holder)
+                else:
+                    pipe.send(free + b" AND number = ANY($2)", holder, array(IntArray, shards))
 
         self._written(once)
 
@@ -315,6 +364,11 @@ class PostgresBackend:
                 if not left or means not in ("lost", "again"):
                     raise
         raise AssertionError
+
+
+def _dead_until_ms(now_ms: int, life_ms: int) -> int:
+    """`until_ms` of a holder whose last call was STORE_DEAD_S ago."""
+    return now_ms + life_ms - round(STORE_DEAD_S * 1_000)
 
 
 def _listening(connection: Connection) -> Connection:

@@ -32,6 +32,8 @@ from .frames import (
     Answer,
     Applied,
     Apply,
+    Attend,
+    Attended,
     Claim,
     Claimed,
     FrameReader,
@@ -173,10 +175,12 @@ def _done(backend: Backend, asked: Question, held: list[Unit]) -> Answer:
     match asked:
         case Apply():
             return Applied(backend.apply(asked.writer, asked.batch, held + asked.units))
+        case Attend():
+            return Attended(backend.attend(asked.holder, asked.now_ms, asked.life_ms))
         case Claim():
             return Claimed(backend.lease(asked.holder, asked.count, asked.now_ms, asked.life_ms))
         case Release():
-            backend.release(asked.holder)
+            backend.release(asked.holder, asked.shards)
             return Released()
         case Prune():
             return Pruned(backend.prune(asked.before_ms, asked.count_max))

@@ -42,6 +42,8 @@ from .backend import Lease
 from .frames import (
     Answer,
     Applied,
+    Attend,
+    Attended,
     Claim,
     Claimed,
     Opened,
@@ -148,19 +150,23 @@ class ProcessLink:
                 raise StoreUnavailable(self._away) from None
         raise StoreUnavailable(f"the store did not answer a read within {STORE_READ_S:g} s")
 
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        return (await self._ask(Attended, Attend(holder, now_ms, life_ms))).holders
+
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
         return (await self._ask(Claimed, Claim(holder, count, now_ms, life_ms))).leases
 
-    async def release(self, holder: str) -> None:
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
-        await self._ask(Released, Release(holder))
+        await self._ask(Released, Release(holder, None if shards is None else list(shards)))
 
     async def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""
         return (await self._ask(Pruned, Prune(before_ms, count_max))).count
 
-    async def _ask(self, kind: type[A], asked: Claim | Release | Prune) -> A:
+    async def _ask(self, kind: type[A], asked: Attend | Claim | Release | Prune) -> A:
         """Ask once: what is asked here does no harm if it is done and nobody hears."""
         with trio.move_on_after(STORE_OUTCOME_S):
             try:

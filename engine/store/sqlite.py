@@ -3,6 +3,9 @@
 Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the disk. Readers have connections
 of their own and see whole batches.
 
+The process that opens the file has its lock, so that every engine that held shards before has ended: their
+leases are overdue.
+
 Source: storage.md, "What decides the design" 3, "Transactions".
 """
 
@@ -156,6 +159,7 @@ class SqliteBackend:
         self._execute = self._connection.execute
         self._files = _files(path)
         self._epochs: dict[int, int] = {}
+        self._has_others_leases = True  # of engines that had the file before
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
         """See `Backend.apply`."""
@@ -180,6 +184,19 @@ class SqliteBackend:
         """See `Backend.read`."""
         return read(self._connection, queries)
 
+    def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        with translated():
+            with self._transaction():
+                if self._has_others_leases:
+                    self._execute("DELETE FROM shard_holder")
+                    self._execute("UPDATE shard SET until_ms = 0 WHERE until_ms > 0")
+                self._execute("DELETE FROM shard_holder WHERE until_ms < ?", (now_ms,))
+                self._execute("REPLACE INTO shard_holder VALUES (?, ?)", (holder, now_ms + life_ms))
+                living = [name for (name,) in self._execute("SELECT name FROM shard_holder ORDER BY name")]
+            self._has_others_leases = False
+        return living
+
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
         with translated(), self._transaction():
@@ -195,10 +212,16 @@ class SqliteBackend:
             )
             return [Lease(number, epoch) for number, epoch in mine]
 
-    def release(self, holder: str) -> None:
+    def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
+        free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
         with translated(), self._transaction():
-            self._execute("UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?", (holder,))
+            if shards is None:
+                self._execute("DELETE FROM shard_holder WHERE name = ?", (holder,))
+                self._execute(free, (holder,))
+                return
+            for shard in shards:
+                self._execute(f"{free} AND number = ?", (holder, shard))
 
     def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""

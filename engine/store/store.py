@@ -39,11 +39,15 @@ class Link(Protocol):
         """See `Backend.read`."""
         ...
 
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        ...
+
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
         ...
 
-    async def release(self, holder: str) -> None:
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
         ...
 
@@ -113,13 +117,17 @@ class Store:
         """The rows of each query, all of one committed state."""
         return await self._link.read(queries)
 
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        return await self._link.attend(holder, now_ms, life_ms)
+
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
         return await self._link.lease(holder, count, now_ms, life_ms)
 
-    async def release(self, holder: str) -> None:
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
-        await self._link.release(holder)
+        await self._link.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""
@@ -211,15 +219,20 @@ class InlineLink:
         await trio.lowlevel.checkpoint()
         return self._backend.read(queries)
 
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        """See `Backend.attend`."""
+        await trio.lowlevel.checkpoint()
+        return self._backend.attend(holder, now_ms, life_ms)
+
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
         await trio.lowlevel.checkpoint()
         return self._backend.lease(holder, count, now_ms, life_ms)
 
-    async def release(self, holder: str) -> None:
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""
         await trio.lowlevel.checkpoint()
-        self._backend.release(holder)
+        self._backend.release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> int:
         """See `Backend.prune`."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .upkeep import Snapshot
 
 _ROWS_AT_ONCE = 100
-_OTHERS = ("shard", "writer", "schema_migration")
+_OTHERS = ("shard", "shard_holder", "writer", "schema_migration")
 
 
 class PostgresUpkeep:

@@ -54,6 +54,7 @@ class FollowedCollector(Collector):
         told = self._read()
         indexers = [((name,), indexer) for name, indexer in told.indexers.items()]
         yield _gauge("shards", "Shards of orders that this engine runs, of 256", [((), told.shards)])
+        yield _gauge("engines", "Engines that share the shards", [((), told.engines)])
         yield _gauge(
             "indexed_block", "Height that the chain is read to",
             ((at, indexer.block_number) for at, indexer in indexers), "chain",

@@ -89,10 +89,12 @@ class OrderEnginesStatistics(Struct, frozen=True):
 
     Attributes:
         shards: of 256, that the orders of are run here.
+        engines: processes that share the shards.
         indexers: of the chains that are followed, by chain id.
     """
 
     shards: int
+    engines: int
     indexers: Mapping[str, IndexerStatistics]
 
 
@@ -129,6 +131,7 @@ class OrderEngines:
         """Counters and present sizes."""
         return OrderEnginesStatistics(
             len(self.leases.held()),
+            self.leases.statistics().holders,
             {str(chain_id): chain.indexer.statistics() for chain_id, chain in self._chains},
         )
 

@@ -3,14 +3,17 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
 import trio
+from hypothesis import given
 from trio.testing import MockClock
 
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import StoreUnavailable
+from cambist.config.timeouts import STORE_LEASE_EVERY_S, STORE_LEASE_SOON_S
 from cambist.engine.store.backend import Lease
-from cambist.engine.store.leases import SHARDS, Leases
+from cambist.engine.store.leases import SHARDS, Leases, fair_share
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done, Fence, Fenced
 from support.stores import (
@@ -81,6 +84,54 @@ async def test_a_shard_that_was_given_back_is_free_with_a_higher_epoch(store: St
     assert all(new.epoch > old.epoch for new, old in zip(after, before, strict=True))
 
 
+async def test_some_shards_are_given_back_and_the_others_stay(store: Store) -> None:
+    await store.lease("first", 256, NOW_MS, 10_000)
+    await store.release("first", [3, 200])
+    await store.release("second", [4])
+    assert await store.lease("second", 256, NOW_MS, 10_000) == [Lease(3, 2), Lease(200, 2)]
+    assert len(await store.lease("first", 0, NOW_MS, 10_000)) == 254
+
+
+async def test_holders_live_until_they_end_or_are_not_heard_of(store: Store) -> None:
+    assert await store.attend("second", NOW_MS, 10_000) == ["second"]
+    assert await store.attend("first", NOW_MS + 5_000, 10_000) == ["first", "second"]
+    assert await store.attend("first", NOW_MS + 10_001, 10_000) == ["first"]
+    await store.attend("second", NOW_MS + 10_002, 10_000)
+    await store.release("first")
+    assert await store.attend("second", NOW_MS + 10_003, 10_000) == ["second"]
+
+
+@given(st.sets(st.text(max_size=3), min_size=1, max_size=300))
+def test_shares_are_even_and_make_up_all_shards(names: set[str]) -> None:
+    holders = sorted(names)
+    shares = [fair_share(holders, name) for name in holders]
+    assert sum(shares) == SHARDS
+    assert max(shares) - min(shares) <= 1
+
+
+# --- An engine that starts where another ended ----------------------------------------------------------
+
+
+async def test_on_a_file_the_engine_before_has_ended_and_its_shards_are_free(tmp_path: Path) -> None:
+    engine = Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
+    async with engine.open() as store:
+        await store.attend("killed", NOW_MS, 10_000)
+        await store.lease("killed", 256, NOW_MS, 10_000)
+    async with engine.open() as store:
+        assert await store.attend("next", NOW_MS + 1, 10_000) == ["next"]
+        assert set(await store.lease("next", 256, NOW_MS + 1, 10_000)) == {Lease(n, 2) for n in range(256)}
+
+
+async def test_a_store_that_is_opened_again_under_its_engine_costs_it_no_shard(tmp_path: Path) -> None:
+    engine = Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
+    async with engine.open() as store:
+        await store.attend("engine", NOW_MS, 10_000)
+        held = await store.lease("engine", 256, NOW_MS, 10_000)
+    async with engine.open() as store:
+        await store.attend("engine", NOW_MS + 1, 10_000)
+        assert await store.lease("engine", 256, NOW_MS + 1, 10_000) == held
+
+
 # --- The task -------------------------------------------------------------------------------------------
 
 
@@ -128,7 +179,7 @@ async def test_shards_are_held_for_as_long_as_they_are_renewed(
         await trio.sleep(100 * LIFE_S)
         assert leases.fence(7) == fence
         assert not changed.is_set()
-        assert 299 <= leases.statistics().renewed <= 302
+        assert leases.statistics().renewed == pytest.approx(100 * LIFE_S / STORE_LEASE_EVERY_S, abs=3)
         assert await moody.lease("second", SHARDS, now_ms(), 1_000) == []
         nursery.cancel_scope.cancel()
 
@@ -177,7 +228,7 @@ async def test_one_renewal_that_fails_costs_nothing(moody: Moody, autojump_clock
     async with trio.open_nursery() as nursery:
         await nursery.start(leases.run)
         moody.mood = "silent"
-        await trio.sleep(0.6 * LIFE_S)
+        await trio.sleep(LIFE_S / 3)
         moody.mood = "well"
         changed = leases.changed()
         await trio.sleep(10 * LIFE_S)
@@ -222,19 +273,30 @@ async def test_the_task_starts_once_the_store_answers(moody: Moody, autojump_clo
         nursery.cancel_scope.cancel()
 
 
-async def test_two_engines_share_the_shards_and_one_inherits_the_other(
+async def test_holders_share_evenly_and_each_inherits_from_those_that_end(
     moody: Moody, autojump_clock: MockClock
 ) -> None:
-    first, second = a_holder(moody, "first"), a_holder(moody, "second", 100)
+    first, second, third = (a_holder(moody, name) for name in ("first", "second", "third"))
     async with trio.open_nursery() as nursery:
-        scope = await nursery.start(_in_a_scope, second)
         await nursery.start(first.run)
-        assert len(first.held()) == 156
-        assert len(second.held()) == 100
-        assert not set(first.held()) & set(second.held())
-        scope.cancel()
-        await trio.sleep(LIFE_S)
         assert len(first.held()) == SHARDS
+        second_scope = await nursery.start(_in_a_scope, second)
+        assert second.held() == {}, "nobody has given any back yet"
+        await trio.sleep(STORE_LEASE_EVERY_S + 2 * STORE_LEASE_SOON_S)
+        assert (len(first.held()), len(second.held())) == (128, 128)
+        third_scope = await nursery.start(_in_a_scope, third)
+        await trio.sleep(STORE_LEASE_EVERY_S + 2 * STORE_LEASE_SOON_S)
+        assert [len(one.held()) for one in (first, second, third)] == [86, 85, 85]
+        assert len({*first.held(), *second.held(), *third.held()}) == SHARDS
+        kept = first.held()
+        second_scope.cancel()
+        await trio.sleep(STORE_LEASE_EVERY_S + 2 * STORE_LEASE_SOON_S)
+        assert (len(first.held()), len(third.held())) == (128, 128)
+        assert kept.items() <= first.held().items(), "what stays keeps its epoch"
+        third_scope.cancel()
+        await trio.sleep(STORE_LEASE_EVERY_S + 2 * STORE_LEASE_SOON_S)
+        assert len(first.held()) == SHARDS
+        assert first.statistics().given_back == 128 + 42
         nursery.cancel_scope.cancel()
 
 

@@ -4,7 +4,8 @@
         asked(f"{running.url}/v2/quote?...")
 
 The makers are those of `venue_role`. With an agent the venue takes Delta orders: the agent trades on the same
-makers, and account 1 of the devnet, which is its Delta relayer, settles.
+makers, and account 1 of the devnet, which is its Delta relayer, settles. A venue on PostgreSQL may be several
+engines.
 """
 
 import json
@@ -65,12 +66,25 @@ _AGENT_FIRM = f"\n[agent.firm]\n{FIRM}\n"
 
 
 class Running(Struct, frozen=True):
-    """The venue's URL, the node's, what stands on the chain, and the agent's process, 0 for none."""
+    """What runs.
 
-    url: str
+    Attributes:
+        urls, pids: of the venue's engines; url: of the first.
+        rpc: URL of the node.
+        devnet: what stands on the chain.
+        agent_pid: process of the agent, 0 for none.
+    """
+
+    urls: tuple[str, ...]
+    pids: tuple[int, ...]
     rpc: str
     devnet: Devnet
     agent_pid: int
+
+    @property
+    def url(self) -> str:
+        """Of the first engine."""
+        return self.urls[0]
 
 
 class _Served(Struct, frozen=True):
@@ -89,9 +103,20 @@ class _Place(Struct, frozen=True):
 
 @contextmanager
 def venue_processes(
-    folder: Path, pairs: Sequence[tuple[str, str]], *, has_agent: bool = False, round_s: float = ROUND_S
+    folder: Path,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    has_agent: bool = False,
+    round_s: float = ROUND_S,
+    store_url: str = "",
+    engines: int = 1,
 ) -> Iterator[Running]:
-    """Once the venue prices every one of `pairs`; all end in good order, or the test fails."""
+    """Once each engine prices every one of `pairs`. All end in good order, or the test fails, except engines
+    that the test has killed.
+
+    Args:
+        store_url: of the `[store]` section.
+    """
     with ExitStack() as owned:
         chain = owned.enter_context(devnet_process(folder))
         entry = read_book(Path(chain.told["contractsFile"])).chains[str(CHAIN_ID)]
@@ -111,12 +136,16 @@ def venue_processes(
         agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else _Served(0, 0)
         if has_agent:
             text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=agent.port, round_s=round_s)
+        if store_url:
+            text += f'\n[store]\nurl = "{store_url}"\n'
         (folder / "venue.toml").write_text(text)
-        venue = owned.enter_context(_serving(folder, "serve", "--config", "venue.toml"))
-        url = f"http://127.0.0.1:{venue.port}"
-        for src, dest in pairs:
-            _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
-        yield Running(url, chain.url(), devnet, agent.pid)
+        serve = ("serve", "--config", "venue.toml")
+        venues = [owned.enter_context(_serving(folder, *serve)) for _ in range(engines)]
+        urls = tuple([f"http://127.0.0.1:{venue.port}" for venue in venues])
+        for url in urls:
+            for src, dest in pairs:
+                _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
+        yield Running(urls, tuple([venue.pid for venue in venues]), chain.url(), devnet, agent.pid)
 
 
 @contextmanager
@@ -156,8 +185,9 @@ def _serving(folder: Path, *arguments: str) -> Iterator[_Served]:
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))
         reader.start()
         yield _Served(process.pid, port)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0, "".join(lines)
+        if process.poll() != -signal.SIGKILL:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE_S) == 0, "".join(lines)
         reader.join(PATIENCE_S)
     finally:
         give_up.cancel()

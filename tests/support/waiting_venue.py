@@ -12,7 +12,7 @@ never read again but for what logs say: the slow round of all would hide what is
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -186,10 +186,15 @@ class _MortalLink(InlineLink):
         await self._life.step()
         return await super().lease(holder, count, now_ms, life_ms)
 
-    async def release(self, holder: str) -> None:
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> Any:
         """As `InlineLink`."""
         await self._life.step()
-        await super().release(holder)
+        return await super().attend(holder, now_ms, life_ms)
+
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
+        """As `InlineLink`."""
+        await self._life.step()
+        await super().release(holder, shards)
 
     async def prune(self, before_ms: int, count_max: int) -> Any:
         """As `InlineLink`."""

@@ -43,10 +43,13 @@ class ScriptedLink:
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
         raise NotImplementedError
 
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        raise NotImplementedError
+
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         raise NotImplementedError
 
-    async def release(self, holder: str) -> None:
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         raise NotImplementedError
 
     async def prune(self, before_ms: int, count_max: int) -> int:
