@@ -1,14 +1,16 @@
 """Runs the engines of a venue, one for each kind of orders, and what they share.
 
-    leases -> the engines' own tasks -> open orders and unfinished effects of the shards -> the log of events
-        -> timers -> the chains from their cursors
+    leases -> the engines' own tasks -> the place in the log of events
+        -> open orders and unfinished effects of the shards, a part at a time
+        -> beside it, from the start: events after that place, timers, the chains from their cursors, requests
 
 An engine gets the orders of the shards that come, and leaves those of the shards that go; it hears each event
 of its kind, whoever wrote it. There is one of everything: leases, a follower of the log, a scheduler, and an
 indexer for each chain that some engine follows.
 
-Boot: nothing is followed before its orders are taken up, and the chains come last: what they say of orders is
-said to orders that are there.
+A start is no different from shards that come later: an order of which something is heard before it is taken
+up is read for that, so that nobody waits for the others. Orders that wait for a round come before limit
+orders, of which there may be very many.
 
 Source: design, "Orders"; storage.md, "Transactions", Boot.
 """
@@ -88,7 +90,7 @@ class OrderEnginesStatistics(Struct, frozen=True):
     """How they stand.
 
     Attributes:
-        shards: of 256, that the orders of are run here.
+        shards: of 256, whose orders are taken up and run here.
         engines: processes that share the shards.
         indexers: of the chains that are followed, by chain id.
     """
@@ -126,30 +128,31 @@ class OrderEngines:
         self._scheduler = footing.scheduler
         self._chains = footing.chains
         self._engines = {engine.surface: engine for engine in engines}
+        self._taken_up = 0
 
     def statistics(self) -> OrderEnginesStatistics:
         """Counters and present sizes."""
         return OrderEnginesStatistics(
-            len(self.leases.held()),
+            self._taken_up,
             self.leases.statistics().holders,
             {str(chain_id): chain.indexer.statistics() for chain_id, chain in self._chains},
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the orders until cancelled. Started once what was not finished is taken up."""
+        """Run the orders until cancelled. Started once orders can be given, and are being taken up."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.leases.run)
             for engine in self._engines.values():
                 await nursery.start(engine.run)
             place = await latest(self._store)
-            await nursery.start(self._follow_shards)
+            nursery.start_soon(self._follow_shards)
             nursery.start_soon(self._follow_events, place)
             await nursery.start(self._scheduler.run)
             for _, chain in self._chains:
                 await nursery.start(chain.indexer.run)
             task_status.started()
 
-    async def _follow_shards(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def _follow_shards(self) -> None:
         """Have the orders taken up of the shards that come, and those left of the ones that go."""
         known: Mapping[int, Fence] = {}
         while True:
@@ -159,6 +162,7 @@ class OrderEngines:
                 await engine.leave(held)
             known = {shard: fence for shard, fence in known.items() if held.get(shard) == fence}
             fresh = [shard for shard in held if shard not in known]
+            self._taken_up = len(known)
             try:
                 taken_up = await take_up(self._store, fresh)
                 for engine in self._engines.values():
@@ -168,8 +172,7 @@ class OrderEngines:
                 await trio.sleep(SETTLING_PAUSE_S)
                 continue
             known = held
-            task_status.started()
-            task_status = trio.TASK_STATUS_IGNORED
+            self._taken_up = len(known)
             await changed.wait()
 
     async def _follow_events(self, after: str) -> None:

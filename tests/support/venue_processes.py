@@ -185,9 +185,8 @@ def _serving(folder: Path, *arguments: str) -> Iterator[_Served]:
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))
         reader.start()
         yield _Served(process.pid, port)
-        if process.poll() != -signal.SIGKILL:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE_S) == 0, "".join(lines)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) in (0, -signal.SIGKILL), "".join(lines)
         reader.join(PATIENCE_S)
     finally:
         give_up.cancel()

@@ -22,7 +22,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 import trio
 from msgspec import Struct
 
-from ....codecs.vocabulary import OrderStatus
+from ....codecs.vocabulary import OrderStatus, OrderType
 from ....config.timeouts import EXPIRY_GRACE_S
 from ...chain.relayer import Relayer, RelayerStatistics
 from ...scheduler import Scheduler
@@ -149,8 +149,9 @@ class DeltaEngine:
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
-        """See `OrderEngine.load`."""
-        await self.orders.load(taken_up.delta, taken_up.effects)
+        """See `OrderEngine.load`. Limit orders come last: most of them wait for their price."""
+        rows = sorted(taken_up.delta, key=lambda row: row.type is OrderType.LIMIT)
+        await self.orders.load(rows, taken_up.effects)
 
     async def leave(self, held: Container[int]) -> None:
         """See `OrderEngine.leave`."""
