@@ -29,6 +29,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.port import Call
 from cambist.engine.chain.transact import transact
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
@@ -39,7 +40,14 @@ from support.world import ONE, USDC, person
 
 OWNERS = 10
 OWNER_KEYS = [person(200 + number) for number in range(OWNERS)]
+WETH_EACH = 10 * ONE
+"""Of each owner at first, wei."""
 DEPOSIT = selector("deposit()")
+
+
+def sold(number: int) -> int:
+    """What the sale of a number sells, wei of WETH."""
+    return ONE // 100 + number
 
 
 class Story:
@@ -53,6 +61,15 @@ class Story:
     def __init__(self, running: Running, clients: Sequence[HttpClient], chain: AnvilChain) -> None:
         self.running, self.chain = running, chain
         self._clients = clients
+        self._deadline_s = WallClock().now_ms() // 1_000 + 3_600
+
+    @asynccontextmanager
+    async def at(self, url: str) -> AsyncIterator["Story"]:
+        """The same traders at another engine."""
+        async with _client(url) as client:
+            there = Story(self.running, [client], self.chain)
+            there._deadline_s = self._deadline_s
+            yield there
 
     async def equip(self) -> None:
         """Every owner has WETH, and has allowed it."""
@@ -60,16 +77,15 @@ class Story:
         allow = calldata.approve(devnet.at("delta"), limits.UINT256_MAX)
         for owner in OWNER_KEYS:
             await self.chain.set_balance(owner.address, 100 * ONE)
-            await transact(self.chain, owner, devnet.at("WETH"), DEPOSIT, value_wei=10 * ONE)
+            await transact(self.chain, owner, devnet.at("WETH"), DEPOSIT, value_wei=WETH_EACH)
             await transact(self.chain, owner, devnet.at("WETH"), allow)
 
     async def submitted(self, number: int, *, engine: int = 0) -> str:
-        """The id of a sale that an engine took."""
+        """The id of a sale that an engine took; of each number it is the same."""
         devnet, owner = self.running.devnet, OWNER_KEYS[number % OWNERS]
-        deadline_s = WallClock().now_ms() // 1_000 + 3_600
         order = DeltaOrder(
-            owner.address, owner.address, devnet.at("WETH"), devnet.at("USDC"), ONE // 100 + number,
-            24 * USDC, 25 * USDC, deadline_s, KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
+            owner.address, owner.address, devnet.at("WETH"), devnet.at("USDC"), sold(number),
+            24 * USDC, 25 * USDC, self._deadline_s, KIND_SELL, number, 0, b"", b"", SAME_CHAIN,
         )  # fmt: skip
         names = ChainSettings(name="devnet")
         separator = delta_domain_separator(
@@ -107,6 +123,11 @@ class Story:
 
             await until_told(is_over)
 
+    async def balance(self, token: str, owner: bytes) -> int:
+        """Of an account on the chain, raw units."""
+        call = Call(self.running.devnet.at(token), calldata.balance_of(owner))
+        return int.from_bytes(await self.chain.call(call), "big")
+
     async def metrics(self, *, engine: int = 0) -> dict[str, float]:
         """What an engine counts, by name with labels."""
         answer = await self._clients[engine].request(b"GET", b"/metrics", deadline_s=PATIENCE_S)
@@ -121,12 +142,11 @@ async def a_story(running: Running) -> AsyncIterator[Story]:
     node = NodeSettings(urls=(running.rpc,))
     async with AsyncExitStack() as owned:
         chain = await owned.enter_async_context(AnvilChain.open(CHAIN_ID, node, known_errors()))
-        clients = [
-            await owned.enter_async_context(
-                HttpClient("127.0.0.1", urlsplit(url).port or 0, connections_max=8, limits=Http1Limits())
-            )
-            for url in running.urls
-        ]
+        clients = [await owned.enter_async_context(_client(url)) for url in running.urls]
         story = Story(running, clients, chain)
         await story.equip()
         yield story
+
+
+def _client(url: str) -> HttpClient:
+    return HttpClient("127.0.0.1", urlsplit(url).port or 0, connections_max=8, limits=Http1Limits())

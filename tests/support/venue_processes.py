@@ -46,6 +46,8 @@ from support.venue_role import (
     write_grids,
 )
 
+SERVE = ("serve", "--config", "venue.toml")
+"""The command of an engine of the venue."""
 AGENT = "reference"
 """What the venue calls the agent."""
 
@@ -87,11 +89,16 @@ class Running(Struct, frozen=True):
         return self.urls[0]
 
 
-class _Served(Struct, frozen=True):
+class Served(Struct, frozen=True):
     """A process that serves, and its port."""
 
     pid: int
     port: int
+
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        return f"http://127.0.0.1:{self.port}"
 
 
 class _Place(Struct, frozen=True):
@@ -130,18 +137,17 @@ def venue_processes(
             home.mkdir()
             write_grids(home, name, quoted)
             (home / "maker.toml").write_text(maker_text(devnet, name, quoted))
-            maker = owned.enter_context(_serving(home, "maker", "serve", "--config", "maker.toml"))
+            maker = owned.enter_context(serving(home, "maker", "serve", "--config", "maker.toml"))
             ports[name] = maker.port
         text = venue_text(devnet, ports) + _FIRM
-        agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else _Served(0, 0)
+        agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else Served(0, 0)
         if has_agent:
             text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=agent.port, round_s=round_s)
         if store_url:
             text += f'\n[store]\nurl = "{store_url}"\n'
         (folder / "venue.toml").write_text(text)
-        serve = ("serve", "--config", "venue.toml")
-        venues = [owned.enter_context(_serving(folder, *serve)) for _ in range(engines)]
-        urls = tuple([f"http://127.0.0.1:{venue.port}" for venue in venues])
+        venues = [owned.enter_context(serving(folder, *SERVE)) for _ in range(engines)]
+        urls = tuple([venue.url for venue in venues])
         for url in urls:
             for src, dest in pairs:
                 _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
@@ -149,18 +155,18 @@ def venue_processes(
 
 
 @contextmanager
-def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[_Served]:
+def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served]:
     home.mkdir()
     write_entries(home, {CHAIN_ID: devnet.entry})
     (home / "agent.toml").write_text(agent_text(devnet, ports, _AGENT_FIRM))
-    with _serving(home, "agent", "serve", "--config", "agent.toml") as agent:
+    with serving(home, "agent", "serve", "--config", "agent.toml") as agent:
         _until_answered(f"http://127.0.0.1:{agent.port}/readyz")
         yield agent
 
 
 @contextmanager
-def _serving(folder: Path, *arguments: str) -> Iterator[_Served]:
-    """A command that serves. Ends in good order, or the test fails."""
+def serving(folder: Path, *arguments: str) -> Iterator[Served]:
+    """A command that serves. It ends in good order, or the test fails, unless the test has killed it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cambist", *arguments],
         stdout=subprocess.DEVNULL,
@@ -184,7 +190,7 @@ def _serving(folder: Path, *arguments: str) -> Iterator[_Served]:
         assert port, "".join(lines)
         reader = threading.Thread(target=lines.extend, args=(process.stderr,))
         reader.start()
-        yield _Served(process.pid, port)
+        yield Served(process.pid, port)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) in (0, -signal.SIGKILL), "".join(lines)
         reader.join(PATIENCE_S)
