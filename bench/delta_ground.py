@@ -16,6 +16,7 @@ from cambist.engine.chain.embedded import EmbeddedChain
 OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
 _ONE = 10**18
 _GAS = 100_000
+_SIGNATURES = ", wrong_signatures = { per_s = 0.2, burst = 20 }"
 _DEPOSIT = selector("deposit()")
 _SETTINGS = """
 state_dir = "."
@@ -37,7 +38,7 @@ source = "env:RELAYER_KEY"
 [relayers.{chain_id}]
 key = "relayer"
 [venue.rate_tiers]
-public = {{ per_s = 1000000, burst = 1000000 }}
+public = {{ per_s = 1000000, burst = 1000000{signatures} }}
 keyed = {{ per_s = 1000000, burst = 1000000 }}
 [[tokens]]
 chain_id = {chain_id}
@@ -110,8 +111,12 @@ async def _signed(
     return sign_transaction(Transaction(CHAIN_ID, nonce, fees.tip_wei, price, _GAS, to, wei, data), key).raw
 
 
-def settings_text(world: Deployed, confirmations: int = 1) -> str:
-    """Of a venue on it."""
+def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool = False) -> str:
+    """Of a venue on it.
+
+    Args:
+        is_bounded: wrong signatures are, as by default; nothing else is.
+    """
     at = world.at
     return _SETTINGS.format(
         chain_id=CHAIN_ID,
@@ -123,6 +128,7 @@ def settings_text(world: Deployed, confirmations: int = 1) -> str:
         weth=to_checksum(world.weth),
         usdc=to_checksum(world.usdc),
         confirmations=confirmations,
+        signatures=_SIGNATURES if is_bounded else "",
     )
 
 

@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -113,13 +114,13 @@ def _leave(folder: Path, ground: Ground) -> None:
     (folder / GROUND).write_bytes(msgspec.json.encode(ground))
 
 
-async def serve_venue(listener: socket.socket, folder: Path, chain_kind: str) -> None:
+async def serve_venue(listener: socket.socket, folder: Path, chain_kind: str, *, is_bounded: bool) -> None:
     chain = KnownChain()
     world = await deployed(chain)
     chain.remembers = chain_kind == KNOWN
     _leave(folder, world.ground)
     found = environ()
-    settings = parse_settings(settings_text(world) + _NO_ROUNDS, found, folder)
+    settings = parse_settings(settings_text(world, is_bounded=is_bounded) + _NO_ROUNDS, found, folder)
     async with (
         opened_venue(
             settings, environ=found, folder=folder, clock=WallClock(), chains={chain.chain_id: chain}
@@ -162,8 +163,10 @@ if __name__ == "__main__":
     parser.add_argument("--chain", choices=(EMBEDDED, KNOWN), default=KNOWN)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--count", type=int, default=0, help="orders that the floor prepares")
+    parser.add_argument("--bounded", action="store_true", help="wrong signatures are, as by default")
     chosen = parser.parse_args()
     if chosen.what == VENUE:
-        trio.run(serve_venue, inherited(chosen.fd), chosen.folder, chosen.chain)
+        listener = inherited(chosen.fd)
+        trio.run(partial(serve_venue, listener, chosen.folder, chosen.chain, is_bounded=chosen.bounded))
     else:
         trio.run(serve_floor, inherited(chosen.fd), chosen.folder, chosen.count)

@@ -178,8 +178,8 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             raise ValueError(f"failures_max is 1 to 1000, got {self.failures_max}")
 
 
-class RateTier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one caller may ask: a bucket that holds `burst` and fills by `per_s`; a route takes its cost."""
+class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A bucket that holds `burst` and fills by `per_s`."""
 
     per_s: float
     burst: float
@@ -187,6 +187,29 @@ class RateTier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def __post_init__(self) -> None:
         if not 0 < self.per_s <= 1_000_000 or not 1 <= self.burst <= 1_000_000:
             raise ValueError("per_s is above 0 and burst at least 1, both at most 1000000")
+
+
+class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one caller may ask; a route takes its cost.
+
+    Attributes:
+        wrong_signatures: how many of its signatures may be wrong; absent, a hundredth of `per_s` and a fifth
+            of `burst`.
+    """
+
+    wrong_signatures: Rate | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = limits.VENUE_SWAP_ORDERS_MAX
+        if self.wrong_signatures is not None and self.wrong_signatures.burst < least:
+            raise ValueError(f"wrong_signatures.burst is at least {least}, the signatures of one swap")
+
+    @property
+    def signature_rate(self) -> Rate:
+        """`wrong_signatures`, or what stands for it."""
+        burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
+        return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 
 
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -4,6 +4,8 @@
          |    --unknown--> takes from the address, then 401
          none --> bucket of the address, of the tier `public`
 
+A second bucket of each caller bounds how many wrong signatures are looked at (`signatures`).
+
 Every answer of an admitted route, a refusal too, says how much is left.
 
 Source: document 1, "429"; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later drafts
@@ -22,11 +24,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.errors import CambistError, RateLimited, UnknownApiKey
-from ...config.venue import VenueSettings
+from ...config.venue import RateTier, VenueSettings
 from ..server.listener import address_share
 from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyRing
+from .signatures import SignatureBudget, SignatureUnits
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -45,22 +48,27 @@ class AdmissionStatistics(Struct, frozen=True):
         admitted, refused: requests by tier.
         unknown_keys: requests whose key is nobody's.
         callers: buckets kept now, by tier.
+        wrong_signatures: that were looked at, by tier.
+        signatures_refused: requests whose signatures were not looked at, for wrong ones before, by tier.
     """
 
     admitted: Mapping[str, int]
     refused: Mapping[str, int]
     unknown_keys: int
     callers: Mapping[str, int]
+    wrong_signatures: Mapping[str, int]
+    signatures_refused: Mapping[str, int]
 
 
 class _Tier:
     """One tier: its buckets, and what it has counted."""
 
-    __slots__ = ("admitted", "buckets", "limit", "refused")
+    __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 
-    def __init__(self, buckets: Buckets) -> None:
-        self.buckets = buckets
-        self.limit = (b"ratelimit-limit", b"%d" % buckets.burst)
+    def __init__(self, rates: RateTier) -> None:
+        self.buckets = Buckets(rates)
+        self.signatures = SignatureUnits(rates.signature_rate)
+        self.limit = (b"ratelimit-limit", b"%d" % self.buckets.burst)
         self.admitted = 0
         self.refused = 0
 
@@ -95,8 +103,8 @@ class Admission:
 
     def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
         self._ring = KeyRing(settings.api_keys, secret32)
-        self._public = _Tier(Buckets(settings.rate_tiers[PUBLIC]))
-        self._keyed = {name: _Tier(Buckets(tier)) for name, tier in settings.rate_tiers.items()}
+        self._public = _Tier(settings.rate_tiers[PUBLIC])
+        self._keyed = {name: _Tier(tier) for name, tier in settings.rate_tiers.items()}
         self._proxies = frozenset(_canonical(address) for address in settings.trusted_proxies)
         self._unknown_keys = 0
 
@@ -186,15 +194,25 @@ class Admission:
         presented = call.request.fields.get(_API_KEY)
         return "" if presented is None else self._ring.find(presented).name
 
+    def signatures(self, call: Call) -> SignatureBudget:
+        """What an admitted request may spend on wrong signatures; it is answered within."""
+        presented = call.request.fields.get(_API_KEY)
+        if presented is None:
+            return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)
+        holder = self._ring.find(presented)
+        return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
+
     def statistics(self) -> AdmissionStatistics:
         """Counters."""
         tiers = [(PUBLIC, self._public), *self._keyed.items()]
-        admitted, refused, callers = (dict.fromkeys(self._keyed, 0) for _ in range(3))
+        admitted, refused, callers, wrong, unseen = (dict.fromkeys(self._keyed, 0) for _ in range(5))
         for name, tier in tiers:
             admitted[name] += tier.admitted
             refused[name] += tier.refused
             callers[name] += len(tier.buckets)
-        return AdmissionStatistics(admitted, refused, self._unknown_keys, callers)
+            wrong[name] += tier.signatures.spent
+            unseen[name] += tier.signatures.refused
+        return AdmissionStatistics(admitted, refused, self._unknown_keys, callers, wrong, unseen)
 
 
 def is_local(call: Call) -> bool:

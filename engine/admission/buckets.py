@@ -19,7 +19,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from ...config.limits import ADMISSION_CALLERS_MAX
-from ...config.venue import RateTier
+from ...config.venue import Rate
 
 _LOOKS = 2  # at callers that may be forgotten, for each new one: the table shrinks faster than it grows
 _LOOKS_MAX = 64  # where there is no room left
@@ -43,15 +43,15 @@ class Buckets:
     """A bucket for each caller, all of one size.
 
     Args:
-        tier: the size.
+        rate: the size.
         callers_max: buckets that are kept at a time; full ones need not be.
 
     Attributes:
         burst: whole tokens of a full bucket.
     """
 
-    def __init__(self, tier: RateTier, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
-        per_ms, burst = Fraction(str(tier.per_s)) / 1_000, Fraction(str(tier.burst))
+    def __init__(self, rate: Rate, *, callers_max: int = ADMISSION_CALLERS_MAX) -> None:
+        per_ms, burst = Fraction(str(rate.per_s)) / 1_000, Fraction(str(rate.burst))
         self._ticks_per_ms = per_ms.numerator * burst.denominator
         self._token = per_ms.denominator * burst.denominator  # ticks in which one comes
         self._size = burst.numerator * per_ms.denominator  # ticks in which an empty bucket fills
@@ -72,7 +72,8 @@ class Buckets:
             cost: above 0.
             now_ms: milliseconds; where it goes back, buckets stand still.
 
-        Guarantees: from any moment on, a caller is given at most burst + per_s * seconds.
+        Guarantees: from any moment on, a caller is given at most burst + per_s * seconds, and besides what it
+            gives back.
         """
         now = now_ms * self._ticks_per_ms
         known = self._full_at.get(caller)
@@ -87,6 +88,12 @@ class Buckets:
             self._line.append(caller)
         self._full_at[caller] = now + after
         return Taken((size - after) // self._token, -(-after // second), 0)
+
+    def give_back(self, caller: str, cost: int) -> None:
+        """Undo a `take` of so much. A bucket that is full meanwhile stays full."""
+        known = self._full_at.get(caller)
+        if known is not None:
+            self._full_at[caller] = known - min(cost * self._token, self._size)
 
     def _make_room(self, now: int) -> bool:
         """Forget callers whose buckets are full again, a few at a time. False where there is no room."""

@@ -165,16 +165,26 @@ class _Admission(Collector):
             f"{METRICS_PREFIX}rate_limited", "Requests refused for lack of tokens", labels=("tier",)
         )
         callers = GaugeMetricFamily(f"{METRICS_PREFIX}callers", "Buckets that are kept", labels=("tier",))
+        wrong = CounterMetricFamily(
+            f"{METRICS_PREFIX}wrong_signatures", "Wrong signatures that were looked at", labels=("tier",)
+        )
+        unseen = CounterMetricFamily(
+            f"{METRICS_PREFIX}signatures_refused",
+            "Requests refused for wrong signatures of their caller before",
+            labels=("tier",),
+        )
         for family, numbers in (
             (admitted, statistics.admitted),
             (refused, statistics.refused),
             (callers, statistics.callers),
+            (wrong, statistics.wrong_signatures),
+            (unseen, statistics.signatures_refused),
         ):
             for tier, number in numbers.items():
                 family.add_metric((tier,), number)
         unknown = CounterMetricFamily(f"{METRICS_PREFIX}unknown_keys", "Requests whose key is nobody's")
         unknown.add_metric((), statistics.unknown_keys)
-        return admitted, refused, callers, unknown
+        return admitted, refused, callers, wrong, unseen, unknown
 
 
 class _LoopLag(Collector):

@@ -178,10 +178,14 @@ class VenueApp:
             ).endpoints(),
             *self._delta_endpoints(settings),
             *OtcEndpoints(
-                parts.places, parts.otc.orders, parts.store, small_usd=venue.otc_small_usd
+                parts.places,
+                parts.otc.orders,
+                parts.store,
+                small_usd=venue.otc_small_usd,
+                signatures_of=self.admission.signatures,
             ).endpoints(),
             *otc_event_endpoints(self._events),
-            *Market(market, self._asker_of, self.admission.partner).endpoints(),
+            *Market(market, self._asker_of, self.admission.partner, self.admission.signatures).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *self._partner_endpoints(venue),
             *operating_endpoints(health, self._streams),
@@ -224,9 +228,15 @@ class VenueApp:
         delta, store = self.delta, self._store
         settled = {chain_id: self.places[chain_id] for chain_id in delta.chains}
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
-        partner_of = self.admission.partner
         return (
-            *OrderSubmission(settled, settings, delta.orders, store, partner_of=partner_of).endpoints(),
+            *OrderSubmission(
+                settled,
+                settings,
+                delta.orders,
+                store,
+                partner_of=self.admission.partner,
+                signatures_of=self.admission.signatures,
+            ).endpoints(),
             *OrderReads(self.places, store).endpoints(),
             *order_event_endpoints(self._events),
             *Auctions(self.places, store, delta.orders.get, auctions, delta.resting).endpoints(),

@@ -14,6 +14,7 @@ from ...config.timeouts import ORDER_CHECK_S
 from ...crypto.addresses import ZERO_ADDRESS
 from ..chain.port import Call, Chain, Header
 from .permit_proof import PERMIT2_OF
+from .signed_by import OwnerSignature, check_signer
 
 T = TypeVar("T")
 
@@ -42,6 +43,20 @@ async def latest_block(chain: Chain) -> Header:
     if header is None:
         raise BlockGone("the latest block is not in the chain")
     return header
+
+
+async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
+    """Whether the owner is a contract, which may be asked; False, without a question, where its key signed.
+
+    Raises:
+        InvalidSignature: nobody is there who could have signed: nothing else need be asked.
+        ChainError: nobody answers.
+    """
+    if signature.is_by_key:
+        return False
+    has_code = bool(await chain.code(signature.owner, header.hash))
+    check_signer(signature, has_code=has_code)
+    return has_code
 
 
 class Permit2s:

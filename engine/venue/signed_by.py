@@ -1,6 +1,7 @@
 """Whether an owner has signed a digest: its key, its contract, or a call instead of a signature. Pure.
 
     read_signature   text -> what the key alone proves, or what the chain has to be asked
+    check_signer     whether anybody is there to be asked: a contract, or who signs by a call
     signature_call   that question: EIP-1271 at the owner, or its pre-signature at the settling contract
     signature_state  the answer: SIGNED, AWAITED (a contract that may still sign), or a refusal
 
@@ -118,6 +119,16 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> Call | None:
     return Call(owner, data, asker, gas_max=VENUE_SIGNATURE_GAS_MAX)
 
 
+def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
+    """Pass if the owner's key has signed, or the chain may know better.
+
+    Raises:
+        InvalidSignature: the owner is no contract and does not sign by a call.
+    """
+    if not (signature.is_by_key or signature.is_pre_signature or has_code):
+        raise _nobody(signature)
+
+
 def signature_state(
     signature: OwnerSignature,
     answer: bytes | Exception | None,
@@ -135,7 +146,7 @@ def signature_state(
     if signature.is_by_key or _is_yes(signature, answer, has_code=has_code):
         return SignatureState.SIGNED
     if not has_code:
-        raise signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}")
+        raise _nobody(signature)
     if signature.is_pre_signature or signature.is_awaited:
         return SignatureState.AWAITED
     raise signature.kind(f"{signature.fault}, and the owner's contract does not accept it")
@@ -162,6 +173,10 @@ def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_
     if signature.is_pre_signature:
         return any(answer[:_WORD_BYTES])
     return has_code and is_magic_answer(answer)
+
+
+def _nobody(signature: OwnerSignature) -> InvalidSignature:
+    return signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}")
 
 
 def _reason(error: InvalidSignature) -> str:

@@ -23,6 +23,7 @@ from cambist.codecs.market_messages import (
 from cambist.codecs.wire import encode
 from cambist.config.errors import InvalidInput, NoRoute, RequestError, TokenNotSupported, UnsupportedChain
 from cambist.crypto.addresses import to_checksum
+from support.admitting import signatures
 from support.market_place import (
     CHAIN_ID,
     KEYED,
@@ -201,7 +202,7 @@ async def _built(sent: dict[str, Any], query: str = "onlyParams=true") -> Any:
         **sent,
     }
     raw = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
-    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED)
+    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, signatures())
 
 
 @pytest.mark.parametrize("row", BODY, ids=lambda row: row.name)

@@ -1,14 +1,18 @@
 """POST /ft/p2p/{chainId} by those who mean harm: drafts in others' names, tokens of their own."""
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cambist.config import limits
+from cambist.config.venue import Rate, RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.chain.holdings import Question, holdings
 from cambist.engine.venue.api import otc
+from support.counted_signatures import CountedChain, counted_recoveries
 from support.evm_programs import assembled, deploys
 from support.otc_front import FILLABLE, an_otc_front
 from support.rfq_stories import a_wallet
@@ -73,6 +77,43 @@ async def test_drafts_of_strangers_take_no_room_from_what_is_signed(
         refusal = await front.fault(front.an_order(maker=wallet), world.user)
         assert "maker: expected fewer than 2 orders that may still change, got 2" in refusal[2]
         assert (await front.posted(drafts[0], signature=GARBAGE))["state"] == "DRAFT", "it is kept already"
+
+
+# --- Wrong signatures: a few of each caller are looked at -------------------------------------------------
+
+
+async def test_wrong_signatures_and_drafts_are_looked_at_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chains: list[CountedChain] = []
+
+    def counted(chain: Any) -> CountedChain:
+        chains.append(CountedChain(chain))
+        return chains[0]
+
+    burst = 16
+    tier = RateTier(per_s=100_000, burst=100_000, wrong_signatures=Rate(per_s=1e-6, burst=burst))
+    async with an_otc_front(tmp_path, runs=False, chain=counted, tier=tier) as front:
+        world, (chain,) = front.world, chains
+        recovered = counted_recoveries(monkeypatch)
+        wallet = await a_wallet(world, world.user)
+        for _ in range(2 * burst):
+            assert (await front.posted(front.an_order()))["state"] == "PENDING"
+            assert (await front.posted(front.an_order(maker=wallet), world.user))["state"] == "PENDING"
+        draft = front.an_order(maker=wallet)
+        assert (await front.posted(draft, signature=GARBAGE))["state"] == "DRAFT"
+        await front.posted(draft, world.stranger)
+        before, recoveries = Counter(chain.asked), len(recovered)
+        for _ in range(burst - 2):
+            assert (await front.fault(front.an_order(), world.stranger))[1] == "InvalidSignature"
+        assert Counter(chain.asked) - before == Counter(block=burst - 2, code=burst - 2)
+        assert len(recovered) == recoveries + burst - 2
+        before = Counter(chain.asked)
+        for order, key in ((front.an_order(), world.stranger), (draft, world.user), (front.an_order(), None)):
+            status, told = await front.submit(order, key)
+            assert (status, told["errorType"]) == (429, "RateLimited")
+            assert told["details"].startswith("rate limit exceeded: too many wrong signatures")
+        assert (Counter(chain.asked), len(recovered)) == (before, recoveries + burst - 2)
 
 
 # --- Tokens of anybody's ---------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
-from cambist.config.venue import ApiKey, RateTier, VenueSettings
+from cambist.config.venue import ApiKey, Rate, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission
+from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
 from cambist.engine.server import Call
 
 NOW_MS = 1_700_000_000_000
@@ -30,6 +31,11 @@ def a_call(
         b"GET", target, path, query or None, 1, [*fields.items()], keep_alive=True, fields=fields
     )
     return Call(request, client, "id-1", now_ms, ())
+
+
+def signatures(burst: float = 1_000, *, now_ms: int = NOW_MS) -> SignatureBudget:
+    """What one request of somebody who sent none before may spend."""
+    return SignatureBudget(SignatureUnits(Rate(per_s=1, burst=burst)), "somebody", now_ms)
 
 
 def an_admission(

@@ -16,6 +16,7 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.venue.market.market_desk import MarketDesk
 from cambist.feeds.usd_prices import UsdPrices
+from support.admitting import signatures
 from support.firm_makers import Stage
 from support.market_place import CHAIN_ID, KEYED, PARTNERS, TIERS, USER_PLACES, a_shop
 from support.world import NATIVE, ONE
@@ -71,7 +72,7 @@ class Front:
             **body,
         }
         built = await self.desk.transaction(
-            CHAIN_ID, b"", json.dumps(sent).encode(), self.stage.now_ms, KEYED
+            CHAIN_ID, b"", json.dumps(sent).encode(), self.stage.now_ms, KEYED, signatures()
         )
         assert isinstance(built, TransactionEnvelope)
         assert isinstance(built.gas, str)

@@ -47,6 +47,7 @@ from cambist.engine.venue.permit_proof import PERMIT2_OF
 from cambist.engine.venue.place import Place
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
+from support.admitting import signatures
 
 NOW_MS = 1_700_000_000_000
 CHAIN_ID = 31_337
@@ -359,7 +360,8 @@ class Shop(Struct, frozen=True):
             **body,
         }
         kept = {name: value for name, value in sent.items() if value is not None}
-        return await self.desk.transaction(chain_id, query.encode(), json.dumps(kept).encode(), now_ms, asker)
+        raw = json.dumps(kept).encode()
+        return await self.desk.transaction(chain_id, query.encode(), raw, now_ms, asker, signatures())
 
 
 def a_shop(

@@ -11,7 +11,7 @@ is kept stays as it is.
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ ORDERS = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
 BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
 API_KEY = "the-key-of-an-integrator"
+GENEROUS = RateTier(per_s=100_000, burst=100_000)
 _TYPES: dict[type, Any] = {order_type.cls: order_type for order_type in ORDER_TYPES}
 
 
@@ -83,6 +84,7 @@ class OrderFront:
         odd: a token that is listed as one that takes permits only.
         live: the orders in memory.
         document: what OpenAPI says of it.
+        admission: what callers are held against.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class OrderFront:
         store: Store,
         client: HttpClient,
         document: dict[str, Any],
+        admission: Admission,
     ) -> None:
         self.document = document
+        self.admission = admission
         self.world = world
         self.odd = odd
         self.live = live
@@ -203,12 +207,19 @@ def told(answer: tuple[int, Any]) -> tuple[int, str, str]:
 
 @asynccontextmanager
 async def an_order_front(
-    folder: Path, *, strict_partner: bool = False, chain: Any = None
+    folder: Path,
+    *,
+    strict_partner: bool = False,
+    chain: Any = None,
+    tier: RateTier = GENEROUS,
+    now_ms: Callable[[], int] | None = None,
 ) -> AsyncIterator[OrderFront]:
     """The server, on a world that has its money.
 
     Args:
         chain: makes another chain of the world's, which the venue asks.
+        tier: of callers; what stands behind 127.0.0.1 is named by X-Forwarded-For.
+        now_ms: the clock of the server, where it is not the wall's.
     """
     world = await _world()
     odd = await world.new_token(symbol="ODD")
@@ -218,10 +229,10 @@ async def an_order_front(
         leases = Leases(store, secrets.token_hex(8), life_s=10.0, now_ms=clock.now_ms)
         live = LiveOrders(store, leases)
         asked = world.chain if chain is None else chain(world.chain)
-        endpoints, admission = _endpoints(world, odd, live, store, asked, strict_partner)
+        endpoints, admission = _endpoints(world, odd, live, store, asked, tier, strict_partner)
         router = Router(encode_trading_error)
         router.mount(surface_of(endpoints, admission, cors_origins=(), body_bytes_max=1 << 20))
-        server = Server(router, _SERVER, wall_ms=clock.now_ms)
+        server = Server(router, _SERVER, wall_ms=now_ms or clock.now_ms)
         document = openapi_document(endpoints, {})
         listener = listen("127.0.0.1", 0)
         port = listener.getsockname()[1]
@@ -229,7 +240,7 @@ async def an_order_front(
             await nursery.start(leases.run)
             await nursery.start(server.serve, listener)
             async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:
-                yield OrderFront(world, odd, live, store, client, document)
+                yield OrderFront(world, odd, live, store, client, document, admission)
             nursery.cancel_scope.cancel()
 
 
@@ -255,6 +266,7 @@ def _endpoints(
     live: LiveOrders,
     store: Store,
     chain: Any,
+    tier: RateTier,
     strict_partner: bool,
 ) -> tuple[tuple[Endpoint, ...], Admission]:
     at = world.at
@@ -285,15 +297,22 @@ def _endpoints(
     )
     partners = {"acme": Partner(address=to_checksum(world.partner.address), fee_bps=10)}
     settings = Settings(partners=partners, strict_partner=strict_partner)
-    tier = RateTier(per_s=100_000, burst=100_000)
     venue = VenueSettings(
         rate_tiers={"public": tier, "keyed": tier},
         api_keys={"known": ApiKey(secret=Secret(API_KEY, "env:K"), partner="acme")},
+        trusted_proxies=("127.0.0.1",),
     )
     admission = Admission(venue, bytes(32))
     places = {CHAIN_ID: place, MARKET_ONLY: market_only}
     endpoints = (
-        *OrderSubmission(places, settings, live, store, partner_of=admission.partner).endpoints(),
+        *OrderSubmission(
+            places,
+            settings,
+            live,
+            store,
+            partner_of=admission.partner,
+            signatures_of=admission.signatures,
+        ).endpoints(),
         *OrderReads(places, store).endpoints(),
     )
     return endpoints, admission

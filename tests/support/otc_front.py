@@ -247,9 +247,11 @@ async def an_otc_front(
         front.engine = engine = open_otc(footing, followed)
         front.scheduler = footing.scheduler
         engines = OrderEngines(footing, [engine])
-        endpoints = OtcEndpoints(places, engine.orders, store, small_usd=small_usd).endpoints()
-        front.document = openapi_document(endpoints, {})
         admission = Admission(VenueSettings(rate_tiers={"public": tier, "keyed": tier}), bytes(32))
+        endpoints = OtcEndpoints(
+            places, engine.orders, store, small_usd=small_usd, signatures_of=admission.signatures
+        ).endpoints()
+        front.document = openapi_document(endpoints, {})
         router = Router(encode_trading_error)
         mount_endpoints(router, endpoints, admission, body_bytes_max=1 << 20)
         listener = listen("127.0.0.1", 0)

@@ -16,6 +16,7 @@ from ....codecs.market_messages import (
     TransactionQuery,
 )
 from ....codecs.wire import encode
+from ...admission.signatures import SignatureBudget
 from ...server.routing import Call, Reply
 from ..market.market_desk import MarketDesk
 from ..market.unfilled import Asker
@@ -31,14 +32,20 @@ class Market:
     Args:
         asker_of: who sends a request.
         partner_of: the default partner of a request; empty for none.
+        signatures_of: what a request may spend on wrong signatures.
     """
 
     def __init__(
-        self, desk: MarketDesk, asker_of: Callable[[Call], Asker], partner_of: Callable[[Call], str]
+        self,
+        desk: MarketDesk,
+        asker_of: Callable[[Call], Asker],
+        partner_of: Callable[[Call], str],
+        signatures_of: Callable[[Call], SignatureBudget],
     ) -> None:
         self._desk = desk
         self._asker_of = asker_of
         self._partner_of = partner_of
+        self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -97,6 +104,7 @@ class Market:
             request.body,
             call.now_ms,
             self._asker_of(call),
+            self._signatures_of(call),
             self._partner_of(call),
         )
         return Reply(200, encode(built))

@@ -20,6 +20,7 @@ from ....codecs.delta_messages import (
 )
 from ....codecs.wire import encode
 from ....config.settings import Settings
+from ...admission.signatures import SignatureBudget
 from ...server.routing import Call, Reply
 from ...store.store import Store
 from ..delta.live_orders import LiveOrders
@@ -40,6 +41,7 @@ class OrderSubmission:
         settings: of the partners.
         orders: where orders are taken in.
         partner_of: the default partner of a request; empty for none.
+        signatures_of: what a request may spend on wrong signatures.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class OrderSubmission:
         store: Store,
         *,
         partner_of: Callable[[Call], str],
+        signatures_of: Callable[[Call], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
             places,
@@ -59,6 +62,7 @@ class OrderSubmission:
             strict_partner=settings.strict_partner,
         )
         self._partner_of = partner_of
+        self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -92,13 +96,15 @@ class OrderSubmission:
         )
 
     async def _submit(self, call: Call) -> Reply:
-        body = with_partner(decode_submit_body(call.request.body), self._partner_of(call))
-        return Reply(200, encode(await self._desk.submit(body, call.now_ms)))
+        with self._signatures_of(call) as signatures:
+            body = with_partner(decode_submit_body(call.request.body), self._partner_of(call))
+            return Reply(200, encode(await self._desk.submit(body, call.now_ms, signatures)))
 
     async def _build_cancellation(self, call: Call) -> Reply:
         body = decode_cancellation_build_body(call.request.body)
         return Reply(200, encode(await self._desk.cancellation(body)))
 
     async def _cancel(self, call: Call) -> Reply:
-        body = decode_cancel_body(call.request.body)
-        return Reply(200, encode(await self._desk.cancel(body, call.now_ms)))
+        with self._signatures_of(call) as signatures:
+            body = decode_cancel_body(call.request.body)
+            return Reply(200, encode(await self._desk.cancel(body, call.now_ms, signatures)))

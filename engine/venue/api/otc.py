@@ -6,6 +6,7 @@ Choice: without a token, the answer is about the venue's listed tokens but the n
     account's live orders give, at most 100 of these; a token need not be listed to be asked for.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -30,6 +31,7 @@ from ....config.errors import InvalidInput, OrderNotFound
 from ....config.limits import OTC_LIVE_TOKENS_SHOWN_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
+from ...admission.signatures import SignatureBudget
 from ...chain.holdings import Question, holdings
 from ...server.routing import Call, Reply
 from ...store.queries import OtcFilter
@@ -62,13 +64,23 @@ class OtcEndpoints:
         places: by chain id.
         orders: where orders are taken in.
         small_usd: less than that is a small balance.
+        signatures_of: what a request may spend on wrong signatures.
     """
 
-    def __init__(self, places: Places, orders: OtcOrders, store: Store, *, small_usd: Decimal) -> None:
+    def __init__(
+        self,
+        places: Places,
+        orders: OtcOrders,
+        store: Store,
+        *,
+        small_usd: Decimal,
+        signatures_of: Callable[[Call], SignatureBudget],
+    ) -> None:
         self._places = places
         self._stored = StoredOtcOrders(store)
         self._desk = OtcDesk(places, orders, self._stored)
         self._small_usd = small_usd
+        self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -119,9 +131,11 @@ class OtcEndpoints:
         )
 
     async def _post(self, call: Call) -> Reply:
-        place = self._place(call.parameters[0])
-        body = decode_otc_order(call.request.body)
-        return Reply(200, encode(await self._desk.submit(place.chain_id, body, call.now_ms)))
+        with self._signatures_of(call) as signatures:
+            place = self._place(call.parameters[0])
+            body = decode_otc_order(call.request.body)
+            posted = await self._desk.submit(place.chain_id, body, call.now_ms, signatures)
+            return Reply(200, encode(posted))
 
     async def _by_hash(self, call: Call) -> Reply:
         expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"

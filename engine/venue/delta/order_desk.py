@@ -1,7 +1,7 @@
 """Takes in Delta orders and their cancellations: the chain is asked, then the store decides.
 
     body -> struct, hash --lives here--> its record
-                         --else--> rules -> chain, all at one block -> LiveOrders.submit -> its record
+                         --else--> rules, signature -> chain, at one block -> LiveOrders.submit -> its record
                                      |--refused: kept already?--> its record
 
 An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
@@ -31,10 +31,10 @@ from ....config.errors import (
     TooManyOpenOrders,
 )
 from ....config.partners import Partner
-from ...chain.port import Header
+from ...admission.signatures import SignatureBudget
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
-from ..asking import Permit2s, in_time, latest_block
+from ..asking import Permit2s, in_time, latest_block, signer_has_code
 from ..permit_proof import needs_permit2
 from ..place import Place, Places, delta_place_at
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
@@ -79,8 +79,11 @@ class OrderDesk:
         self._domains = delta_domains(places)
         self._permit2 = Permit2s()
 
-    async def submit(self, body: SubmitBody, now_ms: int) -> OrderRecord:
+    async def submit(self, body: SubmitBody, now_ms: int, signatures: SignatureBudget) -> OrderRecord:
         """Take in an order.
+
+        Args:
+            signatures: what the request may spend on wrong ones; entered.
 
         Raises:
             RequestError: its row of document 1; see `submission`.
@@ -91,8 +94,9 @@ class OrderDesk:
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(body, found, place, domain, now_ms)
-            except RequestError:
+                return await self._take_in(body, found, place, domain, now_ms, signatures)
+            except RequestError as error:
+                signatures.refused(error)
                 if not await self._stored.is_kept(found.order_hash):
                     raise
         return await self._kept(found.order_hash)
@@ -107,8 +111,11 @@ class OrderDesk:
         check_open(rows)
         return cancellation_to_sign(body.order_ids, self._domain_of(rows))
 
-    async def cancel(self, body: CancelBody, now_ms: int) -> CancelResponse:
+    async def cancel(self, body: CancelBody, now_ms: int, signatures: SignatureBudget) -> CancelResponse:
         """Cancel orders, all of them or none; returns once that is durable.
+
+        Args:
+            signatures: what the request may spend on wrong ones; entered.
 
         Raises:
             RequestError: what is wrong with the orders, or the signature.
@@ -118,13 +125,20 @@ class OrderDesk:
         domain, first = self._domain_of(rows), rows[0]
         digest = cancellation_digest(body.order_ids, domain)
         signature = read_signature(body.signature, digest, first.owner, InvalidCancelSignature)
+        signatures.proven(signature.is_by_key)
         await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
         hashes = [row.order_hash for row in rows]
         await self._orders.step_all(hashes, cancelling(now_ms), is_fenced=False)
         return CancelResponse(success=True, cancelled=tuple(str(order_id(key)) for key in hashes))
 
     async def _take_in(
-        self, body: SubmitBody, found: Identified, place: Place, domain: DeltaDomain, now_ms: int
+        self,
+        body: SubmitBody,
+        found: Identified,
+        place: Place,
+        domain: DeltaDomain,
+        now_ms: int,
+        signatures: SignatureBudget,
     ) -> OrderRecord:
         rules = Rules(
             chain_id=place.chain_id,
@@ -135,6 +149,7 @@ class OrderDesk:
             now_ms=now_ms,
         )
         submission = checked(body, found, rules)
+        signatures.proven(submission.signature.is_by_key)
         self._check_room(submission.terms.owner)
         row = await in_time(self._judged(place, submission, now_ms))
         document, order, terms = submission.document, submission.order, submission.terms
@@ -167,9 +182,9 @@ class OrderDesk:
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(place.chain, place.delta, "order.permit")
         header = await latest_block(place.chain)
+        has_code = await signer_has_code(place.chain, submission.signature, header)
         calls = submission_calls(submission, place.delta, permit2)
         answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
-        has_code = await _has_code(place, submission.signature, header)
         status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
         return submission.row(status, now_ms)
 
@@ -192,12 +207,7 @@ async def _check_cancel(place: Place, signature: OwnerSignature, delta: bytes) -
     if asked is None:
         return
     header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, signature, header)
     (answer,) = await place.chain.call_many([asked], header.hash)
-    has_code = await _has_code(place, signature, header)
     if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
         raise InvalidCancelSignature("it is empty, and the owner has not signed this by a call")
-
-
-async def _has_code(place: Place, signature: OwnerSignature, header: Header) -> bool:
-    """Whether the owner is a contract; not asked where its key has signed."""
-    return not signature.is_by_key and bool(await place.chain.code(signature.owner, header.hash))

@@ -34,6 +34,7 @@ from ....codecs.wire import encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, UnsupportedChain
 from ....config.partners import Partner, Tier
 from ....crypto.route_seal import RouteSeal
+from ...admission.signatures import SignatureBudget
 from ..asking import Permit2s
 from .funds import Funds
 from .price_route import opened, sealed, unpriced
@@ -126,11 +127,19 @@ class MarketDesk:
         return SwapResponse(route, built)
 
     async def transaction(
-        self, chain_id: int, raw_query: bytes, body: bytes, now_ms: int, asker: Asker, partner: str = ""
+        self,
+        chain_id: int,
+        raw_query: bytes,
+        body: bytes,
+        now_ms: int,
+        asker: Asker,
+        signatures: SignatureBudget,
+        partner: str = "",
     ) -> TransactionEnvelope | ContractParams:
         """POST /transactions/{chainId}.
 
         Args:
+            signatures: what the orders of a request may spend.
             partner: of a request with orders that names none.
         """
         place = self._place(chain_id, "chainId")
@@ -138,7 +147,8 @@ class MarketDesk:
         asked = decode_transaction_body(body)
         if (route := asked.route) is None:
             asked, funds = with_partner(asked, partner), self._funds[chain_id]
-            return await order_transaction(place, asked, query, self._fees, now_ms, funds)
+            with signatures:
+                return await order_transaction(place, asked, query, self._fees, now_ms, funds, signatures)
         found = opened(self._seal, route, now_ms)
         if found.route.network != chain_id:
             raise InvalidPriceRoute(field="chainId", expected=f"{found.route.network}", got=chain_id)

@@ -78,7 +78,7 @@ class OrderSwap(Struct, frozen=True):
 
 
 def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: int) -> OrderSwap:
-    """Hold a request with orders against its own words.
+    """Hold a request with orders against its own words; the signatures come last, they cost most.
 
     Raises:
         UnsupportedChain: nobody fills orders there.
@@ -100,7 +100,7 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
     fee = fee_asked(body.partner, body, fees)
     separator = rfq_domain_separator(place.settings.rfq_domain_name, place.chain_id, place.rfq)
     domain = OtcDomain(separator, place.rfq)
-    orders: dict[bytes, SignedOrder] = {}
+    unsigned: dict[bytes, tuple[SwapOrder, str, RfqOrder, int, bytes]] = {}
     for at, sent in enumerate(body.orders or ()):
         field = f"orders[{at}]"
         found = identify(sent, domain, f"{field}.")
@@ -108,17 +108,22 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
         _check_amounts(order, field)
         _check_assets(order, src, dest, field)
         _check_taker(place, order, parties.user, field)
-        if digest32 in orders:
+        if digest32 in unsigned:
             raise InvalidInput("it is in the list already", field=field)
-        orders[digest32] = SignedOrder(
+        most, permit = _taker_most(sent, order, field), _permit(sent, order, place.rfq, field)
+        unsigned[digest32] = sent, field, order, most, permit
+    orders = [
+        SignedOrder(
             field=field,
             order=order,
             digest32=digest32,
             signature=_signature(sent.signature, digest32, order.maker, field),
-            taker_most=_taker_most(sent, order, field),
-            permit=_permit(sent, order, place.rfq, field),
+            taker_most=most,
+            permit=permit,
         )
-    return OrderSwap(side, amount, src, dest, parties, fee, tuple(orders.values()))
+        for digest32, (sent, field, order, most, permit) in unsigned.items()
+    ]
+    return OrderSwap(side, amount, src, dest, parties, fee, tuple(orders))
 
 
 def _check_amounts(order: RfqOrder, field: str) -> None:

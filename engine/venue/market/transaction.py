@@ -45,6 +45,7 @@ from ....config.limits import BPS_ONE
 from ....config.timeouts import SIMULATION_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
+from ...admission.signatures import SignatureBudget
 from ...chain.port import Call, Chain
 from ...routing.firm_parts import HeldQuote
 from ...routing.plan import RoutePlan, Wanted
@@ -113,11 +114,21 @@ async def transaction(
 
 
 async def order_transaction(
-    place: "Place", body: TransactionBody, query: TransactionQuery, fees: Fees, now_ms: int, funds: Funds
+    place: "Place",
+    body: TransactionBody,
+    query: TransactionQuery,
+    fees: Fees,
+    now_ms: int,
+    funds: Funds,
+    signatures: SignatureBudget,
 ) -> TransactionEnvelope | ContractParams:
     """Build the transaction that fills the orders of a request.
 
+    Args:
+        signatures: what the request may spend on wrong ones.
+
     Raises:
+        RateLimited: too many signatures of the caller were wrong.
         UnsupportedChain, InvalidInput, InvalidSignature, MissingSlippage, PartnerNotAllowed, NoRoute: the
             request; see `read_order_swap`.
         OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the orders, where those
@@ -125,7 +136,9 @@ async def order_transaction(
         InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
         ServiceUnavailable: the chain, or the price of gas, cannot be had.
     """
+    signatures.begin(max(len(body.orders or ()), 1))
     asked = read_order_swap(place, body, fees, now_ms)
+    signatures.proven(sum(one.signature.is_by_key for one in asked.orders))
     gas_price = _gas_price(place, query)
     if query.ignore_checks:
         looked = as_signed(asked.orders)

@@ -15,6 +15,7 @@ Source: document 2, POST /ft/p2p/{chainId}; design, "How data travels" 4, "Abuse
 Choice: an order that is posted again is answered with what is kept of it, whatever else is in the body and
     whatever has become of it; but a DRAFT is signed by it where the maker's contract accepts its signature:
     whoever came first may have had no valid one.
+Choice: a DRAFT spends a unit of wrong signatures (`admission.signatures`): nobody has proven anything by it.
 Choice: what is not signed has room of its own: anybody can post it in the name of a contract.
 Choice: 200,000 orders of all makers may still change, and 50,000 of them wait for funds or a signature:
     beyond that the answer is 503. What funds cover is never refused for the sake of what they do not.
@@ -27,9 +28,10 @@ from ....codecs.vocabulary import OtcState
 from ....config import limits
 from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
 from ....crypto.hexadecimal import to_hex
+from ...admission.signatures import SignatureBudget
 from ...chain.port import Call, Header
 from ...store.rows import OtcOrder, amount_of
-from ..asking import in_time, latest_block
+from ..asking import in_time, latest_block, signer_has_code
 from ..place import Place, Places, otc_place_at
 from ..step import Step
 from .balances import Backed, is_backed
@@ -64,8 +66,13 @@ class OtcDesk:
             if place.settings.rfq and place.rfq
         }
 
-    async def submit(self, chain_id: int, body: OtcOrderBody, now_ms: int) -> PostedOrder:
+    async def submit(
+        self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
+    ) -> PostedOrder:
         """Take in an order; the same one again is answered with what is kept.
+
+        Args:
+            signatures: what the request may spend on wrong ones; entered.
 
         Raises:
             RequestError: see `terms` and `submission`.
@@ -75,22 +82,28 @@ class OtcDesk:
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(place, body, found, now_ms)
-            except RequestError:
+                return await self._take_in(place, body, found, now_ms, signatures)
+            except RequestError as error:
+                signatures.refused(error)
                 if await self._stored.order(found.order_hash) is None:
                     raise
-        return await self._kept(place, body, found, now_ms)
+        return await self._kept(place, body, found, now_ms, signatures)
 
-    async def _take_in(self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int) -> PostedOrder:
+    async def _take_in(
+        self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int, signatures: SignatureBudget
+    ) -> PostedOrder:
         terms = checked(body, found, self._domains, place.chain_id, now_ms)
+        signatures.proven(terms.signature.is_by_key)
         if terms.signature.is_by_key:
             self._check_room(terms.order.maker, is_draft=False)
         row, document = await in_time(self._judged(place, terms, now_ms))
+        if row.status is OtcState.DRAFT:
+            signatures.wrong()
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_memory(row.status)
         if await self._orders.submit(row, document) is row:
             return posted(stored_order(row, document))
-        return await self._kept(place, body, found, now_ms)
+        return await self._kept(place, body, found, now_ms, signatures)
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
         """Pass if the maker may have one order more; those that are being taken in are not counted yet.
@@ -130,18 +143,26 @@ class OtcDesk:
                 "only what the maker's funds cover is taken now"
             )
 
-    async def _kept(self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int) -> PostedOrder:
+    async def _kept(
+        self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int, signatures: SignatureBudget
+    ) -> PostedOrder:
         """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
         kept = await self._stored.order(found.order_hash)
         if kept is not None and kept.state is OtcState.DRAFT:
-            await self._sign(place, body, found, kept.signature, now_ms)
+            await self._sign(place, body, found, kept.signature, now_ms, signatures)
             kept = await self._stored.order(found.order_hash)
         if kept is None:
             raise StoreError("an order that was kept is not there")
         return posted(kept)
 
     async def _sign(
-        self, place: Place, body: OtcOrderBody, found: Identified, known: str, now_ms: int
+        self,
+        place: Place,
+        body: OtcOrderBody,
+        found: Identified,
+        known: str,
+        now_ms: int,
+        signatures: SignatureBudget,
     ) -> None:
         """Have a DRAFT be signed, if its maker accepts what it is posted with now.
 
@@ -150,17 +171,22 @@ class OtcDesk:
 
         Raises:
             ServiceUnavailable, StoreUnavailable: nobody can say.
+            RateLimited: too many signatures of the caller were wrong.
         """
+        signatures.begin(1)
         try:
             terms = checked(body, found, self._domains, place.chain_id, now_ms)
             if to_hex(terms.shown_signature) == known:
                 return
+            signatures.proven(terms.signature.is_by_key)
             told = await in_time(_asked(place, terms))
         except ServiceUnavailable:
             raise
-        except RequestError:
+        except RequestError as error:
+            signatures.refused(error)
             return
         if not told.is_signed:
+            signatures.wrong()
             return
 
         def decide(row: OtcOrder) -> Step[OtcOrder] | None:
@@ -191,12 +217,11 @@ class OtcDesk:
 async def _asked(place: Place, terms: OtcTerms) -> Answered:
     """What the contracts say at the latest block."""
     header = await latest_block(place.chain)
+    has_code = await signer_has_code(place.chain, terms.signature, header)
     calls = submission_calls(terms, place.rfq)
     answers = dict(zip(calls, await place.chain.call_many([*calls.values()], header.hash), strict=True))
     assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
     without_code = [field for field, asset in assets.items() if not await _is_contract(place, asset, header)]
-    is_by_key = terms.signature.is_by_key
-    has_code = not is_by_key and bool(await place.chain.code(terms.order.maker, header.hash))
     return answered(terms, answers, without_code=without_code, has_code=has_code)
 
 

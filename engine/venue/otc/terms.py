@@ -16,7 +16,8 @@ What is at fault first in this order is what is said:
      8  permit: its length, and whom it names
      9  signature: its form, the maker's key
     10  how many orders of the maker may still be filled (by the caller)
-    11  by the chain (`submission`): the assets, what is left of the order, the signature of a contract
+    11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, what is
+        left of the order, the signature of that contract
 
 Source: document 2, Order; interop.md 1; choices.md 5, 21 and 22.
 Choice: every uint256 is a nonceAndMeta; it is shown as the decimal number that it is.

@@ -25,6 +25,7 @@ from cambist.config.errors import (
     OrderClosed,
     OrderExpired,
     PartnerNotAllowed,
+    RateLimited,
     RequestError,
     Reverted,
     ServiceUnavailable,
@@ -33,8 +34,12 @@ from cambist.config.errors import (
     UnsupportedChain,
 )
 from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX, VENUE_SWAP_ORDERS_MAX
+from cambist.config.venue import Rate
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
+from support.admitting import signatures
+from support.counted_signatures import counted_recoveries
 from support.market_place import (
     CHAIN_ID,
     DAI,
@@ -82,7 +87,7 @@ def purchase(*orders: dict[str, Any], **changed: Any) -> dict[str, Any]:
 
 async def built(shop: Shop, body: dict[str, Any], query: str = "", partner: str = "") -> Any:
     raw = json.dumps(body).encode()
-    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, partner)
+    return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, signatures(), partner)
 
 
 async def told(body: dict[str, Any], shop: Shop | None = None, query: str = "", partner: str = "") -> Swap:
@@ -336,7 +341,7 @@ async def test_a_chain_without_rfq_takes_no_orders(missing: str) -> None:
     place = structs.replace(shop.place, **{missing: b""})
     desk = type(shop.desk)({CHAIN_ID: place}, shop.seal, {}, {}, user_places=1)
     with pytest.raises(UnsupportedChain, match="a chain with `rfq`"):
-        await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS, KEYED)
+        await desk.transaction(CHAIN_ID, b"", json.dumps(sale()).encode(), NOW_MS, KEYED, signatures())
 
 
 # --- What the chain says ------------------------------------------------------------------------------
@@ -430,6 +435,28 @@ async def test_a_signature_that_is_not_the_makers_is_refused_whatever_the_others
         rf"^Invalid signature: orders\[1\].signature: {to_checksum(OTHER.address)} signed this, .*contract",
         sale(sent(an_order()), sent(order, OTHER)),
     )
+
+
+async def test_signatures_are_paid_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    shop, recovered = a_shop(), counted_recoveries(monkeypatch)
+    units = SignatureUnits(Rate(per_s=1, burst=16))
+
+    async def asked(*orders: dict[str, Any]) -> Any:
+        raw, budget = json.dumps(sale(*orders)).encode(), SignatureBudget(units, "a", NOW_MS)
+        return await shop.desk.transaction(CHAIN_ID, b"", raw, NOW_MS, KEYED, budget)
+
+    wrong = [sent(an_order(nonce_and_meta=number), OTHER) for number in range(15)]
+    with pytest.raises(InvalidInput, match=r"orders\[15\]"):
+        await asked(*wrong, sent(an_order(taker_amount=0)))
+    assert not recovered, "all orders are held against the rules before a signature is looked at"
+    with pytest.raises(InvalidSignature):
+        await asked(*wrong)
+    assert (len(recovered), units.spent) == (15, 15)
+    await asked(sent(an_order()))
+    questions = len(shop.chain.asked)
+    with pytest.raises(RateLimited, match="too many wrong signatures: come back in 1 s"):
+        await asked(sent(an_order()), wrong[0])
+    assert (len(recovered), len(shop.chain.asked)) == (16, questions)
 
 
 async def test_a_contract_signs_by_its_word() -> None:

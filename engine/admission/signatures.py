@@ -1,0 +1,117 @@
+"""How many wrong signatures one caller may have us look at. Pure.
+
+A request with signatures takes a unit of its caller for each, before the first is looked at, and gets it back
+where the signature proves right:
+
+    enter: one unit --begin(n): n units--.--the owner's key signed: `proven`--> back at once
+                                         |--the owner's contract is asked----> back once it is answered 200
+                                         '--refused---------------------------> spent: it comes with time
+
+Without a unit the answer is 429: no signature is looked at, no chain and no store is asked.
+
+Choice: a unit whose signature the chain is asked about comes back only where the whole request succeeds: the
+    owner's contract, which the caller may have written, runs before it says yes.
+Choice: a refusal for anything else than a signature, before a contract is asked, spends nothing; nor does an
+    answer that chain or store could not give.
+"""
+
+from types import TracebackType
+from typing import Self
+
+from ...config.errors import CambistError, InvalidSignature, RateLimited, RequestError, ServiceUnavailable
+from ...config.venue import Rate
+from .buckets import Buckets
+
+
+class SignatureUnits:
+    """Those of all callers of a tier.
+
+    Attributes:
+        buckets: how many units each caller has.
+        spent: units of wrong signatures so far; refused: requests without a unit.
+    """
+
+    __slots__ = ("buckets", "refused", "spent")
+
+    def __init__(self, rate: Rate) -> None:
+        self.buckets = Buckets(rate)
+        self.spent = self.refused = 0
+
+
+class SignatureBudget:
+    """What one request may spend: a context that the request is answered in.
+
+    Args:
+        units: of the caller's tier.
+        caller: name of its bucket.
+        now_ms: of the request, Unix milliseconds.
+    """
+
+    __slots__ = ("_caller", "_held", "_is_chain_asked", "_now_ms", "_units")
+
+    def __init__(self, units: SignatureUnits, caller: str, now_ms: int) -> None:
+        self._units, self._caller, self._now_ms = units, caller, now_ms
+        self._held = 0
+        self._is_chain_asked = False
+
+    def __enter__(self) -> Self:
+        """Take the first unit.
+
+        Raises:
+            RateLimited: none is left.
+        """
+        self.begin(1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, CambistError):
+            self.refused(error)
+        self._give_back(self._held)
+
+    def begin(self, count: int) -> None:
+        """So many signatures are about to be looked at.
+
+        Args:
+            count: above 0.
+
+        Raises:
+            RateLimited: too few units are left; says when they are there.
+        """
+        self._is_chain_asked = False
+        missing = count - self._held
+        if missing <= 0:
+            return
+        taken = self._units.buckets.take(self._caller, missing, self._now_ms)
+        if taken.wait_s:
+            self._units.refused += 1
+            error = RateLimited(f"too many wrong signatures: come back in {taken.wait_s} s")
+            error.retry_after_s = taken.wait_s
+            raise error
+        self._held = count
+
+    def proven(self, count: int) -> None:
+        """All signatures were looked at, and the owners' keys made so many; the chain is asked of the others.
+
+        Args:
+            count: at most the `count` of `begin`.
+        """
+        self._give_back(count)
+        self._is_chain_asked = bool(self._held)
+
+    def refused(self, error: CambistError) -> None:
+        """The request is refused, or was and is answered all the same with what is kept."""
+        is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
+        if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
+            self.wrong()
+
+    def wrong(self) -> None:
+        """No signature that is still to be proven is right."""
+        self._units.spent += self._held
+        self._held = 0
+
+    def _give_back(self, count: int) -> None:
+        if count:
+            self._units.buckets.give_back(self._caller, count)
+            self._held -= count
