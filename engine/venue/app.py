@@ -35,6 +35,7 @@ from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
 from ..chain.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
+from ..chain.pulse import Pulse
 from ..credentials import check_addresses
 from ..events.hub import EventHub
 from ..events.webhook_opening import open_webhooks
@@ -79,7 +80,7 @@ from .otc.engine import OtcEngine
 from .otc.opening import open_otc
 from .otc_metrics import OtcCollector
 from .place import Place
-from .venue_metrics import tell_events, tell_venue
+from .venue_metrics import tell_events, tell_readiness, tell_venue
 
 _SEAL_KEY_CHARS_MIN = 16
 
@@ -241,6 +242,7 @@ class VenueApp:
         """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
         async with trio.open_nursery() as nursery:
             for place in self.places.values():
+                nursery.start_soon(place.pulse.run)
                 place.start(nursery)
             nursery.start_soon(self.issued.run)
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
@@ -248,6 +250,7 @@ class VenueApp:
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
             nursery.start_soon(self._makers.run)
+            nursery.start_soon(self._store.run_probes)
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
@@ -261,13 +264,13 @@ class VenueApp:
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Whether some chain can be quoted, and why others cannot. Without the store nothing is ready."""
-        by_chain = {chain_id: _not_ready(place) for chain_id, place in self.places.items()}
-        reasons = [f"chain {chain_id}: {reason}" for chain_id, told in by_chain.items() for reason in told]
-        away = self._store.statistics().away
+        """Whether some chain can be served, and why others cannot. Without the store nothing is ready."""
+        by_chain = [place.not_ready() for place in self.places.values()]
+        away = self._store.away
+        reasons = [reason for told in by_chain for reason in told]
         if away:
             reasons.append(f"store: {away}")
-        return Readiness(not away and not all(by_chain.values()), tuple(reasons))
+        return Readiness(not away and not all(by_chain), tuple(reasons))
 
     def not_ready(self) -> list[str]:
         """What could not be quoted or built, chain by chain, and why; nothing when all could."""
@@ -313,6 +316,7 @@ class VenueApp:
         self._metrics.store(self._store.statistics)
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
+        tell_readiness(self._metrics, self.places, lambda: self.readiness().ready)
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
         tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))
@@ -393,6 +397,7 @@ async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedCh
         chain_id=served.chain_id,
         settings=served.settings,
         chain=chain,
+        pulse=Pulse(chain, makers.gas.look_now),
         router=at["router"],
         executor=at["executor"],
         rfq=at["rfq_contract"],
@@ -401,11 +406,6 @@ async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedCh
         tokens=served.tokens,
         **msgspec.structs.asdict(makers),
     )
-
-
-def _not_ready(place: Place) -> list[str]:
-    reasons = [] if place.gas.is_fresh else ["no node answers"]
-    return reasons if any(place.index.books()) else [*reasons, "no maker has a live book"]
 
 
 def _venue_of(settings: Settings) -> VenueSettings:
