@@ -42,6 +42,7 @@ SERVER = (
     Row("connections", "gauge", "Connections that are open"),
     Row("accepted", "counter", "Connections accepted"),
     Row("refused", "counter", "Connections refused for being too many"),
+    Row("refused_by_address", "counter", "Of them, because their own address had too many"),
     Row("promoted", "counter", "Connections that left the reactor for a task"),
     Row("requests", "counter", "Requests answered, whatever the status"),
     Row("faults", "counter", "Answers to bytes that were no request"),

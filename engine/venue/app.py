@@ -55,7 +55,7 @@ from .api.event_streams import EventStreams
 from .api.health import Health, Readiness
 from .api.maker_scores import MakerScoreBoard
 from .api.market import Market
-from .api.operating import operating_endpoints
+from .api.operating import health_endpoints, stream_endpoints
 from .api.order_events import order_event_endpoints
 from .api.order_reads import OrderReads
 from .api.order_submit import OrderSubmission
@@ -139,6 +139,7 @@ class VenueApp:
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
+        self._held_back = ""  # whatever chains and store could do
         self.delta = parts.delta
         self.otc = parts.otc
         self._engines = parts.engines
@@ -167,7 +168,9 @@ class VenueApp:
         )
         self._lag = LoopLag()
         self._metrics = Metrics()
-        health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
+        health_rows = health_endpoints(
+            Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
+        )
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
             *DeltaOrders(
@@ -185,19 +188,32 @@ class VenueApp:
             *Market(market, self._asker_of, self.admission.partner).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *self._partner_endpoints(venue),
-            *operating_endpoints(health, self._streams),
+            *stream_endpoints(self._streams),
+            *health_rows,
         )
         self.reference = Reference(rows, parts.places)
-        self.router = router = Router(encode_trading_error)
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()))
+        self.server = Server(
+            self.router,
+            settings.server,
+            wall_ms=clock.now_ms,
+            access_log=access_log,
+            proxies=venue.trusted_proxies,
+        )
+        health_router = self._router(settings, health_rows)
+        self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
+        self._tell_metrics()
+
+    def _router(self, settings: Settings, rows: tuple[Endpoint, ...]) -> Router:
+        router = Router(encode_trading_error)
         mount_endpoints(
             router,
-            (*rows, *self.reference.endpoints()),
+            rows,
             self.admission,
             cors_origins=settings.server.cors_origins,
             body_bytes_max=settings.server.body_bytes_max,
         )
-        self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
-        self._tell_metrics()
+        return router
 
     def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
         return QuoteStreams(
@@ -236,11 +252,19 @@ class VenueApp:
     async def run(
         self,
         listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        health_listener: socket.socket | None = None,
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
+        """Serve until `drain` is called or the task is cancelled.
+
+        Args:
+            listener: closed in the end, as is `health_listener`, which serves from the beginning to the end.
+        """
         async with trio.open_nursery() as nursery:
+            if health_listener is not None:
+                self._held_back = "the venue starts"
+                await nursery.start(self._health.serve, health_listener)
             for place in self.places.values():
                 nursery.start_soon(place.pulse.run)
                 place.start(nursery)
@@ -254,6 +278,7 @@ class VenueApp:
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
+            self._held_back = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         await self._settle()
@@ -261,6 +286,7 @@ class VenueApp:
 
     def drain(self) -> None:
         """Stop accepting, answer what is in flight, then let `run` return."""
+        self._held_back = "the venue ends"
         self.server.drain()
 
     def readiness(self) -> Readiness:
@@ -270,7 +296,9 @@ class VenueApp:
         reasons = [reason for told in by_chain for reason in told]
         if away:
             reasons.append(f"store: {away}")
-        return Readiness(not away and not all(by_chain), tuple(reasons))
+        if self._held_back:
+            reasons.append(self._held_back)
+        return Readiness(not (away or self._held_back or all(by_chain)), tuple(reasons))
 
     def not_ready(self) -> list[str]:
         """What could not be quoted or built, chain by chain, and why; nothing when all could."""
