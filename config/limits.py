@@ -91,6 +91,9 @@ QUERY_BYTES_MAX = 8_192
 QUERY_PARAMETERS_MAX = 100
 ROUTE_BYTES_MAX = 256 << 10
 
+# --- Server ----------------------------------------------------------------------------------------
+SERVER_HEALTH_CONNECTIONS_MAX = 64  # of the listener for health and metrics
+
 # --- Admission -------------------------------------------------------------------------------------
 ADMISSION_CALLERS_MAX = 100_000  # buckets that are kept, of each tier: about 20 MB
 ADMISSION_KEY_BYTES_MAX = 256  # of what is sent in X-API-KEY

@@ -12,6 +12,17 @@ class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     key: str
 
 
+class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A listener for health and metrics alone, over plain HTTP; port 0 lets the system choose."""
+
+    host: str = "127.0.0.1"
+    port: int = 8081
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise ValueError(f"port is 0 to 65535, got {self.port}")
+
+
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One listening socket. Bounds are those of each process.
 
@@ -19,10 +30,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         host, port: port 0 lets the system choose.
         processes: how many serve the one socket.
         tls: absent serves plain HTTP.
+        health: a second listener, whose connections are its own; absent for none.
         cors_origins: origins that browsers may call from; `*` for any; empty sends no CORS header.
         connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
             file descriptors.
-        connections_per_address_max: of these, from one IPv4 address or one IPv6 /64.
+        connections_per_address_max: of these, from one IPv4 address or one IPv6 /64, unless it is a trusted
+            proxy's.
         requests_per_connection_max: the last is answered with `connection: close`.
         body_bytes_max: of one request; a set of routes may have a bound of its own below it.
         bodies_bytes_max: of all requests under way; more are answered 503 and closed.
@@ -35,6 +48,7 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     port: int = 8080
     processes: int = 1
     tls: TlsSettings | None = None
+    health: HealthSettings | None = None
     cors_origins: tuple[str, ...] = ()
     connections_max: int = 4_096
     connections_per_address_max: int = 256
@@ -66,3 +80,12 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         for name in ("header_s", "body_s", "idle_s", "write_s", "route_s", "drain_s"):
             if not 0 < getattr(self, name) <= 3_600:
                 raise ValueError(f"{name} is above 0, at most 3600, got {getattr(self, name)}")
+
+    def of_health(self) -> "ServerSettings":
+        """The bounds of the listener for health: few connections, which any one address may have."""
+        return msgspec.structs.replace(
+            self,
+            tls=None,
+            connections_max=limits.SERVER_HEALTH_CONNECTIONS_MAX,
+            connections_per_address_max=limits.SERVER_HEALTH_CONNECTIONS_MAX,
+        )

@@ -21,6 +21,11 @@ PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long has not crashed in a row
 LOOP_LAG_EVERY_S = 0.1  # between two looks at how late a task gets its turn
 
+# --- Readiness -------------------------------------------------------------------------------------
+READY_LOOK_S = 0.5  # between two looks whether a chain's nodes and the store answer
+READY_ANSWER_S = 1.4  # for their answer, before they count as away: an order needs three within ORDER_CHECK_S
+READY_AGAIN_S = 0.25  # between two looks while they are away
+
 # --- WebSocket -------------------------------------------------------------------------------------
 WEBSOCKET_OPEN_S = 10.0
 WEBSOCKET_PING_EVERY_S = 20.0

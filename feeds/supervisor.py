@@ -42,9 +42,9 @@ from .stream import Stream, StreamStatistics
 
 _log = structlog.get_logger("cambist.feeds")
 
-_WATCHDOG = "watchdog"
+WATCHDOG = "watchdog"
 _CONFIRMED = 3  # times in `stale_s`, beside a socket
-_WITHHOLDS = {"prices": "prices", "stream": "socket", _WATCHDOG: _WATCHDOG}
+_WITHHOLDS = {"prices": "prices", "stream": "socket", WATCHDOG: WATCHDOG}
 
 
 class FeedStatistics(Struct, frozen=True):
@@ -167,7 +167,7 @@ class MakerFeed:
         tasks: dict[str, Callable[[], Awaitable[None]]] = {
             resource: poll.follow for resource, poll in self._polls.items()
         }
-        tasks[_WATCHDOG] = self._watch
+        tasks[WATCHDOG] = self._watch
         if self._stream is not None:
             tasks["stream"] = self._stream.follow
         try:
@@ -198,5 +198,5 @@ class MakerFeed:
             self.cache.expire(self._wall_ms())
             if self._stream is not None:
                 self._stream.heed_grace()
-            self.cache.release(_WATCHDOG)
+            self.cache.release(WATCHDOG)
             await trio.sleep(BOOK_LOOK_S)

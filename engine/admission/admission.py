@@ -18,14 +18,13 @@ Choice: X-Forwarded-For is believed as far as trusted proxies wrote it: the call
 
 from collections.abc import Mapping
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.errors import CambistError, RateLimited, UnknownApiKey
 from ...config.venue import RateTier, VenueSettings
-from ..server.listener import address_share
+from ..server.listener import address_share, canonical_address
 from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyRing
@@ -105,7 +104,7 @@ class Admission:
         self._ring = KeyRing(settings.api_keys, secret32)
         self._public = _Tier(settings.rate_tiers[PUBLIC])
         self._keyed = {name: _Tier(tier) for name, tier in settings.rate_tiers.items()}
-        self._proxies = frozenset(_canonical(address) for address in settings.trusted_proxies)
+        self._proxies = frozenset(canonical_address(address) for address in settings.trusted_proxies)
         self._unknown_keys = 0
 
     def admit(self, call: Call, cost: int) -> Headers:
@@ -230,14 +229,6 @@ def _address(entry: bytes) -> str:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        return _canonical(text)
+        return canonical_address(text)
     except ValueError:
         return ""
-
-
-def _canonical(text: str) -> str:
-    """An address as the server writes that of the other side."""
-    address = ip_address(text)
-    if isinstance(address, IPv6Address):
-        return str(address.ipv4_mapped or address)
-    return str(address)

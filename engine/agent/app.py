@@ -75,17 +75,28 @@ class AgentApp:
         self.solver = Solver(places, strategies, agent, clock.now_ms)
         gate = Gate(request_verifier(settings), agent.auth)
         router = Router(encode_maker_error)
-        router.mount(AgentSurface(gate, self.solver, self.not_ready, self.status).surface)
+        surface = AgentSurface(gate, self.solver, self.not_ready, self.status)
+        router.mount(surface.surface)
         self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
+        health = Router(encode_maker_error)
+        health.mount(surface.health)
+        self._health = Server(health, settings.server.of_health(), wall_ms=clock.now_ms)
 
     async def run(
         self,
         listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        health_listener: socket.socket | None = None,
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
+        """Serve until `drain` is called or the task is cancelled; the listeners are closed in the end.
+
+        Args:
+            health_listener: serves /healthz and /readyz alone.
+        """
         async with trio.open_nursery() as nursery:
+            if health_listener is not None:
+                await nursery.start(self._health.serve, health_listener)
             for place in self.places.values():
                 place.makers.start(nursery)
             await self.server.serve(listener, task_status=task_status)

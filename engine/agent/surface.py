@@ -33,6 +33,7 @@ class AgentSurface:
 
     Attributes:
         surface: to be mounted.
+        health: /healthz and /readyz alone.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class AgentSurface:
         surface.coroutine("POST", "/solve", self.solve)
         surface.coroutine("POST", "/notify", self.notify)
         surface.plain("GET", "/status", self.status)
-        surface.plain("GET", "/healthz", self.healthy)
-        surface.plain("GET", "/readyz", self.ready)
+        self.health = Surface(encode_maker_error)
+        for told in (surface, self.health):
+            told.plain("GET", "/healthz", self.healthy)
+            told.plain("GET", "/readyz", self.ready)
 
     async def solve(self, call: Call) -> Reply:
         """POST /solve."""

@@ -104,6 +104,8 @@ class MakerApp:
         maker = settings.maker
         if maker is None or not maker.chains:
             raise ConfigError("maker.chains", "names no chain: there is nothing to serve")
+        if settings.server.health:
+            raise ConfigError("server.health", "a maker tells of its health at [maker.admin]")
         check_addresses(settings)
         settings = self._settings = _with_folder(settings, folder)
         self._maker = maker

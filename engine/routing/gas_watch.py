@@ -1,8 +1,8 @@
 """The latest block and the price of gas, as they were seen last: what quotes are made with.
 
-Each new head is looked at, and without one a look is taken every GAS_LOOK_S. A node that does not answer
-leaves what was seen before; once that is older than GAS_STALE_S there is neither a head nor a price, and what
-needs one is refused.
+Each new head is looked at, and without one a look is taken every GAS_LOOK_S, or at once by `look_now`. A node
+that does not answer leaves what was seen before; once that is older than GAS_STALE_S there is neither a head
+nor a price, and what needs one is refused.
 
 Source: design, "Abuse" (a needed chain read that cannot be had is 503).
 Choice: a unit of gas costs the base fee of the next block and the tip that the node suggests.
@@ -55,6 +55,7 @@ class GasWatch:
         self._looks = 0
         self._failures = 0
         self._fault = ""
+        self._turn = trio.CancelScope()  # of a look and of the wait for the next one
 
     @property
     def head(self) -> Header:
@@ -97,12 +98,17 @@ class GasWatch:
     async def run(self) -> NoReturn:
         """Look, and wait for the next head; never ends by itself."""
         while True:
-            done = await self._look()
-            with trio.move_on_after(GAS_LOOK_S):
-                if done and self._last is not None:
-                    await self._wait_head(self._last.head.hash)
-                else:
-                    await trio.sleep_forever()
+            with trio.CancelScope() as self._turn:
+                done = await self._look()
+                with trio.move_on_after(GAS_LOOK_S):
+                    if done and self._last is not None:
+                        await self._wait_head(self._last.head.hash)
+                    else:
+                        await trio.sleep_forever()
+
+    def look_now(self) -> None:
+        """Begin a new look at once: nodes answer again, and perhaps not what they were asked before."""
+        self._turn.cancel()
 
     async def _look(self) -> bool:
         try:

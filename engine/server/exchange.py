@@ -26,6 +26,7 @@ class Counters(Struct):
     Attributes:
         connections: open now.
         accepted, refused: connections; refused for being too many.
+        refused_by_address: of these, because their own address had too many.
         promoted: connections that left the reactor for a task.
         requests: answered, whatever the status.
         faults: answers to bytes that were no request, late ones among them.
@@ -38,6 +39,7 @@ class Counters(Struct):
     connections: int = 0
     accepted: int = 0
     refused: int = 0
+    refused_by_address: int = 0
     promoted: int = 0
     requests: int = 0
     faults: int = 0

@@ -12,6 +12,8 @@ A TLS handshake costs a millisecond: like all else that a connection's task does
 a turn (see `turns`).
 
 Source: design, "HTTP server".
+Choice: a proxy's connections are those of many clients: there is no bound for its address, and nobody else's
+    counts for it.
 Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed, and
 all of them where there is TLS, whose handshake costs more than the request that is refused.
 Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
@@ -24,7 +26,8 @@ import resource
 import socket
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from ipaddress import IPv6Address, ip_address
 from typing import TypeAlias
 
 import structlog
@@ -48,7 +51,7 @@ Listener: TypeAlias = socket.socket | trio.abc.Listener[trio.abc.Stream]
 
 _ACCEPTS_MAX = 32  # between two checkpoints
 _REFUSALS_MAX = 64
-_FILES_KEPT = 128  # descriptors that are not for connections: files, outgoing connections, refusals
+_FILES_KEPT = 192  # descriptors that are not for connections: files, outgoing connections, refusals, health
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 _log = structlog.get_logger("cambist.server")
@@ -63,6 +66,7 @@ class Server:
         wall_ms: wall clock, Unix milliseconds.
         access_log: written by this server while it serves; None keeps none.
         reactor: whether plain connections may be served by the reactor, where the platform has epoll.
+        proxies: IP addresses that may have any number of connections.
 
     Raises:
         ConfigError: the TLS files cannot be used.
@@ -76,6 +80,7 @@ class Server:
         wall_ms: Callable[[], int],
         access_log: AccessLog | None = None,
         reactor: bool = True,
+        proxies: Iterable[str] = (),
     ) -> None:
         limits = Http1Limits(
             body_bytes_max=settings.body_bytes_max,
@@ -89,6 +94,7 @@ class Server:
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
         self._by_address: Counter[str] = Counter()
+        self._proxies = frozenset(map(canonical_address, proxies))
         self._refusals = 0
         self._is_queue_empty = False
         self._connections: set[Connection] = set()
@@ -190,17 +196,16 @@ class Server:
         return True
 
     def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
-        counters, share = self._exchange.counters, address_share(client)
-        if (
-            counters.connections >= self._connections_max
-            or self._by_address[share] >= self._settings.connections_per_address_max
-        ):
+        counters = self._exchange.counters
+        is_crowded = self._is_crowded(client)
+        if is_crowded or counters.connections >= self._connections_max:
             counters.refused += 1
+            counters.refused_by_address += is_crowded
             self._refuse(peer, client)
             return
         counters.accepted += 1
         counters.connections += 1
-        self._by_address[share] += 1
+        self._by_address[address_share(client)] += 1
         if self._reactor and isinstance(peer, socket.socket):
             try:
                 self._reactor.adopt(peer, client)
@@ -212,6 +217,11 @@ class Server:
             return
         stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
         self._nursery.start_soon(self._serve_stream, stream, client)
+
+    def _is_crowded(self, client: str) -> bool:
+        """Whether an address has all the connections that it may have."""
+        most = self._settings.connections_per_address_max
+        return self._by_address[address_share(client)] >= most and client not in self._proxies
 
     def _promoted(
         self,
@@ -321,6 +331,14 @@ def address_share(address: str) -> str:
     if ":" not in address:
         return address
     return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
+
+
+def canonical_address(text: str) -> str:
+    """An IP address as the server writes that of the other side. ValueError: it is none."""
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or address)
+    return str(address)
 
 
 def _files_max() -> int:

@@ -38,9 +38,9 @@ class Draining(Protocol):
 
 
 class Served(Draining, Protocol):
-    """A role that is one process with one listener."""
+    """A role that is one process with one listener, and maybe another for health."""
 
-    async def run(self, listener: socket.socket) -> None:
+    async def run(self, listener: socket.socket, health_listener: socket.socket | None) -> None:
         """Serve until it is drained."""
         ...
 
@@ -67,11 +67,16 @@ async def serve_app(
         if server.access_log:
             access_log = AccessLog(owned.enter_context(open_access_log(server.access_log)))
         listener = owned.enter_context(listening("server", server.host, server.port))
+        health_listener = None
+        if server.health:
+            health = server.health
+            health_listener = owned.enter_context(listening("server.health", health.host, health.port))
+            _log.info("serving health", url=url_of("http", health_listener))
         async with open_app(access_log) as app, trio.open_nursery() as nursery:
             await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(freeze_collector)
             announce(app, url_of(app.scheme, listener))
-            await app.run(listener)
+            await app.run(listener, health_listener)
             nursery.cancel_scope.cancel()
         return 0 if app.drained else 1
 

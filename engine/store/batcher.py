@@ -97,12 +97,17 @@ class Batcher:
         if self.away is not None:
             self._unavailable += 1
             raise StoreUnavailable(self.away.detail, self.away.retry_after_s)
-        if len(self._queue) >= self._queue_max:
+        if self.full:
             self._full += 1
-            raise StoreFull(f"{self._queue_max} writes wait for the store")
+            raise StoreFull(self.full)
         ticket = Ticket(unit)
         self._queue.append(ticket)
         return ticket
+
+    @property
+    def full(self) -> str:
+        """Reason for which the queue takes nothing now; empty while it has room."""
+        return f"{self._queue_max} writes wait for the store" if len(self._queue) >= self._queue_max else ""
 
     @property
     def has_work(self) -> bool:

@@ -5,16 +5,22 @@
 
 `Link` is the way to the database: in this process (`InlineLink`), or a store process of its own
 (`process_link`). A write is answered once it is durable.
+
+`away` says what a write would meet now: the link has lost the store, the last batch was refused (a full disk,
+a database server that is gone), a batch is not answered, or the queue is full. While `run_probes` runs, an
+empty unit is written every READY_LOOK_S, so that `away` is true of a store that nobody else writes to.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import trio
 from msgspec import Struct
 
 from ...config.errors import StoreError, StoreUnavailable
+from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S
 from .backend import Backend, Lease
 from .batcher import Batcher, BatcherStatistics
 from .queries import Query
@@ -22,6 +28,8 @@ from .units import Outcome, Unit
 
 COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Upper bounds of the histogram of commit times."""
+
+_PROBE = Unit(())
 
 
 class Link(Protocol):
@@ -62,7 +70,7 @@ class StoreStatistics(Struct, frozen=True):
     Attributes:
         commits: how many commits took at most so long, by COMMIT_BOUNDS_S; the last counts the longer ones.
         commit_s: seconds of all commits together, the way to the store and back included.
-        away: why nothing is taken now, or empty.
+        away: see `Store.away`.
     """
 
     batcher: BatcherStatistics
@@ -88,6 +96,17 @@ class Store:
         self._changed = trio.Event()
         self._commits = [0] * (len(COMMIT_BOUNDS_S) + 1)
         self._commit_s = 0.0
+        self._refusal = ""  # of the last batch
+        self._sent_at: float | None = None  # trio time of the batch in flight
+
+    @property
+    def away(self) -> str:
+        """Reason for which a write would be refused now, or would wait for long; empty where it is taken."""
+        if self._batcher.away is not None:
+            return self._batcher.away.detail
+        if self._sent_at is not None and trio.current_time() - self._sent_at > READY_ANSWER_S:
+            return f"the store does not answer within {READY_ANSWER_S:g} s"
+        return self._refusal or self._batcher.full
 
     async def write(self, unit: Unit) -> Outcome:
         """Write a unit; returns once its outcome is durable. Cancelling leaves the unit on its way.
@@ -148,6 +167,7 @@ class Store:
 
     def recover(self) -> None:
         """The link says that the store is back."""
+        self._refusal = ""
         self._batcher.recover()
 
     def close(self) -> None:
@@ -161,10 +181,7 @@ class Store:
 
     def statistics(self) -> StoreStatistics:
         """Counters and present sizes."""
-        away = self._batcher.away
-        return StoreStatistics(
-            self._batcher.statistics(), tuple(self._commits), self._commit_s, away.detail if away else ""
-        )
+        return StoreStatistics(self._batcher.statistics(), tuple(self._commits), self._commit_s, self.away)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Write batch after batch until cancelled; who still waits then is told that the store is away."""
@@ -178,11 +195,16 @@ class Store:
                     continue
                 units = batcher.take()
                 began = perf_counter()
+                self._sent_at = trio.current_time()
                 try:
                     batcher.settle(await self._link.apply(batcher.number, units))
                 except StoreError as error:
+                    self._refusal = error.detail
                     batcher.fail(error)
                     continue
+                finally:
+                    self._sent_at = None
+                self._refusal = ""
                 self._count(perf_counter() - began)
                 self.announce()
         finally:
@@ -191,6 +213,13 @@ class Store:
                 StoreUnavailable("the store was closed before it answered; submitting again is safe")
             )
             self._idle.unpark_all()
+
+    async def run_probes(self) -> NoReturn:
+        """Write an empty unit again and again, sooner while the store is away, until cancelled."""
+        while True:
+            with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
+                await self.write(_PROBE)
+            await trio.sleep(READY_AGAIN_S if self.away else READY_LOOK_S)
 
     def _count(self, took_s: float) -> None:
         bucket = next((n for n, bound in enumerate(COMMIT_BOUNDS_S) if took_s <= bound), -1)

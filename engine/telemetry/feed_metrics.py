@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ...feeds.supervisor import FeedStatistics
+from ...feeds.standing import Standing
+from ...feeds.supervisor import WATCHDOG, FeedStatistics
 from .metrics import METRICS_PREFIX
 
 Reading = tuple[str, int, FeedStatistics]  # maker, chain id, what its feed says
@@ -30,7 +31,8 @@ class FeedCollector(Collector):
         now_ms = self._wall_ms()
         yield _gauge("pairs", "Pairs by what keeps them out of routing", (
             ((*place, str(standing.value)), count)
-            for place, found in readings for standing, count in found.cache.pairs.items()
+            for place, found in readings
+            for standing, count in {Standing.LIVE: 0, **found.cache.pairs}.items()
         ), "standing")  # fmt: skip
         yield _gauge("withheld", "1 while the whole maker is out of routing", (
             (place, int(bool(found.cache.withheld))) for place, found in readings
@@ -55,9 +57,15 @@ class FeedCollector(Collector):
             for place, found in readings for resource, poll in found.polls.items()
         ), "resource")  # fmt: skip
         yield _counter("restarts", "Unexpected failures of a feed's tasks", (
-            ((*place, task), count) for place, found in readings for task, count in found.restarts.items()
+            ((*place, task), count) for place, found in readings for task, count in _restarts(found).items()
         ), "task")  # fmt: skip
         yield from _sockets(readings)
+
+
+def _restarts(found: FeedStatistics) -> dict[str, int]:
+    """Of each task, those that never failed too: the first failure is a rise from 0."""
+    stream = () if found.stream is None else ("stream",)
+    return {**dict.fromkeys((*found.polls, WATCHDOG, *stream), 0), **found.restarts}
 
 
 def _sockets(readings: Iterable[tuple[tuple[str, str], FeedStatistics]]) -> Iterator[Metric]:

@@ -25,7 +25,9 @@ from .loop_lag import LAG_BOUNDS_S, LagStatistics
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 METRICS_PREFIX = "cambist_"
 
-ReadCounts = Callable[[], Iterable[tuple[tuple[str, ...], int]]]
+FamilyType = type[CounterMetricFamily] | type[GaugeMetricFamily]
+ReadNumbers = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
+"""(values of the labels, number) of each member of a family."""
 
 
 class Row(Struct, frozen=True):
@@ -40,6 +42,7 @@ SERVER = (
     Row("connections", "gauge", "Connections that are open"),
     Row("accepted", "counter", "Connections accepted"),
     Row("refused", "counter", "Connections refused for being too many"),
+    Row("refused_by_address", "counter", "Of them, because their own address had too many"),
     Row("promoted", "counter", "Connections that left the reactor for a task"),
     Row("requests", "counter", "Requests answered, whatever the status"),
     Row("faults", "counter", "Answers to bytes that were no request"),
@@ -74,9 +77,13 @@ class Metrics:
         """Tell the numbers of `rows` of what `read` gives; `part` is the second word of their names."""
         self.add(_Statistics(part, rows, read))
 
-    def counts(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadCounts) -> None:
+    def counts(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers) -> None:
         """Tell numbers that are counted by the values of labels."""
-        self.add(_Counts(name, help_text, labels, read))
+        self.add(_Numbers(CounterMetricFamily, name, help_text, labels, read))
+
+    def gauges(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers) -> None:
+        """Tell numbers of this moment by the values of labels."""
+        self.add(_Numbers(GaugeMetricFamily, name, help_text, labels, read))
 
     def add(self, collector: Collector) -> None:
         """Tell what a collector of one's own collects."""
@@ -124,12 +131,14 @@ class _Statistics(Collector):
             yield family
 
 
-class _Counts(Collector):
-    def __init__(self, name: str, help_text: str, labels: tuple[str, ...], read: ReadCounts) -> None:
-        self._name, self._help, self._labels, self._read = name, help_text, labels, read
+class _Numbers(Collector):
+    def __init__(
+        self, family: FamilyType, name: str, help_text: str, labels: tuple[str, ...], read: ReadNumbers
+    ) -> None:
+        self._family, self._name, self._help, self._labels, self._read = family, name, help_text, labels, read
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(METRICS_PREFIX + self._name, self._help, labels=self._labels)
+        family = self._family(METRICS_PREFIX + self._name, self._help, labels=self._labels)
         for values, number in self._read():
             family.add_metric(values, number)
         return (family,)
@@ -204,7 +213,7 @@ class _LoopLag(Collector):
         )
 
 
-_FAMILIES: dict[str, type[CounterMetricFamily] | type[GaugeMetricFamily]] = {
+_FAMILIES: dict[str, FamilyType] = {
     "counter": CounterMetricFamily,
     "gauge": GaugeMetricFamily,
 }

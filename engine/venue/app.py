@@ -35,6 +35,7 @@ from ..admission.admission import Admission
 from ..admission.keys import HASH_SECRET_BYTES
 from ..chain.address_book import FILE_NAME, AddressBook, read_book
 from ..chain.port import Chain
+from ..chain.pulse import Pulse
 from ..credentials import check_addresses
 from ..events.hub import EventHub
 from ..events.webhook_opening import open_webhooks
@@ -54,7 +55,7 @@ from .api.event_streams import EventStreams
 from .api.health import Health, Readiness
 from .api.maker_scores import MakerScoreBoard
 from .api.market import Market
-from .api.operating import operating_endpoints
+from .api.operating import health_endpoints, stream_endpoints
 from .api.order_events import order_event_endpoints
 from .api.order_reads import OrderReads
 from .api.order_submit import OrderSubmission
@@ -79,7 +80,7 @@ from .otc.engine import OtcEngine
 from .otc.opening import open_otc
 from .otc_metrics import OtcCollector
 from .place import Place
-from .venue_metrics import tell_events, tell_venue
+from .venue_metrics import tell_events, tell_readiness, tell_venue
 
 _SEAL_KEY_CHARS_MIN = 16
 
@@ -138,6 +139,7 @@ class VenueApp:
         self._firm = venue.firm
         self.scheme = "https" if settings.server.tls else "http"
         self.drained = False
+        self._held_back = ""  # whatever chains and store could do
         self.delta = parts.delta
         self.otc = parts.otc
         self._engines = parts.engines
@@ -166,7 +168,7 @@ class VenueApp:
         )
         self._lag = LoopLag()
         self._metrics = Metrics()
-        health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
+        health_rows = self._health_endpoints(venue)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
             *DeltaOrders(
@@ -177,30 +179,36 @@ class VenueApp:
                 partner_of=self.admission.partner,
             ).endpoints(),
             *self._delta_endpoints(settings),
-            *OtcEndpoints(
-                parts.places,
-                parts.otc.orders,
-                parts.store,
-                small_usd=venue.otc_small_usd,
-                signatures_of=self.admission.signatures,
-            ).endpoints(),
-            *otc_event_endpoints(self._events),
+            *self._otc_endpoints(venue),
             *Market(market, self._asker_of, self.admission.partner, self.admission.signatures).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *self._partner_endpoints(venue),
-            *operating_endpoints(health, self._streams),
+            *stream_endpoints(self._streams),
+            *health_rows,
         )
         self.reference = Reference(rows, parts.places)
-        self.router = router = Router(encode_trading_error)
+        self.router = self._router(settings, (*rows, *self.reference.endpoints()))
+        self.server = Server(
+            self.router,
+            settings.server,
+            wall_ms=clock.now_ms,
+            access_log=access_log,
+            proxies=venue.trusted_proxies,
+        )
+        health_router = self._router(settings, health_rows)
+        self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
+        self._tell_metrics()
+
+    def _router(self, settings: Settings, rows: tuple[Endpoint, ...]) -> Router:
+        router = Router(encode_trading_error)
         mount_endpoints(
             router,
-            (*rows, *self.reference.endpoints()),
+            rows,
             self.admission,
             cors_origins=settings.server.cors_origins,
             body_bytes_max=settings.server.body_bytes_max,
         )
-        self.server = Server(router, settings.server, wall_ms=clock.now_ms, access_log=access_log)
-        self._tell_metrics()
+        return router
 
     def _quote_streams(self, venue: VenueSettings) -> QuoteStreams:
         return QuoteStreams(
@@ -222,6 +230,22 @@ class VenueApp:
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max
         return Asker(self.admission.caller(call), bool(key), places)
+
+    def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Of what operators watch."""
+        health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
+        return health_endpoints(health)
+
+    def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Of OTC orders and their events."""
+        endpoints = OtcEndpoints(
+            self.places,
+            self.otc.orders,
+            self._store,
+            small_usd=venue.otc_small_usd,
+            signatures_of=self.admission.signatures,
+        )
+        return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
         """Of orders and auctions; orders are taken where something settles them."""
@@ -245,12 +269,21 @@ class VenueApp:
     async def run(
         self,
         listener: socket.socket | trio.abc.Listener[trio.abc.Stream],
+        health_listener: socket.socket | None = None,
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve until `drain` is called or the task is cancelled; `listener` is closed in the end."""
+        """Serve until `drain` is called or the task is cancelled.
+
+        Args:
+            listener: closed in the end, as is `health_listener`, which serves from the beginning to the end.
+        """
         async with trio.open_nursery() as nursery:
+            if health_listener is not None:
+                self._held_back = "the venue starts"
+                await nursery.start(self._health.serve, health_listener)
             for place in self.places.values():
+                nursery.start_soon(place.pulse.run)
                 place.start(nursery)
             nursery.start_soon(self.issued.run)
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
@@ -258,9 +291,11 @@ class VenueApp:
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
             nursery.start_soon(self._makers.run)
+            nursery.start_soon(self._store.run_probes)
             await nursery.start(self._hub.run)
             await nursery.start(self._engines.run)
             await nursery.start(self._webhooks.run)
+            self._held_back = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
         await self._settle()
@@ -268,16 +303,19 @@ class VenueApp:
 
     def drain(self) -> None:
         """Stop accepting, answer what is in flight, then let `run` return."""
+        self._held_back = "the venue ends"
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Whether some chain can be quoted, and why others cannot. Without the store nothing is ready."""
-        by_chain = {chain_id: _not_ready(place) for chain_id, place in self.places.items()}
-        reasons = [f"chain {chain_id}: {reason}" for chain_id, told in by_chain.items() for reason in told]
-        away = self._store.statistics().away
+        """Whether some chain can be served, and why others cannot. Without the store nothing is ready."""
+        by_chain = [place.not_ready() for place in self.places.values()]
+        away = self._store.away
+        reasons = [reason for told in by_chain for reason in told]
         if away:
             reasons.append(f"store: {away}")
-        return Readiness(not away and not all(by_chain.values()), tuple(reasons))
+        if self._held_back:
+            reasons.append(self._held_back)
+        return Readiness(not (away or self._held_back or all(by_chain)), tuple(reasons))
 
     def not_ready(self) -> list[str]:
         """What could not be quoted or built, chain by chain, and why; nothing when all could."""
@@ -323,6 +361,7 @@ class VenueApp:
         self._metrics.store(self._store.statistics)
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
+        tell_readiness(self._metrics, self.places, lambda: self.readiness().ready)
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
         tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))
@@ -403,6 +442,7 @@ async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedCh
         chain_id=served.chain_id,
         settings=served.settings,
         chain=chain,
+        pulse=Pulse(chain, makers.gas.look_now),
         router=at["router"],
         executor=at["executor"],
         rfq=at["rfq_contract"],
@@ -411,11 +451,6 @@ async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedCh
         tokens=served.tokens,
         **msgspec.structs.asdict(makers),
     )
-
-
-def _not_ready(place: Place) -> list[str]:
-    reasons = [] if place.gas.is_fresh else ["no node answers"]
-    return reasons if any(place.index.books()) else [*reasons, "no maker has a live book"]
 
 
 def _venue_of(settings: Settings) -> VenueSettings:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ...config.chains import Chain as ChainSettings
 from ...config.errors import UnsupportedChain
 from ..chain.port import Chain
+from ..chain.pulse import Pulse
 from ..routing.makers import OpenMakers
 from ..routing.tokens import TokenTable
 
@@ -13,18 +14,31 @@ class Place(OpenMakers, frozen=True, kw_only=True):
     """A chain that is served, with its makers.
 
     Attributes:
+        pulse: whether it answers now.
         router, executor, rfq, delta, fee_vault: 20 bytes; empty where there is none.
     """
 
     chain_id: int
     settings: ChainSettings
     chain: Chain
+    pulse: Pulse
     router: bytes
     executor: bytes
     rfq: bytes
     delta: bytes
     fee_vault: bytes
     tokens: TokenTable
+
+    def not_ready(self) -> list[str]:
+        """Reasons for which nothing of this chain could be quoted, built and taken in now."""
+        reasons = []
+        if self.pulse.fault:
+            reasons.append(f"no node answers: {self.pulse.fault}")
+        elif not self.gas.is_fresh:
+            reasons.append("the price of gas is not known")
+        if not any(self.index.books()):
+            reasons.append("no maker has a live book")
+        return [f"chain {self.chain_id}: {reason}" for reason in reasons]
 
 
 Places = Mapping[int, Place]

@@ -1,14 +1,11 @@
 """What Prometheus is told of a venue: its makers' books and firm quotes, its quotes, its streams."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from collections.abc import Callable, Iterator, Mapping
 
 from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
 from ..telemetry.feed_metrics import FeedCollector, Reading
-from ..telemetry.metrics import METRICS_PREFIX, Metrics, Row
+from ..telemetry.metrics import Metrics, Row
 from .api.event_streams import EventStreams
 from .api.quote import Quotes
 from .api.streams import QuoteStreams
@@ -74,17 +71,24 @@ def tell_venue(
     metrics.statistics("quote_streams", STREAMS, streams.statistics)
 
 
-class _WebhookFailures(Collector):
-    def __init__(self, webhooks: Webhooks) -> None:
-        self._webhooks = webhooks
+def tell_readiness(metrics: Metrics, places: Mapping[int, Place], is_ready: Callable[[], bool]) -> None:
+    """Have told whether the venue is ready, and which chains answer.
 
-    def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(
-            f"{METRICS_PREFIX}webhook_failures", "Tries in a row that failed", labels=("webhook",)
-        )
-        for name, told in self._webhooks.statistics().items():
-            family.add_metric((name,), told.failures)
-        return (family,)
+    Args:
+        places: by chain id.
+    """
+
+    def away() -> Iterator[tuple[tuple[str, ...], float]]:
+        for chain_id, place in places.items():
+            yield (str(chain_id),), float(bool(place.pulse.fault))
+
+    def heads() -> Iterator[tuple[tuple[str, ...], float]]:
+        for chain_id, place in places.items():
+            yield (str(chain_id),), place.pulse.head_number
+
+    metrics.gauges("ready", "1 while /readyz answers 200", (), lambda: [((), float(is_ready()))])
+    metrics.gauges("chain_away", "1 while no node of the chain answers", ("chain",), away)
+    metrics.gauges("chain_head", "Height of the latest block that a node showed", ("chain",), heads)
 
 
 def tell_events(metrics: Metrics, hub: EventHub, events: EventStreams, webhooks: Webhooks) -> None:
@@ -96,7 +100,11 @@ def tell_events(metrics: Metrics, hub: EventHub, events: EventStreams, webhooks:
             yield (name, "failed"), told.failed
             yield (name, "dead"), told.dead
 
+    def failures() -> Iterator[tuple[tuple[str, ...], float]]:
+        for name, told in webhooks.statistics().items():
+            yield (name,), told.failures
+
     metrics.counts("webhook_deliveries", "Deliveries tried", ("webhook", "outcome"), deliveries)
-    metrics.add(_WebhookFailures(webhooks))
+    metrics.gauges("webhook_failures", "Tries in a row that failed", ("webhook",), failures)
     metrics.statistics("order_events", EVENTS, events.statistics)
     metrics.statistics("event_log", HUB, hub.statistics)

@@ -28,6 +28,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/chain/heads.py",
         "engine/chain/indexer.py",
         "engine/chain/json_rpc.py",
+        "engine/chain/pulse.py",
         "engine/chain/reading.py",
         "engine/chain/relayer.py",
         "engine/chain/rpc.py",

@@ -15,9 +15,12 @@ from cambist.codecs.agent_messages import (
     SolveResponse,
     decode_solve_response,
 )
+from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.wire import encode
 from cambist.config.limits import AGENT_ANSWER_BYTES_MAX
 from cambist.crypto.hmac_auth import RequestSigner
+from cambist.feeds.net.http_client import HttpClient
+from cambist.feeds.net.streams import listen
 from support.agent_role import SECRET, RunningAgent, own_module, running_agent
 from support.patience import LATE_ROUND_S, PATIENCE_S, until
 from support.venue_role import CHAIN_ID
@@ -167,6 +170,18 @@ async def test_its_operator_sees_whether_it_can_trade(tmp_path: Path) -> None:
         response = await agent.client.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)
         assert response.status == 503
         assert b"no maker has a live book" in response.body
+
+
+async def test_its_health_has_a_listener_of_its_own(tmp_path: Path) -> None:
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    async with (
+        running_agent(tmp_path, health_listener=listener),
+        HttpClient("127.0.0.1", port, connections_max=1, limits=Http1Limits()) as client,
+    ):
+        for path, status in (("/healthz", 200), ("/readyz", 200), ("/status", 404), ("/solve", 404)):
+            response = await client.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
+            assert response.status == status
 
 
 async def test_strategies_of_ones_own_bid_beside_the_shipped_ones(tmp_path: Path) -> None:

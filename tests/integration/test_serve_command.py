@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from stat import S_IMODE
 from subprocess import PIPE, run
@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pytest
 import trio
+from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.canonical_json import canonical
 from cambist.codecs.http1 import Http1Limits
@@ -100,6 +101,52 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
     async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
         route = msgspec.json.encode(msgspec.json.decode(quote.body)["delta"]["route"])
         assert await IssuedRoutes(store, 600_000).is_issued(canonical(route), WallClock().now_ms())
+
+
+async def test_a_crowd_does_not_keep_anybody_from_its_health(tmp_path: Path) -> None:
+    """All connections are taken; the listener for health has its own, and serves nothing else."""
+    most = 4
+    async with served_devnet(tmp_path) as devnet, AsyncExitStack() as owned:
+        held = owned.enter_context(held_port())
+        bounds = f"[server]\nconnections_max = {most}\nhealth = {{ port = {port_of(held)} }}\n"
+        config = tmp_path / "venue.toml"
+        config.write_text(venue_text(devnet, {}).replace("[server]\n", bounds, 1))
+        process, log, port = await owned.enter_async_context(venue_process(config))
+        health = HttpClient("127.0.0.1", port_of(held), connections_max=2, limits=Http1Limits())
+        await owned.enter_async_context(health)
+        crowd = [
+            await owned.enter_async_context(await trio.open_tcp_stream("127.0.0.1", port))
+            for _ in range(most)
+        ]
+        async with await trio.open_tcp_stream("127.0.0.1", port) as late:
+            await late.send_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert (await late.receive_some()).startswith(b"HTTP/1.1 503 ")
+        answers = {
+            path: await health.request(b"GET", path.encode(), deadline_s=PATIENCE_S)
+            for path in ("/healthz", "/readyz", "/metrics", "/tokens/1", "/v2/quote", "/docs", "/")
+        }
+        assert {path: answer.status for path, answer in answers.items()} == {
+            "/healthz": 200,
+            "/readyz": 503,
+            "/metrics": 200,
+            "/tokens/1": 404,
+            "/v2/quote": 404,
+            "/docs": 404,
+            "/": 404,
+        }
+        reasons = msgspec.json.decode(answers["/readyz"].body)["reasons"]
+        assert f"chain {CHAIN_ID}: no maker has a live book" in reasons
+        assert b"cambist_server_refused_total 1.0" in answers["/metrics"].body
+        assert b"cambist_server_refused_by_address_total 0.0" in answers["/metrics"].body
+        await crowd[0].send_all(b"GET /healthz HTTP/1.1\r\n")  # a drain waits for the rest of it
+        process.send_signal(signal.SIGTERM)
+        await log.event("draining")
+        ending = await health.request(b"GET", b"/readyz", deadline_s=PATIENCE_S)
+        assert ending.status == 503
+        assert "the venue ends" in msgspec.json.decode(ending.body)["reasons"]
+        await crowd[0].send_all(b"host: x\r\n\r\n")
+        with trio.fail_after(PATIENCE_S):
+            assert await process.wait() == 0
 
 
 async def test_what_it_keeps_is_its_owners_alone(tmp_path: Path) -> None:

@@ -165,9 +165,9 @@ async def test_fewer_connections_where_there_are_few_descriptors(reactor: bool) 
     with structlog.testing.capture_logs() as logs:
         async with serving(reactor=reactor, connections_max=10_000_000) as served:
             assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == hard
-            assert served.server._connections_max == hard - 128
+            assert served.server._connections_max == hard - 192
             assert statuses(await served.converse(LAST_GET)) == [200]
-    assert [entry["connections_max"] for entry in logs] == [hard - 128]
+    assert [entry["connections_max"] for entry in logs] == [hard - 192]
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 

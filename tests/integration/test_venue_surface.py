@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+import trio
 from msgspec.structs import replace
 
 from cambist.codecs.canonical_json import canonical
@@ -31,7 +32,7 @@ from cambist.engine.store.opening import open_store
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.delta.issued import IssuedRoutes
 from cambist.engine.venue.market.price_route import opened
-from support.patience import until
+from support.patience import PATIENCE_S, until
 from support.venue_role import (
     CHAIN_ID,
     ROUTE_SEAL,
@@ -237,7 +238,24 @@ async def test_while_no_node_answers_what_needs_one_is_503_and_the_rest_goes_on(
         assert (await venue.ask("GET", f"/tokens/{CHAIN_ID}")).status == 200
         status, told = await venue.answer("/readyz")
         assert status == 503
-        assert f"chain {CHAIN_ID}: no node answers" in told["reasons"]
+        said = f"chain {CHAIN_ID}: no node answers: "
+        assert [f"chains.{CHAIN_ID}.node.urls[0]" in one for one in told["reasons"] if said in one] == [True]
+
+
+async def test_a_trusted_proxy_may_have_all_connections(tmp_path: Path) -> None:
+    def proxied(settings: Settings) -> Settings:
+        assert settings.venue
+        venue = replace(settings.venue, trusted_proxies=("127.0.0.1",))
+        return replace(settings, venue=venue, server=replace(settings.server, connections_per_address_max=1))
+
+    async with served_devnet(tmp_path) as devnet, serving(tmp_path, devnet, {}, changed=proxied) as served:
+        app, client, port = served
+        async with (
+            await trio.open_tcp_stream("127.0.0.1", port),
+            await trio.open_tcp_stream("127.0.0.1", port),
+        ):
+            await until(lambda: app.server.statistics().connections >= 2)
+            assert (await client.request(b"GET", b"/healthz", deadline_s=PATIENCE_S)).status == 200
 
 
 async def test_tokens_that_delta_supports(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from socket import socket
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -303,6 +304,7 @@ async def running_agent(
     grids: Mapping[str, Mapping[str, Any]] = GRIDS,
     more: str | Callable[[Devnet], Awaitable[str]] = "",
     owners: Sequence[SigningKey] = (USER, STRANGER),
+    health_listener: socket | None = None,
 ) -> AsyncIterator[RunningAgent]:
     """Chain, makers and agent, once every book is live; drained in the end.
 
@@ -311,6 +313,7 @@ async def running_agent(
         grids: what each maker quotes.
         more: TOML below [agent], or what makes it once there is a chain.
         owners: who have allowed their tokens to the Delta contract.
+        health_listener: of its health.
     """
     async with served_devnet(folder) as devnet, running_makers(folder, devnet, grids) as makers:
         for owner in owners:
@@ -333,7 +336,7 @@ async def running_agent(
             port = listener.getsockname()[1]
             expected = sum(len(pairs) for pairs in grids.values())
             async with trio.open_nursery() as nursery:
-                await nursery.start(app.run, listener)
+                await nursery.start(app.run, listener, health_listener)
                 index = app.places[CHAIN_ID].makers.index
                 await until(lambda: len(list(index.books())) == expected)
                 async with HttpClient("127.0.0.1", port, connections_max=8, limits=Http1Limits()) as client:

@@ -37,6 +37,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.port import Call, Chain, Fees, Header
+from cambist.engine.chain.pulse import Pulse
 from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
@@ -400,6 +401,7 @@ def a_shop(
         chain_id=CHAIN_ID,
         settings=ChainSettings(name="devnet", market=market, rfq=True),
         chain=cast("Chain", chain or talking),
+        pulse=Pulse(cast("Chain", chain or talking), lambda: None),
         router=router,
         executor=executor,
         rfq=rfq,

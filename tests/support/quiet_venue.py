@@ -212,7 +212,7 @@ async def a_quiet_venue(
     books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
     permit_only: str = "",
 ) -> AsyncIterator[QuietVenue]:
-    """The venue, once each chain's gas price is known.
+    """The venue, once each chain has answered and its gas price is known.
 
     Args:
         more: TOML ahead of all tables.
@@ -230,6 +230,8 @@ async def a_quiet_venue(
         async with trio.open_nursery() as nursery:
             for place in app.places.values():
                 nursery.start_soon(place.gas.run)
-            await until(lambda: all(place.gas.is_fresh for place in app.places.values()))
+                nursery.start_soon(place.pulse.run)
+            places = app.places.values()
+            await until(lambda: all(place.gas.is_fresh and not place.pulse.fault for place in places))
             yield venue
             nursery.cancel_scope.cancel()

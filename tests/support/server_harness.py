@@ -1,6 +1,6 @@
 """A server under test: its routes, real sockets or streams in memory, and clients that speak bytes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -113,7 +113,12 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    router: Router | None = None, *, reactor: bool, access_log: AccessLog | None = None, **settings: Any
+    router: Router | None = None,
+    *,
+    reactor: bool,
+    access_log: AccessLog | None = None,
+    proxies: Sequence[str] = (),
+    **settings: Any,
 ) -> AsyncIterator[Served]:
     server = Server(
         router or a_router(),
@@ -121,6 +126,7 @@ async def serving(
         wall_ms=lambda: NOW_MS,
         access_log=access_log,
         reactor=reactor,
+        proxies=proxies,
     )
     listener = listen("127.0.0.1", 0)
     served = Served(server, listener.getsockname()[1])

@@ -368,6 +368,7 @@ async def running_venue(
     changed: Callable[[Settings], Settings] = lambda settings: settings,
     more: str = "",
     environ: Mapping[str, str] | None = None,
+    store_in_process: bool = True,
 ) -> AsyncIterator[RunningVenue]:
     """Chain, makers and venue, once every book is live; drained in the end.
 
@@ -376,6 +377,7 @@ async def running_venue(
         grids: what each maker quotes.
         changed: makes other settings of the venue's; `more` is TOML that is added to them.
         environ: added to the environment that settings refer to.
+        store_in_process: no store process.
     """
     async with (
         served_devnet(folder) as devnet,
@@ -387,6 +389,7 @@ async def running_venue(
             changed=changed,
             more=more,
             environ=environ,
+            store_in_process=store_in_process,
         ) as (app, client, port),
     ):
         expected = sum(len(pairs) for pairs in grids.values())
@@ -406,12 +409,13 @@ async def serving(
     changed: Callable[[Settings], Settings] = lambda settings: settings,
     more: str = "",
     environ: Mapping[str, str] | None = None,
+    store_in_process: bool = True,
 ) -> AsyncIterator[tuple[VenueApp, HttpClient, int]]:
     """A venue with makers at these ports, a client of it, and its port."""
     environ = ENVIRON | dict(environ or {})
     settings = changed(parse_settings(venue_text(devnet, ports) + more, environ, folder))
     async with opened_venue(
-        settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=True
+        settings, environ=environ, folder=folder, clock=WallClock(), store_in_process=store_in_process
     ) as app:
         listener = listen("127.0.0.1", 0)
         port = listener.getsockname()[1]

@@ -8,7 +8,8 @@ async with a_waiting_venue(folder) as venue:
 The chain is the embedded one with the real contracts, the store the real SQL on a file; HTTP, and what the
 venue asks its agent, go over memory streams. No threads, no sockets. Whoever dies is cut off from the chain,
 the store and all streams first, and then cancelled: nothing of it does anything after its death. Funds are
-never read again but for what logs say: the slow round of all would hide what is missed.
+never read again but for what logs say: the slow round of all would hide what is missed. Chain and store are
+asked once whether they answer.
 """
 
 import inspect
@@ -27,9 +28,11 @@ from cambist.codecs.http1 import Http1Limits
 from cambist.config.errors import NodeUnavailable
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
+from cambist.engine.chain import pulse
 from cambist.engine.chain.address_book import chain_entry, write_entries
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.store import opening as store_opening
+from cambist.engine.store import store
 from cambist.engine.store.store import InlineLink
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue import accounts_watch
@@ -295,6 +298,8 @@ class WaitingVenue:
         chain: Any = _MortalChain(world.chain, life)  # type: ignore[arg-type]
         with (
             patch.object(store_opening, "InlineLink", partial(_MortalLink, life)),
+            patch.object(pulse, "READY_LOOK_S", _NEVER_S),
+            patch.object(store, "READY_LOOK_S", _NEVER_S),
             patch.object(accounts_watch, "FUNDS_SLICE_S", _NEVER_S),
             patch.object(accounts_watch, "FUNDS_RECHECK_S", 60 * _NEVER_S),
             patch.object(delta_opening, "AgentClient", partial(AgentClient, dial=self._dial_agent)),

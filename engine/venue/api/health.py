@@ -1,10 +1,14 @@
 """Whether the process lives, whether it can serve, and its metrics.
 
     GET /healthz   200 while requests are answered at all
-    GET /readyz    200 while some chain can be quoted, else 503; the reasons of chains that cannot
+    GET /readyz    200 while the store takes writes and some chain can be served, else 503; with reasons
     GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
 
 Source: design, "Sight".
+Choice: a chain can be served while one of its nodes answers, the price of gas is known and some maker has a
+    live book. One such chain is enough: a load balancer that took the venue out for another chain would take
+    away the good one too. Where every write would be answered 503 the venue is not ready, whatever it could
+    quote.
 Choice: a request that came through a proxy, by its headers, is not this machine's, whoever the other side is.
 Choice: to others /metrics does not exist: 404.
 """

@@ -10,8 +10,8 @@ from .streams import QuoteStreams
 _STREAM_COST = 5  # it is priced again and again
 
 
-def operating_endpoints(health: Health, streams: QuoteStreams) -> tuple[Endpoint, ...]:
-    """The rows of the table."""
+def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
+    """The rows of quotes that are streamed."""
     return (
         Endpoint(
             method="GET",
@@ -25,6 +25,12 @@ def operating_endpoints(health: Health, streams: QuoteStreams) -> tuple[Endpoint
             query=QuoteQuery,
             content_type=EVENTS,
         ),
+    )
+
+
+def health_endpoints(health: Health) -> tuple[Endpoint, ...]:
+    """The rows of what operators watch."""
+    return (
         Endpoint(
             method="GET",
             path="/healthz",

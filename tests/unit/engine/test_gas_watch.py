@@ -124,3 +124,17 @@ async def test_a_node_that_lets_us_wait_is_given_up(autojump_clock: MockClock) -
         node.is_stuck = False
         await trio.sleep(30)
         assert watch.is_fresh
+
+
+async def test_a_look_that_is_asked_for_comes_at_once(autojump_clock: MockClock) -> None:
+    node = Node()
+    async with watched(node) as watch:
+        node.is_away = True
+        await trio.sleep(GAS_STALE_S + 2 * GAS_LOOK_S)
+        assert not watch.is_fresh
+        node.is_stuck = True
+        await trio.sleep(GAS_LOOK_S + 0.1)
+        node.is_away = node.is_stuck = False
+        watch.look_now()
+        await trio.sleep(0.01)
+        assert watch.is_fresh

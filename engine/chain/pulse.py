@@ -1,0 +1,57 @@
+"""Whether a chain answers now: its head is asked for again and again, whatever is known already.
+
+Values that other parts keep of a chain, as the price of gas, may be a minute old while no node answers. A
+write needs an answer of this moment: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
+
+Choice: a chain whose head takes longer than READY_ANSWER_S counts as away: the checks of an order take three
+    such questions, and have ORDER_CHECK_S.
+"""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import trio
+
+from ...config.errors import ChainError
+from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S
+from .port import Chain
+
+
+class Pulse:
+    """Follows one chain. `run` is its task.
+
+    Args:
+        came_back: called when the chain answers again after it did not.
+
+    Attributes:
+        fault: reason for which the chain counts as away; empty while it answers.
+        head_number: height of the latest block that was seen; 0 before the first.
+    """
+
+    def __init__(self, chain: Chain, came_back: Callable[[], None]) -> None:
+        self._chain = chain
+        self._came_back = came_back
+        self.fault = "no node was asked yet"
+        self.head_number = 0
+
+    async def run(self) -> NoReturn:
+        """Ask, sooner while the chain is away; never ends by itself."""
+        while True:
+            fault = await self._ask()
+            if self.fault and not fault:
+                self._came_back()
+            self.fault = fault
+            await trio.sleep(READY_AGAIN_S if fault else READY_LOOK_S)
+
+    async def _ask(self) -> str:
+        """Reason for which the chain did not show its head; empty where it did."""
+        with trio.move_on_after(READY_ANSWER_S):
+            try:
+                head = await self._chain.block()
+            except ChainError as error:
+                return error.detail
+            if head is None:
+                return "the latest block is not in the chain"
+            self.head_number = head.number
+            return ""
+        return f"no answer within {READY_ANSWER_S:g} s"

@@ -1,0 +1,142 @@
+"""An address that has all its connections shuts nobody else out, nor the listener for health."""
+
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.config.errors import ConfigError
+from cambist.config.server import HealthSettings, ServerSettings
+from cambist.config.settings import parse_settings
+from cambist.engine.server import Server
+from support.patience import PATIENCE_S, until
+from support.server_harness import LAST_GET, NOW_MS, Served, a_router, read_to_end, serving, statuses
+
+both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
+MOST = 8
+
+
+async def connect(port: int, source: str) -> trio.SocketStream:
+    """A connection from an address of this machine."""
+    ours = trio.socket.socket()
+    try:
+        await ours.bind((source, 0))
+        await ours.connect(("127.0.0.1", port))
+    except BaseException:
+        ours.close()
+        raise
+    return trio.SocketStream(ours)
+
+
+async def asked(port: int, source: str) -> list[int]:
+    """The status that a request from an address gets."""
+    with trio.fail_after(PATIENCE_S):
+        async with await connect(port, source) as stream:
+            await stream.send_all(LAST_GET)
+            return statuses(await read_to_end(stream))
+
+
+@asynccontextmanager
+async def idle(served: Served, *sources: str) -> AsyncGenerator[None]:
+    """Connections that say nothing, as many from each address as one may have."""
+    async with AsyncExitStack() as held:
+        for source in sources:
+            for _ in range(MOST):
+                await held.enter_async_context(await connect(served.port, source))
+        await until(lambda: served.server.statistics().accepted >= MOST * len(sources))
+        yield
+
+
+@both
+async def test_idle_connections_of_one_address_shut_out_that_address_alone(reactor: bool) -> None:
+    async with serving(reactor=reactor, connections_per_address_max=MOST) as served:
+        async with idle(served, "127.0.0.1"):
+            assert await asked(served.port, "127.0.0.1") == [503]
+            assert await asked(served.port, "127.0.0.2") == [200]
+            told = served.server.statistics()
+            assert (told.refused, told.refused_by_address) == (1, 1)
+        await until(lambda: not served.server.statistics().connections)
+        assert await asked(served.port, "127.0.0.1") == [200]
+
+
+@both
+async def test_connections_that_have_asked_count_as_well(reactor: bool) -> None:
+    """Those of a task too that the reactor has promoted."""
+    slow = b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"
+    async with serving(reactor=reactor, connections_per_address_max=MOST) as served:
+        async with AsyncExitStack() as held:
+            for _ in range(MOST):
+                stream = await held.enter_async_context(await connect(served.port, "127.0.0.1"))
+                await stream.send_all(slow)
+                with trio.fail_after(PATIENCE_S):
+                    assert b" 200 " in await stream.receive_some(1_000)
+            assert await asked(served.port, "127.0.0.1") == [503]
+            assert await asked(served.port, "127.0.0.2") == [200]
+        await until(lambda: not served.server.statistics().connections)
+        assert await asked(served.port, "127.0.0.1") == [200]
+
+
+@both
+@pytest.mark.parametrize("named", ["127.0.0.1", "::ffff:127.0.0.1"])
+async def test_a_proxy_has_as_many_as_there_are(reactor: bool, named: str) -> None:
+    async with serving(
+        reactor=reactor, proxies=[named], connections_per_address_max=MOST, connections_max=3 * MOST
+    ) as served:
+        async with idle(served, "127.0.0.1", "127.0.0.1"):
+            assert await asked(served.port, "127.0.0.1") == [200]
+            async with idle(served, "127.0.0.2"):
+                assert await asked(served.port, "127.0.0.2") == [503]
+                assert await asked(served.port, "127.0.0.1") == [503], "there are no more"
+        assert served.server.statistics().refused_by_address == 1
+
+
+@asynccontextmanager
+async def beside() -> AsyncGenerator[Served]:
+    """The listener for health of the same settings."""
+    settings = ServerSettings(connections_per_address_max=MOST, connections_max=MOST)
+    server = Server(a_router(), settings.of_health(), wall_ms=lambda: NOW_MS)
+    async with _listening(server) as port:
+        yield Served(server, port)
+
+
+@asynccontextmanager
+async def _listening(server: Server) -> AsyncGenerator[int]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.serve, listener)
+        yield listener.getsockname()[1]
+        nursery.cancel_scope.cancel()
+
+
+@both
+async def test_the_listener_for_health_has_connections_of_its_own(reactor: bool) -> None:
+    async with (
+        serving(reactor=reactor, connections_max=MOST) as served,
+        beside() as health,
+        idle(served, "127.0.0.1"),
+    ):
+        assert await asked(served.port, "127.0.0.2") == [503], "nobody gets in any more"
+        assert await asked(health.port, "127.0.0.1") == [200]
+        assert await asked(health.port, "127.0.0.2") == [200]
+
+
+def test_health_is_served_over_plain_http_on_few_connections() -> None:
+    settings = ServerSettings(port=1, health=HealthSettings(), idle_s=3.0)
+    health = settings.of_health()
+    assert (health.tls, health.connections_max, health.idle_s) == (None, 64, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[server.health]\nport = 65536", "port is 0 to 65535, got 65536"),
+        ("[server.health]\npath = '/h'", "is not a setting"),
+    ],
+)
+def test_wrong_settings_are_refused(text: str, said: str, tmp_path: Any) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse_settings(text, {}, tmp_path)

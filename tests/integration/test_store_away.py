@@ -1,0 +1,91 @@
+"""A real store that nobody writes to says when it cannot be written, and when it can be again."""
+
+import fcntl
+import os
+import signal
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from cambist.config.errors import StoreUnavailable
+from cambist.engine.store.store import Store
+from support.patience import until
+from support.postgres import running_postgres
+from support.store_disks import full_disk
+from support.store_work import operation, store_at, store_processes
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cambist.sqlite3"
+
+
+@asynccontextmanager
+async def probed(url: str) -> AsyncGenerator[Store]:
+    """A store of its own process that was written once."""
+    async with store_at(url) as store, trio.open_nursery() as nursery:
+        await store.write(operation(1))
+        nursery.start_soon(store.run_probes)
+        assert not store.away
+        yield store
+        nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def killed(path: Path) -> Iterator[None]:
+    """The store process is dead, and no other can open the file."""
+    (pid,) = store_processes()
+    with path.with_name(f"{path.name}.lock").open("ab") as lock:
+        os.kill(pid, signal.SIGKILL)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """The store process does nothing."""
+    (pid,) = store_processes()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("what", ["full", "dead", "frozen"])
+async def test_sqlite(path: Path, what: str) -> None:
+    async with probed(f"sqlite:{path}") as store:
+        happening, said = {
+            "full": (full_disk(), "the database cannot be used"),
+            "dead": (killed(path), "the store is away"),
+            "frozen": (frozen(), "does not answer within"),
+        }[what]
+        with happening:
+            await until(lambda: said in store.away)
+        await until(lambda: not store.away)
+        await store.write(operation(2))
+
+
+async def test_a_full_disk_refuses_what_it_says_it_refuses(path: Path) -> None:
+    async with probed(f"sqlite:{path}") as store:
+        with full_disk():
+            await until(lambda: store.away)
+            with pytest.raises(StoreUnavailable, match="the database cannot be used"):
+                await store.write(operation(2))
+            assert store.away
+        await until(lambda: not store.away)
+
+
+async def test_postgres() -> None:
+    with running_postgres() as server:
+        async with probed(server.migrated_database()) as store:
+            server.stop("immediate")
+            await until(lambda: store.away)
+            with pytest.raises(StoreUnavailable):
+                await store.write(operation(2))
+            server.start()
+            await until(lambda: not store.away)
+            await store.write(operation(3))

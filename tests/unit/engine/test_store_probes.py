@@ -1,0 +1,144 @@
+"""What the store says of itself is true of this moment: within two seconds, though nobody writes anything."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
+from cambist.config.timeouts import READY_ANSWER_S
+from cambist.engine.store.backend import Lease
+from cambist.engine.store.queries import Query
+from cambist.engine.store.store import Store
+from cambist.engine.store.units import DONE, Outcome, Unit
+
+SOON_S = 2.0
+FULL = StoreUnavailable("the database cannot be used: database or disk is full")
+
+
+class ScriptedLink:
+    """A database that takes everything, or fails as it is told.
+
+    Attributes:
+        error: raised for each batch.
+        answers: batches are answered while it is set.
+        batches: sizes of those that came.
+    """
+
+    def __init__(self) -> None:
+        self.error: StoreError | None = None
+        self.answers = trio.Event()
+        self.answers.set()
+        self.batches: list[int] = []
+
+    def prepare(self, unit: Unit) -> Unit:
+        return unit
+
+    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+        self.batches.append(len(units))
+        await trio.lowlevel.checkpoint()
+        await self.answers.wait()
+        if self.error is not None:
+            raise self.error
+        return [DONE for _ in units]
+
+    async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+        raise NotImplementedError
+
+    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
+        raise NotImplementedError
+
+    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
+        raise NotImplementedError
+
+    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
+        raise NotImplementedError
+
+    async def prune(self, before_ms: int, count_max: int) -> int:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def link() -> ScriptedLink:
+    return ScriptedLink()
+
+
+@pytest.fixture
+async def store(link: ScriptedLink, nursery: trio.Nursery) -> Store:
+    store = Store(link, queue_max=2, batch_max=16)
+    await nursery.start(store.run)
+    return store
+
+
+@pytest.mark.parametrize("error", [FULL, StoreError("the database failed: malformed")], ids=["full", "bad"])
+async def test_a_store_that_refuses_says_so_and_when_it_is_back(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock, error: StoreError
+) -> None:
+    nursery.start_soon(store.run_probes)
+    await trio.sleep(10.1)
+    assert store.away == store.statistics().away == ""
+    link.error = error
+    await trio.sleep(SOON_S)
+    assert store.away == store.statistics().away == error.detail
+    await trio.sleep(30)
+    link.error = None
+    await trio.sleep(SOON_S)
+    assert store.away == ""
+
+
+async def test_a_store_that_hangs_says_so_and_when_it_is_back(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    nursery.start_soon(store.run_probes)
+    await trio.sleep(10.1)
+    link.answers = trio.Event()
+    await trio.sleep(SOON_S)
+    assert store.away == f"the store does not answer within {READY_ANSWER_S:g} s"
+    await trio.sleep(30)
+    link.answers.set()
+    await trio.sleep(SOON_S)
+    assert store.away == ""
+
+
+async def test_a_write_that_is_refused_says_so_at_once(store: Store, link: ScriptedLink) -> None:
+    link.error = FULL
+    with pytest.raises(StoreUnavailable):
+        await store.write(Unit(()))
+    assert store.away == FULL.detail
+    link.error = None
+    await store.write(Unit(()))
+    assert store.away == ""
+
+
+async def test_what_the_link_says_is_back_is_not_away(store: Store, link: ScriptedLink) -> None:
+    link.error = FULL
+    with pytest.raises(StoreUnavailable):
+        await store.write(Unit(()))
+    store.lose(StoreUnavailable("the store process ended"))
+    assert store.away == "the store process ended"
+    store.recover()
+    assert store.away == ""
+
+
+async def test_a_full_queue_takes_nothing(store: Store, link: ScriptedLink, nursery: trio.Nursery) -> None:
+    link.answers = trio.Event()
+    for _ in range(3):  # one is in flight
+        nursery.start_soon(store.write, Unit(()))
+        await trio.testing.wait_all_tasks_blocked()
+    assert store.away == "2 writes wait for the store"
+    with pytest.raises(StoreFull):
+        await store.write(Unit(()))
+    link.answers.set()
+    await store.drained()
+    assert store.away == ""
+
+
+async def test_probes_are_few_and_one_at_a_time(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    nursery.start_soon(store.run_probes)
+    await trio.sleep(10)
+    assert 15 <= len(link.batches) <= 25
+    assert set(link.batches) == {1}
