@@ -19,7 +19,6 @@ from ....config.venue import VenueSettings
 from ...chain.port import Chain
 from ...chain.relayer import Relayer
 from ...chain.relaying import relayer_of
-from ...chain.ring import NOTHING_READ
 from ...routing.makers import request_signer
 from ..order_engines import Footing
 from ..place import Place, Places
@@ -102,7 +101,7 @@ async def _chain(
         tell=auctioneer.tell,
         are_lacking=funds.are_lacking,
         runs_code=partial(_runs_code, place.chain),
-        is_followed=lambda: followed.indexer.statistics().block_number > NOTHING_READ,
+        read_to=lambda: followed.indexer.statistics().block_number,
         wall_ms=wall_ms,
     )
     auctioneer.settling = settling

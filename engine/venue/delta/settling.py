@@ -28,11 +28,12 @@ from ....codecs.rounding import mul_div_down
 from ....codecs.vocabulary import OrderStatus, Side
 from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
-from ....config.timeouts import SETTLING_LOOK_S, SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
+from ....config.timeouts import SETTLEMENT_S, SETTLING_LOOK_S, SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call
 from ...chain.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
 from ...chain.relayer import Outcome, Relayer
+from ...chain.ring import NOTHING_READ
 from ...store.orders import effect_key
 from ...store.queries import among, by
 from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState, amount_of
@@ -65,6 +66,8 @@ _NOT_THE_AGENTS = (
 """Why a settlement fails, in the contract's words and the relayer's, that no agent can help."""
 _PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
 """Why a settlement fails for want of somebody's funds, in the contract's words."""
+_DONE = ("NonceUsed",)
+"""Why a settlement fails of an order that is filled or cancelled already: nobody's bid can settle it."""
 _SEEN = (None, OrderStatus.COMPLETED)
 """Of an order whose settlement is in the chain and was read."""
 
@@ -188,7 +191,7 @@ class Settling:
         tell: agents hear of what became of their bids.
         are_lacking: whether an order's funds are there.
         runs_code: whether a settlement of an order calls a contract of its owner's.
-        is_followed: whether what is mined from now on will be read, at once or later.
+        read_to: height of the block that the chain is read to; NOTHING_READ before the first.
     """
 
     def __init__(
@@ -202,7 +205,7 @@ class Settling:
         tell: Tell,
         are_lacking: AreLacking,
         runs_code: Callable[[LiveOrder], Awaitable[bool]],
-        is_followed: Callable[[], bool],
+        read_to: Callable[[], int],
         wall_ms: Callable[[], int],
     ) -> None:
         self._relayer = relayer
@@ -213,7 +216,7 @@ class Settling:
         self._tell = tell
         self._are_lacking = are_lacking
         self._runs_code = runs_code
-        self._is_followed = is_followed
+        self._read_to = read_to
         self._wall_ms = wall_ms
         self._nursery: trio.Nursery | None = None
         self._under_way: set[str] = set()
@@ -276,7 +279,7 @@ class Settling:
         effect = await self._effect(key)
         if effect is None or effect.state != "INTENDED":
             return
-        if not self._is_followed():
+        if self._read_to() <= NOTHING_READ:
             raise ChainError("the chain is not followed yet")
         settlement = _decode(effect.payload)
         lacking = await self._lacking(order_hash, settlement)
@@ -298,6 +301,9 @@ class Settling:
             return
         live = self._orders.get(order_hash)
         height = 0 if outcome.receipt is None else outcome.receipt.block_number
+        if outcome.reason.startswith(_DONE):
+            self._runners_up.pop(order_hash, None)
+            await self._until_read(order_hash, height)
         is_starved = live is not None and await self._are_lacking(live, height)
         await self._failed_for(order_hash, effect, outcome, is_starved=is_starved)
 
@@ -317,13 +323,22 @@ class Settling:
         """The settlement came to nothing: for an order, and for the agent."""
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and outcome.reason.startswith(_PULLS)
-        await self._next(order_hash, effect, is_starved=is_starved, is_counted=not is_others)
+        is_done = outcome.reason.startswith(_DONE)
+        await self._next(order_hash, effect, is_starved=is_starved, is_counted=not (is_others or is_done))
         self._failed += 1
         if is_starved:
             outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")
         elif outcome.reason.startswith(_DOUBTFUL) and await self._may_be_owners(order_hash, settlement):
             outcome = msgspec.structs.replace(outcome, reason=f"{OWNERS_CODE}: {outcome.reason}")
         self._told(settlement, order_hash, Notice.REVERTED, outcome)
+
+    async def _until_read(self, order_hash: bytes, height: int) -> None:
+        """Wait until the chain is read to a height, or the order is known to have ended."""
+        with trio.move_on_after(SETTLEMENT_S):
+            while (  # noqa: ASYNC110  the indexer sets no event for a height
+                self._read_to() < height and self._status(order_hash) in OPEN
+            ):
+                await trio.sleep(SETTLING_LOOK_S)
 
     async def _may_be_owners(self, order_hash: bytes, settlement: Settlement) -> bool:
         """Whether a settlement calls a contract of an owner's, which may do one thing in a simulation and

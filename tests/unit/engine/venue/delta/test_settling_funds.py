@@ -92,7 +92,7 @@ async def settled_by(
             tell=auction.auctioneer.tell,
             are_lacking=funds.are_lacking,
             runs_code=runs_no_code,
-            is_followed=lambda: True,
+            read_to=lambda: 1,
             wall_ms=now_ms,
         )
         settling.start(tasks)

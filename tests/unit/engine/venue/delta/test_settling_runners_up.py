@@ -1,18 +1,20 @@
 """Settlements that fail, one after the other: which runner-up is next."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.delta_calldata import Execution, agent_id, settle
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import Call, Receipt
 from cambist.engine.chain.relayer import Outcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
-from support.auctioning import FAIR, PlayedAgent, an_auction, runs_no_code
+from support.auctioning import FAIR, PlayedAgent, PlayedAuction, an_auction, on_each, runs_no_code
 from support.bidding import ONE, SIGNATURE, a_delta_order, a_round_order
 from support.patience import until
 from support.store_work import now_ms
@@ -22,14 +24,19 @@ SALE = a_round_order(1, partially_fillable=True)
 
 
 class FailingRelayer:
-    """Nothing that it is handed is mined.
+    """Nothing that it is handed is settled.
+
+    Args:
+        reason: why not.
+        receipt: of the block in which it was reverted.
 
     Attributes:
         handed: calldata, as it came.
         may_fail: the first one has failed once this is set.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reason: str = "Overfilled(left 0)", receipt: Receipt | None = None) -> None:
+        self._reason, self._receipt = reason, receipt
         self.handed: list[bytes] = []
         self.may_fail = trio.Event()
 
@@ -44,12 +51,29 @@ class FailingRelayer:
     async def wait(self, key: str, *, final: bool = True) -> Outcome:
         """As `Relayer.wait`."""
         await self.may_fail.wait()
-        return Outcome(key, IntentState.FAILED, "Overfilled(left 0)", None)
+        state = IntentState.FAILED if self._receipt is None else IntentState.REVERTED
+        return Outcome(key, state, self._reason, None, self._receipt)
 
 
 def of(amount: int) -> bytes:
     """The calldata of a bid for a part."""
     return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, (), (), agent_id("ann")))
+
+
+def settling_of(auction: PlayedAuction, relayer: FailingRelayer, read_to: Callable[[], int]) -> Settling:
+    """What settles what an auction wins."""
+    return Settling(
+        cast("Any", relayer),
+        auction.store,
+        auction.orders,
+        delta=bytes(20),
+        failures_max=10,
+        tell=lambda *_: None,
+        are_lacking=_nothing_lacks,
+        runs_code=runs_no_code,
+        read_to=read_to,
+        wall_ms=now_ms,
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,18 +90,7 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
     bids = [{"parts": [promised | {"amount": str(size)}]} for size in (5 * TENTH, 2 * TENTH, ONE)]
     relayer = FailingRelayer()
     async with an_auction(tmp_path, ann=PlayedAgent(lambda _: bids)) as auction, trio.open_nursery() as tasks:
-        settling = Settling(
-            cast("Any", relayer),
-            auction.store,
-            auction.orders,
-            delta=bytes(20),
-            failures_max=10,
-            tell=lambda *_: None,
-            are_lacking=_nothing_lacks,
-            runs_code=runs_no_code,
-            is_followed=lambda: True,
-            wall_ms=now_ms,
-        )
+        settling = settling_of(auction, relayer, read_to=lambda: 1)
         settling.start(tasks)
         auction.auctioneer.settling = settling
         auction.orders.changed = settling.tend
@@ -89,6 +102,30 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
         await until(lambda: live.settling is None)
         assert relayer.handed == [of(amount) for amount in tried]
         assert live.row.failures == len(tried)
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_chain_is_read(
+    tmp_path: Path,
+) -> None:
+    """Its settlement of before is on the chain, and not read yet."""
+    ann, read_to = PlayedAgent(lambda request: 3 * on_each(request)), 6
+    receipt = Receipt(bytes(32), False, 7, bytes(32), 0, 1, 1, None, ())
+    relayer = FailingRelayer("NonceUsed(nonce 1)", receipt)
+    relayer.may_fail.set()
+    async with an_auction(tmp_path, ann=ann) as auction, trio.open_nursery() as tasks:
+        settling = settling_of(auction, relayer, read_to=lambda: read_to)
+        settling.start(tasks)
+        auction.auctioneer.settling = settling
+        auction.orders.changed = settling.tend
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed))
+        live = auction.live(SALE)
+        await wait_all_tasks_blocked(0.01)
+        assert live.settling is not None
+        read_to = 7
+        await until(lambda: live.settling is None)
+        assert (len(relayer.handed), len(ann.asked), live.row.failures) == (1, 1, 0)
         tasks.cancel_scope.cancel()
 
 
