@@ -97,7 +97,7 @@ RELAY_TAKEN_S = 3.0  # for nodes to show what used a nonce, before it counts as 
 RELAY_NODE_S = 20.0  # for each part of what one look asks of the chain
 RELAY_REASON_S = 5.0  # for a node to say why a transaction was reverted
 RELAY_PAUSE_S = 0.5  # before looking again when the chain or the store is away; doubles
-RELAY_PAUSE_S_MAX = 30.0
+RELAY_PAUSE_S_MAX = 1.0  # what waits goes on as soon as they are back
 
 # --- Trader ----------------------------------------------------------------------------------------
 TRADER_REQUEST_S = 15.0  # for a venue to answer one request, firm quotes of makers included
@@ -165,14 +165,15 @@ RESTING_SWEEP_S = 2.0  # between two looks at all end pairs of limit orders, wha
 SETTLEMENT_S = 120.0  # for a settlement to be mined, before it is given up
 SETTLING_LOOK_S = 0.25  # between two looks whether a settlement that was mined is read
 SETTLING_PAUSE_S = 0.5  # before a settlement is gone on with when the chain or the store is away; doubles
-SETTLING_PAUSE_S_MAX = 10.0
+SETTLING_PAUSE_S_MAX = 2.0
+SETTLING_STUCK_S = 10.0  # before a settlement that failed by a bug is tried again
 AGENT_NOTIFY_S = 5.0  # for an agent to take a notice
 FUNDS_RECHECK_S = 60.0  # for the funds of all live orders to be read again, whatever the logs say
 FUNDS_SLICE_S = 1.0  # between two parts of that
 FUNDS_PAUSE_S = 0.5  # before funds are read again when the chain or the store is away; doubles
 FUNDS_STEP_REST_S = 0.01  # that an account rests for each of its orders, where many changed at once
 FUNDS_STEPS_REST_S_MAX = 10.0  # that it rests at most
-FUNDS_PAUSE_S_MAX = 10.0
+FUNDS_PAUSE_S_MAX = 2.0
 DRAFT_LOOK_S = 1.0  # between two looks at OTC orders whose makers' contracts have not signed yet
 EXPIRY_GRACE_S = 2  # an order expires so much after its deadline, as blocks are told late
 

@@ -6,7 +6,7 @@
 
 Every look begins with the rows of the store, so that nothing is lost between two of them. It follows a new
 head, something submitted, or a second. While nothing is open the chain is not asked. While the node or the
-store is away it waits, longer each time.
+store is away it looks again each second.
 
 Who relays is who holds the shard that follows from chain and address; what another writes late is fenced, and
 the store has one first transaction of a nonce. Anybody may submit and wait.

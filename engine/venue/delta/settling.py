@@ -28,7 +28,13 @@ from ....codecs.rounding import mul_div_down
 from ....codecs.vocabulary import OrderStatus, Side
 from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
-from ....config.timeouts import SETTLEMENT_S, SETTLING_LOOK_S, SETTLING_PAUSE_S, SETTLING_PAUSE_S_MAX
+from ....config.timeouts import (
+    SETTLEMENT_S,
+    SETTLING_LOOK_S,
+    SETTLING_PAUSE_S,
+    SETTLING_PAUSE_S_MAX,
+    SETTLING_STUCK_S,
+)
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Call
 from ...chain.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
@@ -253,14 +259,16 @@ class Settling:
         self._nursery.start_soon(self._run, live.order_hash, key)
 
     async def _run(self, order_hash: bytes, key: str) -> None:
-        """Settle, whatever is away meanwhile."""
-        pause_s = SETTLING_PAUSE_S
+        """Settle, whatever is away meanwhile. The log has the reason once, not each try."""
+        pause_s, is_told = SETTLING_PAUSE_S, False
         try:
             while self._orders.get(order_hash) is not None:
                 try:
                     await self._settle(order_hash, key)
                 except (ChainError, StoreUnavailable) as error:
-                    _log.warning("a settlement waits", order=to_hex(order_hash), detail=str(error))
+                    if not is_told:
+                        _log.warning("a settlement waits", order=to_hex(order_hash), detail=str(error))
+                    is_told = True
                     await trio.sleep(pause_s)
                     pause_s = min(2 * pause_s, SETTLING_PAUSE_S_MAX)
                 except OrderNotFound:
@@ -269,7 +277,7 @@ class Settling:
                     _log.error(
                         "a settlement is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True
                     )
-                    await trio.sleep(SETTLING_PAUSE_S_MAX)
+                    await trio.sleep(SETTLING_STUCK_S)
                 else:
                     return
         finally:
