@@ -25,6 +25,7 @@ LOOP_LAG_EVERY_S = 0.1  # between two looks at how late a task gets its turn
 READY_LOOK_S = 0.5  # between two looks whether a chain's nodes and the store answer
 READY_ANSWER_S = 1.4  # for their answer, before they count as away: an order needs three within ORDER_CHECK_S
 READY_AGAIN_S = 0.25  # between two looks while they are away
+READY_STEADY_S = 1.0  # without a refusal, for a store that has refused a write to count as back
 
 # --- WebSocket -------------------------------------------------------------------------------------
 WEBSOCKET_OPEN_S = 10.0

@@ -9,6 +9,9 @@
 `away` says what a write would meet now: the link has lost the store, the last batch was refused (a full disk,
 a database server that is gone), a batch is not answered, or the queue is full. While `run_probes` runs, an
 empty unit is written every READY_LOOK_S, so that `away` is true of a store that nobody else writes to.
+
+Choice: a store that has refused a batch counts as away until it has refused none for READY_STEADY_S: where a
+    disk is nearly full, an empty unit still fits between the writes that do not.
 """
 
 from collections.abc import Sequence
@@ -20,7 +23,7 @@ import trio
 from msgspec import Struct
 
 from ...config.errors import StoreError, StoreUnavailable
-from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S
+from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S, READY_STEADY_S
 from .backend import Backend, Lease
 from .batcher import Batcher, BatcherStatistics
 from .queries import Query
@@ -96,7 +99,8 @@ class Store:
         self._changed = trio.Event()
         self._commits = [0] * (len(COMMIT_BOUNDS_S) + 1)
         self._commit_s = 0.0
-        self._refusal = ""  # of the last batch
+        self._refusal = ""  # the last one, for READY_STEADY_S at least
+        self._refused_at = 0.0  # trio time
         self._sent_at: float | None = None  # trio time of the batch in flight
 
     @property
@@ -199,12 +203,13 @@ class Store:
                 try:
                     batcher.settle(await self._link.apply(batcher.number, units))
                 except StoreError as error:
-                    self._refusal = error.detail
+                    self._refusal, self._refused_at = error.detail, trio.current_time()
                     batcher.fail(error)
                     continue
                 finally:
                     self._sent_at = None
-                self._refusal = ""
+                if self._refusal and trio.current_time() - self._refused_at >= READY_STEADY_S:
+                    self._refusal = ""
                 self._count(perf_counter() - began)
                 self.announce()
         finally:

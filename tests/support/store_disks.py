@@ -1,4 +1,4 @@
-"""A disk that is full for the store process of this one, without a disk: no file of the process may grow."""
+"""A disk that is full for a store process, without a disk: no file of the process may grow."""
 
 import resource
 from collections.abc import Iterator
@@ -8,9 +8,13 @@ from support.store_work import store_processes
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
-    """The real store process cannot write a byte to any file meanwhile."""
-    (pid,) = store_processes()
+def full_disk(engine: int | None = None) -> Iterator[None]:
+    """The real store process cannot write a byte to any file meanwhile.
+
+    Args:
+        engine: process whose store process it is; this one unless told otherwise.
+    """
+    (pid,) = store_processes(engine)
     soft, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))
     try:

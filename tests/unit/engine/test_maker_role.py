@@ -10,6 +10,8 @@ import pytest
 from cambist.config.errors import ConfigError
 from cambist.config.maker import MakerPair, MakerToken
 from cambist.config.settings import parse_settings
+from cambist.engine.maker.app import MakerApp
+from cambist.engine.telemetry.clock import WallClock
 from support.maker_role import CHAIN_ID, CONTRACT, ENVIRON, MAKER, USDC, WETH, a_chain, settings_of
 
 FIELD = f"maker.chains.{CHAIN_ID}"
@@ -103,6 +105,12 @@ def test_the_rfq_contract_must_be_known_and_allowed_to_the_key() -> None:
         changed = {**settings.chains, CHAIN_ID: msgspec.structs.replace(chain, rfq_contract=contract)}
         with pytest.raises(ConfigError, match=words):
             a_chain(msgspec.structs.replace(settings, chains=changed), grid=None)
+
+
+def test_a_listener_for_health_is_the_admins(tmp_path: Path) -> None:
+    settings = settings_of("[server.health]\n")
+    with pytest.raises(ConfigError, match=r"server\.health: a maker tells of its health at \[maker\.admin\]"):
+        MakerApp(settings, environ=ENVIRON, folder=tmp_path, clock=WallClock())
 
 
 def test_without_a_node_the_settings_are_the_funds_and_with_one_they_bound_them() -> None:

@@ -12,9 +12,11 @@ from cambist.config.timeouts import READY_ANSWER_S
 from cambist.engine.store.backend import Lease
 from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
-from cambist.engine.store.units import DONE, Outcome, Unit
+from cambist.engine.store.tables import NONCE_USED
+from cambist.engine.store.units import DONE, Outcome, Put, Unit
 
 SOON_S = 2.0
+LARGE = Unit((Put(NONCE_USED.name, ()),))
 FULL = StoreUnavailable("the database cannot be used: database or disk is full")
 
 
@@ -24,6 +26,7 @@ class ScriptedLink:
     Attributes:
         error: raised for each batch.
         answers: batches are answered while it is set.
+        changes_max: of a unit that fits.
         batches: sizes of those that came.
     """
 
@@ -31,6 +34,7 @@ class ScriptedLink:
         self.error: StoreError | None = None
         self.answers = trio.Event()
         self.answers.set()
+        self.changes_max = 1
         self.batches: list[int] = []
 
     def prepare(self, unit: Unit) -> Unit:
@@ -42,6 +46,8 @@ class ScriptedLink:
         await self.answers.wait()
         if self.error is not None:
             raise self.error
+        if any(len(unit.changes) > self.changes_max for unit in units):
+            raise FULL
         return [DONE for _ in units]
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
@@ -102,13 +108,36 @@ async def test_a_store_that_hangs_says_so_and_when_it_is_back(
     assert store.away == ""
 
 
-async def test_a_write_that_is_refused_says_so_at_once(store: Store, link: ScriptedLink) -> None:
+async def test_a_write_that_is_refused_says_so_until_none_was_for_a_second(
+    store: Store, link: ScriptedLink, autojump_clock: MockClock
+) -> None:
     link.error = FULL
     with pytest.raises(StoreUnavailable):
         await store.write(Unit(()))
     assert store.away == FULL.detail
     link.error = None
+    await trio.sleep(0.9)
     await store.write(Unit(()))
+    assert store.away == FULL.detail
+    await trio.sleep(0.2)
+    await store.write(Unit(()))
+    assert store.away == ""
+
+
+async def test_what_is_small_enough_for_a_disk_that_is_nearly_full_is_no_return(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    """Probes pass, and nothing else does."""
+    link.changes_max = 0
+    nursery.start_soon(store.run_probes)
+    for _ in range(20):
+        with pytest.raises(StoreUnavailable):
+            await store.write(LARGE)
+        for _ in range(7):
+            assert store.away == FULL.detail
+            await trio.sleep(0.1)
+    link.changes_max = 1
+    await trio.sleep(SOON_S)
     assert store.away == ""
 
 
