@@ -18,7 +18,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import Call
-from cambist.engine.chain.relay_plan import RelayPolicy, price_of
+from cambist.engine.chain.relay_plan import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relayer import Outcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.opening import open_store
@@ -216,7 +216,7 @@ async def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
             assert outcome.reason == ("the model says no" if data.startswith(b"R") else "")
         elif outcome.state is IntentState.FAILED:
             assert life.was_hostile, "lost"
-            assert "takes none of these now" in outcome.reason
+            assert outcome.reason == GIVEN_UP or "takes none of these now" in outcome.reason
         else:
             assert outcome.state == IntentState.CANCELLED
             assert deadline_s is not None, "lost"

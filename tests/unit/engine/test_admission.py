@@ -8,6 +8,7 @@ import pytest
 
 from cambist.config.errors import ConfigError, NoRoute, RateLimited, UnknownApiKey
 from cambist.config.secret import Secret
+from cambist.config.server import HealthSettings
 from cambist.config.settings import parse_settings
 from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission, Headers, is_local
@@ -259,7 +260,12 @@ class TestKeys:
 
 def test_the_settings_of_the_docs_are_what_they_say() -> None:
     page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text(encoding="utf-8")
-    (sample,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    health, sample, wrong = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert parse_settings(health, {}, Path()).server.health == HealthSettings()
+    rates = parse_settings(f"[venue]\n{wrong}", {}, Path()).venue
+    assert rates is not None
+    for name, tier in VenueSettings().rate_tiers.items():
+        assert rates.rate_tiers[name].wrong_signatures == tier.signature_rate
     partner = f'\n[partners.acme]\naddress = "0x{"5a" * 20}"\n'
     venue = parse_settings(sample + partner, {"ACME_KEY": "issued-to-acme"}, Path()).venue
     assert venue is not None
