@@ -41,7 +41,7 @@ class Names(trio.abc.HostnameResolver):
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in self.answers.pop(0)
         ]
 
-    async def getnameinfo(self, *_: Any) -> Any:
+    async def getnameinfo(self, sockaddr: Any, flags: int) -> Any:
         raise NotImplementedError
 
 
@@ -66,6 +66,6 @@ async def test_the_address_that_was_judged_is_dialled_whatever_the_name_leads_to
     with pytest.raises(OSError, match=r"93.184.215.15 refuses"):
         await dial_outward("acme.example", 443, tls=None)
     assert dialled == ["93.184.215.14", "93.184.215.15"]
-    with pytest.raises(OSError, match="acme.example leads to a private address"):
+    with pytest.raises(OSError, match=r"acme.example leads to a private address"):
         await dial_outward("acme.example", 443, tls=None)
     assert (len(dialled), names.answers) == (2, [])
