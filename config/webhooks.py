@@ -8,6 +8,8 @@ api_key = "acme"
 
 Choice: a webhook is told of Delta orders unless it says otherwise: events of OTC orders have other members,
     which a receiver that was written for Delta orders does not know.
+Choice: a webhook is posted to public addresses alone, unless it says otherwise: a partner names its host and
+    resolves it, and would lead the venue to what listens beside it.
 Choice: `partner` with `otc` is refused: OTC orders have no partner, so nothing of them would be told.
 """
 
@@ -35,6 +37,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
         posts_max: at a time.
         post_s: for one to be answered.
         give_up_s: how long after the event it is tried again, before a delivery is dead.
+        private_addresses: its host may lead to this machine, or into a private network.
     """
 
     url: str
@@ -47,6 +50,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     posts_max: Annotated[int, msgspec.Meta(ge=1, le=limits.WEBHOOK_POSTS_MAX)] = 8
     post_s: Annotated[float, msgspec.Meta(gt=0, le=60)] = timeouts.WEBHOOK_POST_S
     give_up_s: Annotated[float, msgspec.Meta(gt=0, le=2_592_000)] = timeouts.WEBHOOK_GIVE_UP_S
+    private_addresses: bool = False
 
     def __post_init__(self) -> None:
         check_url("url", self.url, HTTP)

@@ -6,15 +6,19 @@ from random import Random
 from ssl import SSLContext
 
 import httpx
+import trio
 
 from ...codecs.http1 import Http1Limits
 from ...codecs.vocabulary import OrderStatus, OtcState
 from ...config.error_text import shown
 from ...config.errors import ConfigError
 from ...config.limits import WEBHOOK_ANSWER_BYTES_MAX
+from ...config.timeouts import DIAL_S
 from ...config.webhooks import WebhookSettings
 from ...crypto.webhook_signature import WebhookSigner
 from ...feeds.net.httpx_transport import DialTransport
+from ...feeds.net.outward import dial_outward
+from ...feeds.net.streams import Dial, dial
 from ..store.leases import Leases
 from ..store.orders import DELTA, OTC
 from ..store.store import Store
@@ -45,9 +49,33 @@ async def open_webhooks(
     """
     hooks = hooks_of(settings)
     posts_max = sum(hook.posts_max for hook in hooks.values())  # all of them may be of one host
-    transport = DialTransport(tls=tls, connections_max=max(posts_max, 1), limits=_LIMITS, needs_body=False)
+    inward = frozenset(httpx.URL(said.url).host for said in settings.values() if said.private_addresses)
+    transport = DialTransport(
+        tls=tls,
+        connections_max=max(posts_max, 1),
+        limits=_LIMITS,
+        dial=_dial_to(inward),
+        needs_body=False,
+    )
     http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
     return Webhooks(hooks, store, leases, http, now_ms=now_ms, random=random)
+
+
+def _dial_to(inward: frozenset[str]) -> Dial:
+    """What connects to webhooks: hosts of `inward` wherever they are, others at public addresses alone."""
+
+    async def dial_hook(
+        host: str,
+        port: int,
+        *,
+        tls: SSLContext | None,
+        server_hostname: str | None = None,
+        timeout_s: float = DIAL_S,
+    ) -> trio.abc.Stream:
+        to = dial if host in inward else dial_outward
+        return await to(host, port, tls=tls, server_hostname=server_hostname, timeout_s=timeout_s)
+
+    return dial_hook
 
 
 def hooks_of(settings: Mapping[str, WebhookSettings]) -> dict[str, Hook]:

@@ -85,6 +85,10 @@ class Metrics:
         """Tell numbers of this moment by the values of labels."""
         self.add(_Numbers(GaugeMetricFamily, name, help_text, labels, read))
 
+    def gauge(self, name: str, help_text: str, read: Callable[[], float]) -> None:
+        """Tell one number."""
+        self.add(_Gauge(name, help_text, read))
+
     def add(self, collector: Collector) -> None:
         """Tell what a collector of one's own collects."""
         self._registry.register(collector)
@@ -141,6 +145,16 @@ class _Numbers(Collector):
         family = self._family(METRICS_PREFIX + self._name, self._help, labels=self._labels)
         for values, number in self._read():
             family.add_metric(values, number)
+        return (family,)
+
+
+class _Gauge(Collector):
+    def __init__(self, name: str, help_text: str, read: Callable[[], float]) -> None:
+        self._name, self._help, self._read = name, help_text, read
+
+    def collect(self) -> Iterable[Metric]:
+        family = GaugeMetricFamily(METRICS_PREFIX + self._name, self._help)
+        family.add_metric((), self._read())
         return (family,)
 
 

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from ...config.errors import ConfigError, StoreError
 from ...config.settings import Settings
-from ...config.timeouts import ISSUED_ROUTES_END_S
+from ...config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S
 from ...config.venue import VenueSettings
 from ...crypto.route_seal import RouteSeal
 from ...feeds.net.streams import client_tls
@@ -147,7 +147,7 @@ class VenueApp:
         self._store = parts.store
         self._makers = MakerWatch(parts.maker_rules, parts.places, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
-        self._wall_ms = clock.now_ms
+        self._clock, self._wall_ms = clock, clock.now_ms
         self.issued = IssuedRoutes(parts.store, round(venue.route_life_s * 1_000))
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
@@ -307,7 +307,8 @@ class VenueApp:
         self.server.drain()
 
     def readiness(self) -> Readiness:
-        """Whether some chain can be served, and why others cannot. Without the store nothing is ready."""
+        """Whether some chain can be served, and why others cannot. Without the store nothing is ready, nor
+        while the system's clock has left ours: deadlines would be judged wrongly by one of them."""
         by_chain = [place.not_ready() for place in self.places.values()]
         away = self._store.away
         reasons = [reason for told in by_chain for reason in told]
@@ -315,7 +316,15 @@ class VenueApp:
             reasons.append(f"store: {away}")
         if self._held_back:
             reasons.append(self._held_back)
-        return Readiness(not (away or self._held_back or all(by_chain)), tuple(reasons))
+        off_s = self._clock_off_s()
+        is_off = abs(off_s) > CLOCK_STEP_S_MAX
+        if is_off:
+            reasons.append(f"clock: the system's was moved by {off_s:+.0f} s; restart this process")
+        return Readiness(not (away or self._held_back or is_off or all(by_chain)), tuple(reasons))
+
+    def _clock_off_s(self) -> float:
+        """How far the system's clock has left ours since the start."""
+        return self._clock.behind_ms() / 1_000
 
     def not_ready(self) -> list[str]:
         """What could not be quoted or built, chain by chain, and why; nothing when all could."""
@@ -362,6 +371,9 @@ class VenueApp:
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
         tell_readiness(self._metrics, self.places, lambda: self.readiness().ready)
+        self._metrics.gauge(
+            "clock_off_seconds", "By how much the system's clock was moved", self._clock_off_s
+        )
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
         tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))

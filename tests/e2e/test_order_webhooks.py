@@ -27,6 +27,7 @@ fee_bps = 0
 secret = "file:api-key"
 [venue.webhooks.acme]
 url = "{url}"
+private_addresses = true
 secret = "file:hook-secret"
 partner = "acme"
 chains = [31337]

@@ -133,6 +133,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "feeds/net/httpx_transport.py",
         "feeds/net/signed_client.py",
         "feeds/net/lean_stream.py",
+        "feeds/net/outward.py",
         "feeds/net/streams.py",
         "feeds/net/websocket.py",
         "feeds/net/websocket_handshake.py",

@@ -56,6 +56,7 @@ address = "{partner}"
 fee_bps = 0
 [venue.webhooks.acme]
 url = "{url}"
+private_addresses = true
 secret = "file:hook-secret"
 partner = "acme"
 give_up_s = 0.1

@@ -43,6 +43,7 @@ KEY = secrets.token_bytes(32)
 HOOK = """
 [venue.webhooks.acme]
 url = "http://127.0.0.1:{port}/orders"
+private_addresses = true
 secret = "env:HOOK_SECRET"
 """
 Event = tuple[int, str, int, str]

@@ -61,6 +61,7 @@ WEBHOOK = """
 secret = "env:API_KEY"
 [venue.webhooks.acme]
 url = "http://127.0.0.1:9/orders"
+private_addresses = true
 secret = "env:HOOK_SECRET"
 statuses = ["REFUNDED"]
 api_key = "acme"

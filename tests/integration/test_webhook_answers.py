@@ -84,7 +84,9 @@ def gibberish(handler: BaseHTTPRequestHandler) -> None:
     handler.close_connection = True
 
 
-async def after_one_try(folder: Path, answer: Answer) -> HookStatistics:
+async def after_one_try(
+    folder: Path, answer: Answer, *, host: str = "127.0.0.1", is_private: bool = True
+) -> HookStatistics:
     """How a webhook stands after a delivery that was answered so."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -105,8 +107,9 @@ async def after_one_try(folder: Path, answer: Answer) -> HookStatistics:
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        url = f"http://127.0.0.1:{server.server_address[1]}/orders"
-        return await _told(folder, WebhookSettings(url=url, secret=Secret(SECRET, "a test")))
+        url = f"http://{host}:{server.server_address[1]}/orders"
+        hook = WebhookSettings(url=url, secret=Secret(SECRET, "a test"), private_addresses=is_private)
+        return await _told(folder, hook)
     finally:
         server.shutdown()
         server.server_close()
@@ -165,3 +168,13 @@ async def test_a_failure_is_told_for_what_it_is(tmp_path: Path, answer: Answer, 
     assert (told.taken, told.failed) == (0, 1)
     assert reason in told.reason
     assert "maker" not in told.reason.lower()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"])
+async def test_a_host_that_leads_inward_is_not_connected_to(tmp_path: Path, host: str) -> None:
+    asked: list[str] = []
+    told = await after_one_try(
+        tmp_path, lambda handler: asked.append(handler.path), host=host, is_private=False
+    )
+    assert (told.taken, told.failed, asked) == (0, 1, [])
+    assert "leads to a private address" in told.reason

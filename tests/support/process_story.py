@@ -56,11 +56,12 @@ class Story:
     Attributes:
         running: the processes.
         chain: the node.
+        clients: of each engine.
     """
 
     def __init__(self, running: Running, clients: Sequence[HttpClient], chain: AnvilChain) -> None:
         self.running, self.chain = running, chain
-        self._clients = clients
+        self.clients = clients
         self._deadline_s = WallClock().now_ms() // 1_000 + 3_600
 
     @asynccontextmanager
@@ -101,7 +102,7 @@ class Story:
         """The JSON of an answer of an engine that is 200."""
         raw = b"" if body is None else msgspec.json.encode(body)
         headers = [(b"content-type", b"application/json")]
-        answer = await self._clients[engine].request(
+        answer = await self.clients[engine].request(
             method.encode(), path.encode(), headers, raw, deadline_s=PATIENCE_S
         )
         assert answer.status == 200, answer.body
@@ -130,7 +131,7 @@ class Story:
 
     async def metrics(self, *, engine: int = 0) -> dict[str, float]:
         """What an engine counts, by name with labels."""
-        answer = await self._clients[engine].request(b"GET", b"/metrics", deadline_s=PATIENCE_S)
+        answer = await self.clients[engine].request(b"GET", b"/metrics", deadline_s=PATIENCE_S)
         assert answer.status == 200, answer.body
         lines = [line for line in answer.body.decode().splitlines() if not line.startswith("#")]
         return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}

@@ -211,6 +211,7 @@ async def a_quiet_venue(
     environ: Mapping[str, str] | None = None,
     books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
     permit_only: str = "",
+    clock: WallClock | None = None,
 ) -> AsyncIterator[QuietVenue]:
     """The venue, once each chain has answered and its gas price is known.
 
@@ -218,8 +219,9 @@ async def a_quiet_venue(
         more: TOML ahead of all tables.
         environ: settings that it overrides.
         permit_only: a token that takes permits only.
+        clock: where it is not the system's.
     """
-    clock = WallClock()
+    clock = clock or WallClock()
     settings = parse_settings(settings_text(folder, more, permit_only), ENVIRON | dict(environ or {}), folder)
     chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
     async with opened_venue(

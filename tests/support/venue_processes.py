@@ -75,6 +75,7 @@ class Running(Struct, frozen=True):
         rpc: URL of the node.
         devnet: what stands on the chain.
         agent_pid: process of the agent, 0 for none.
+        maker_pids: processes of the makers, in the order of GRIDS.
     """
 
     urls: tuple[str, ...]
@@ -82,6 +83,7 @@ class Running(Struct, frozen=True):
     rpc: str
     devnet: Devnet
     agent_pid: int
+    maker_pids: tuple[int, ...]
 
     @property
     def url(self) -> str:
@@ -117,12 +119,14 @@ def venue_processes(
     round_s: float = ROUND_S,
     store_url: str = "",
     engines: int = 1,
+    clock: Path | None = None,
 ) -> Iterator[Running]:
     """Once each engine prices every one of `pairs`. All end in good order, or the test fails, except engines
     that the test has killed.
 
     Args:
         store_url: of the `[store]` section.
+        clock: file that moves the system clock of the engines (`moved_clock`).
     """
     with ExitStack() as owned:
         chain = owned.enter_context(devnet_process(folder))
@@ -131,7 +135,7 @@ def venue_processes(
         nobody: Any = None  # the chain is asked over JSON-RPC alone
         devnet = Devnet(nobody, place)
         trio.run(_allow, chain.url(), place)
-        ports = {}
+        ports, maker_pids = {}, []
         for name, quoted in GRIDS.items():
             home = folder / name
             home.mkdir()
@@ -139,6 +143,7 @@ def venue_processes(
             (home / "maker.toml").write_text(maker_text(devnet, name, quoted))
             maker = owned.enter_context(serving(home, "maker", "serve", "--config", "maker.toml"))
             ports[name] = maker.port
+            maker_pids.append(maker.pid)
         text = venue_text(devnet, ports) + _FIRM
         agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else Served(0, 0)
         if has_agent:
@@ -146,12 +151,13 @@ def venue_processes(
         if store_url:
             text += f'\n[store]\nurl = "{store_url}"\n'
         (folder / "venue.toml").write_text(text)
-        venues = [owned.enter_context(serving(folder, *SERVE)) for _ in range(engines)]
+        venues = [owned.enter_context(serving(folder, *SERVE, clock=clock)) for _ in range(engines)]
         urls = tuple([venue.url for venue in venues])
         for url in urls:
             for src, dest in pairs:
                 _until_answered(f"{url}/prices?{_price(devnet, src, dest)}")
-        yield Running(urls, tuple([venue.pid for venue in venues]), chain.url(), devnet, agent.pid)
+        pids = tuple([venue.pid for venue in venues])
+        yield Running(urls, pids, chain.url(), devnet, agent.pid, tuple(maker_pids))
 
 
 @contextmanager
@@ -165,14 +171,15 @@ def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[Served]:
+def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterator[Served]:
     """A command that serves. It ends in good order, or the test fails, unless the test has killed it."""
+    module, moved = ("cambist", {}) if clock is None else ("support.moved_clock", _moved(clock))
     process = subprocess.Popen(
-        [sys.executable, "-m", "cambist", *arguments],
+        [sys.executable, "-m", module, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | _ENVIRON,
+        env=os.environ | _ENVIRON | moved,
         cwd=folder,
     )
     give_up = threading.Timer(PATIENCE_S, process.kill)
@@ -199,6 +206,11 @@ def serving(folder: Path, *arguments: str) -> Iterator[Served]:
         process.kill()
         process.wait(PATIENCE_S)
         process.stderr.close()
+
+
+def _moved(clock: Path) -> dict[str, str]:
+    """Where `moved_clock` looks, and is found."""
+    return {"MOVED_CLOCK": str(clock), "PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 async def _allow(url: str, place: Any) -> None:

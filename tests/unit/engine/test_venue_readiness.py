@@ -1,7 +1,11 @@
 """A venue is ready while some chain can be quoted: one that cannot takes no other out of a load balancer."""
 
+import time
 from pathlib import Path
 
+import pytest
+
+from cambist.engine.telemetry.clock import WallClock
 from support.quiet_venue import CHAIN_ID, DELTA_ONLY, MARKET_ONLY, QuietVenue, a_quiet_venue
 
 
@@ -21,3 +25,17 @@ async def test_a_chain_without_books_is_told_of_and_the_last_one_makes_it_not_re
             empty(venue, chain_id)
         status, body = await venue.answer("/readyz")
         assert (status, body["ready"], len(body["reasons"])) == (503, False, 3)
+
+
+@pytest.mark.parametrize("moved_s", [60, -60, 3_600, -3_600])
+async def test_a_system_clock_that_was_moved_is_told_until_it_is_back(tmp_path: Path, moved_s: int) -> None:
+    ahead_s = 0
+    clock = WallClock(lambda: time.time_ns() + ahead_s * 1_000_000_000)
+    async with a_quiet_venue(tmp_path, clock=clock) as venue:
+        before_ms = clock.now_ms()
+        ahead_s = moved_s
+        told = [f"clock: the system's was moved by {moved_s:+d} s; restart this process"]
+        assert await venue.answer("/readyz") == (503, {"ready": False, "reasons": told})
+        assert 0 <= clock.now_ms() - before_ms < 60_000, "ours goes on evenly"
+        ahead_s = 4
+        assert (await venue.answer("/readyz"))[0] == 200

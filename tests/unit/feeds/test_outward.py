@@ -1,0 +1,71 @@
+"""Which addresses are of the public internet, and that no other is dialled."""
+
+import socket
+from typing import Any
+
+import pytest
+import trio
+
+from cambist.feeds.net import outward
+from cambist.feeds.net.outward import dial_outward, is_outward
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "64:ff9b::5db8:d70e"]
+)
+def test_public(address: str) -> None:
+    assert is_outward(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1",
+        "169.254.169.254", "224.0.0.1", "255.255.255.255", "::", "::1", "fe80::1%lo", "fd00:ec2::254",
+        "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "2002:7f00:1::", "2002:a9fe:a9fe::1",
+        "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+    ],
+)  # fmt: skip
+def test_private(address: str) -> None:
+    assert not is_outward(address)
+
+
+class Names(trio.abc.HostnameResolver):
+    """What names lead to, another each time."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self.answers = list(answers)
+
+    async def getaddrinfo(self, host: Any, port: Any, *_: Any, **__: Any) -> Any:
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in self.answers.pop(0)
+        ]
+
+    async def getnameinfo(self, sockaddr: Any, flags: int) -> Any:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    found: list[str] = []
+
+    async def refuse(host: str, port: int, **named: Any) -> trio.abc.Stream:
+        assert named["server_hostname"] == "acme.example"
+        found.append(host)
+        raise ConnectionRefusedError(f"{host} refuses")
+
+    monkeypatch.setattr(outward, "dial", refuse)
+    return found
+
+
+async def test_the_address_that_was_judged_is_dialled_whatever_the_name_leads_to_next(
+    dialled: list[str],
+) -> None:
+    names = Names(["10.0.0.1", "93.184.215.14", "93.184.215.15"], ["127.0.0.1"])
+    trio.socket.set_custom_hostname_resolver(names)
+    with pytest.raises(OSError, match=r"93.184.215.15 refuses"):
+        await dial_outward("acme.example", 443, tls=None)
+    assert dialled == ["93.184.215.14", "93.184.215.15"]
+    with pytest.raises(OSError, match=r"acme.example leads to a private address"):
+        await dial_outward("acme.example", 443, tls=None)
+    assert (len(dialled), names.answers) == (2, [])
