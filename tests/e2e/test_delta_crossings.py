@@ -242,6 +242,22 @@ async def test_the_last_unit_is_paid(world: World, market: Market) -> None:
     )
 
 
+async def test_no_rest_escapes_fee_share_and_record(world: World, market: Market) -> None:
+    """A relayer that says it pays a unit pays all, through the order's fee and its share of surplus."""
+    terms = PartnerAndFee(world.partner.address, 200, partner_takes_surplus=True, cap_surplus=False)
+    packed = pack_partner_and_fee(terms)
+    sale = await world.a_delta_order(dest_amount=0, expected_amount=2_400 * USDC, partner_and_fee=packed)
+    crossed = await market.cross(
+        market.crossing(sale, 1), market.crossing(await market.a_counter_order(), ONE)
+    )
+    cut = of_sale(PRICE, 2_400 * USDC, 0, terms)
+    assert (cut.fee, cut.share) == (50 * USDC, 25 * USDC)
+    assert crossed.outcome.received == (PRICE - cut.total, ONE)
+    assert await world.balance(world.usdc, world.user) == PRICE - cut.total
+    assert await market.owed(world.partner.address, world.usdc) == cut.fee + cut.share
+    assert await market.owed(world.protocol, world.usdc) == cut.share
+
+
 async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, market: Market) -> None:
     await world.mint(world.weth, world.stranger, ONE)
     await world.approve(world.stranger, world.weth, world.at.delta)
@@ -255,6 +271,38 @@ async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, m
     assert crossed.outcome.spent == (ONE - ONE // 5, ONE)
     assert await world.balance(world.weth, world.stranger) == ONE // 5
     assert await world.balance(world.weth, world.user) == 9 * ONE
+
+
+async def test_a_rest_goes_back_to_its_giver_who_is_not_the_first(world: World, market: Market) -> None:
+    """The first order gives another token."""
+    await world.give(world.stranger, world.dai, 7, world.at.delta)
+    theirs = await world.a_delta_order(
+        owner=world.stranger.address, beneficiary=world.stranger.address, src_token=world.dai,
+        src_amount=7, dest_amount=0, expected_amount=0,
+    )  # fmt: skip
+    steps = market.agent_steps(PRICE, given=8 * ONE // 10)
+    crossed = await market.cross(
+        market.crossing(theirs, 0),
+        market.crossing(await world.a_delta_order(), PRICE, *steps, traded=8 * ONE // 10),
+    )
+    assert crossed.outcome.spent == (0, 8 * ONE // 10)
+    assert await world.balance(world.weth, world.user) == 10 * ONE - 8 * ONE // 10
+    assert await world.balance(world.dai, world.stranger) == 7
+
+
+async def test_what_a_fill_leaves_of_a_traded_token_pays_the_next_order(world: World, market: Market) -> None:
+    """The executor has half of the source left: it is for who wants it, not for who gave it."""
+    sale = await world.a_delta_order()
+    counter = await market.a_counter_order(src_amount=PRICE // 2, dest_amount=ONE // 2, expected_amount=0)
+    quote = world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2)
+    half = world.fill_step(quote, taker_amount=ONE // 2)
+    crossed = await market.cross(
+        market.crossing(sale, PRICE, half, traded=ONE, leftovers=(world.weth,)),
+        market.crossing(counter, ONE // 2),
+    )
+    assert crossed.outcome.spent == (ONE, PRICE // 2)
+    assert await world.balance(world.weth, world.user) == 9 * ONE
+    assert await world.balance(world.weth, world.taker) == ONE // 2
 
 
 async def test_what_steps_leave_between_hops_is_their_owners(world: World, market: Market) -> None:

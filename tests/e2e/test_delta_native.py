@@ -178,6 +178,24 @@ async def test_native_tokens_out(world: World, market: Market) -> None:
     assert await market.owed(world.partner.address, world.weth) == ONE // 100
 
 
+async def test_the_minimum_of_native_tokens_is_met_to_the_wei(world: World, market: Market) -> None:
+    """After the fee, with nothing promised."""
+    await world.give(world.user, world.usdc, 5_000 * USDC, world.at.delta)
+    await world.mint(world.weth, world.maker, 3 * ONE)
+    await world.send(world.maker, world.weth, calldata.transfer(market.agent, 2 * ONE))
+    terms = PartnerAndFee(world.partner.address, 100, False, False)
+    order = await world.a_delta_order(
+        src_token=world.usdc, dest_token=NATIVE, src_amount=2_500 * USDC, dest_amount=99 * ONE // 100,
+        expected_amount=0, partner_and_fee=pack_partner_and_fee(terms),
+    )  # fmt: skip
+    below = market.from_agent(ONE - 2, world.weth)
+    net = ONE - 2 - (ONE - 2) // 100
+    reason = f"BelowMinimum(received {net}, minimum {order.dest_amount})"
+    assert await market.refused_settlement(order, below, promised=0) == reason
+    settled = await market.settle(order, market.from_agent(ONE, world.weth), promised=0)
+    assert settled.event.received == order.dest_amount
+
+
 async def test_a_beneficiary_that_refuses_native_tokens_undoes_all(world: World, market: Market) -> None:
     """Also one that would use up all the gas it could get."""
     await world.give(world.user, world.usdc, 5_000 * USDC, world.at.delta)

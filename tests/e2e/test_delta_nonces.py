@@ -101,6 +101,8 @@ async def test_what_is_left_of_an_order_is_given_up(world: World, market: Market
     refused = await market.refused_settlement(order, *half, amount=ONE // 2)
     assert refused == used(order.nonce)
     assert await market.filled(order) == ONE // 2
+    other = await market.order_state(msgspec.structs.replace(order, expected_amount=0))
+    assert other.is_others, "the nonce stays this order's"
     slices = await market.a_twap(interval=0)
     third = market.agent_steps(800 * USDC, given=ONE // 3)
     await market.settle(slices, *third)

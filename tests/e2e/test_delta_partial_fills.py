@@ -104,9 +104,27 @@ async def test_a_part_of_a_sale_expects_its_part_rounded_up(
     assert await market.owed(world.partner.address, world.usdc) == share
 
 
+@pytest.mark.parametrize(("given", "share"), [(1, 1), (2, 1), (3, 0), (4, 0)])
+async def test_a_part_of_a_purchase_expects_its_part_rounded_down(
+    world: World, market: Market, given: int, share: int
+) -> None:
+    """Of 10 wei for 7 units, 3 units are expected to cost 4.3, which is 4: at 1 wei 3 are surplus."""
+    terms = PartnerAndFee(world.partner.address, 0, True, False)
+    order = await market.a_purchase(
+        src_amount=21, dest_amount=7, expected_amount=10, partner_and_fee=pack_partner_and_fee(terms)
+    )
+    steps = market.agent_steps(3, given=given)
+    event = (await market.settle(order, *steps, amount=3, src_given=given)).event
+    assert event.spent == given + 2 * share
+    assert await market.owed(world.partner.address, world.weth) == share
+
+
+@pytest.mark.parametrize("parts", [(-40, 100, 60, -1_000), (-40, -40, 20, 100), (100, -80, 60, 40)])
 @pytest.mark.parametrize("kind", ["sale", "purchase"])
-async def test_surplus_is_netted_over_parts(world: World, market: Market, kind: str) -> None:
-    """A part that was worse than expected counts against those that are better."""
+async def test_surplus_is_netted_over_parts(
+    world: World, market: Market, kind: str, parts: tuple[int, ...]
+) -> None:
+    """A part that was worse than expected counts against those that are better, the last one too."""
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
     quarter, token = ONE // 4, world.usdc if kind == "sale" else world.weth
     if kind == "sale":
@@ -114,7 +132,7 @@ async def test_surplus_is_netted_over_parts(world: World, market: Market, kind: 
     else:
         order = await market.a_purchase(partner_and_fee=terms)
     shared, total = 0, 0
-    for better in (-40, 100, 60, -1_000):
+    for better in parts:
         if kind == "sale":
             unit, steps = USDC, market.agent_steps(625 * USDC + better * USDC // 10, given=quarter)
             part = {"amount": quarter}

@@ -146,6 +146,19 @@ async def test_tokens_that_answer_nothing_and_want_allowances_from_zero_are_give
     assert await desk.collect(odd) == 7
 
 
+async def test_a_token_that_keeps_small_allowances_is_allowed_from_zero_again(world: World) -> None:
+    """A fill that takes less than there is leaves an allowance, which the next one has to replace."""
+    desk = await _a_desk(world)
+    odd = await world.new_token("DevTokenWithoutReturn", "COMP", 6)
+    await world.send(world.stranger, odd, selector("setAllowanceMax(uint256)") + uint_word(10**12))
+    for given in (7 * USDC, 10 * USDC):
+        await world.mint(odd, world.at.executor, 10 * USDC)
+        order = world.an_rfq_order(taker_asset=odd, taker_amount=given, maker_amount=USDC)
+        await desk.take(world.fill_step(order, taker_amount=given, receiver=world.at.executor))
+        assert await desk.collect(world.usdc) == USDC
+    assert await desk.collect(odd) == 3 * USDC
+
+
 async def test_what_cannot_be_sent_is_named(world: World) -> None:
     desk = await _a_desk(world)
     assert await desk.collect(world.usdc) == 0

@@ -1,6 +1,7 @@
 """Agents that deliver less in a block than in the simulation of it: another agent keeps what the user was
 promised, or nothing is settled; the liar rests, and everybody can read why."""
 
+from contextlib import AsyncExitStack
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_
 from cambist.codecs.agent_messages import AuctionOrder, BidStep, SolverBid, SolveRequest
 from cambist.codecs.calldata import approve, transfer
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.deploy import create
 from support.delta_agents import StoryAgent
 from support.delta_stories import DeltaStory, Record, a_delta_story
@@ -93,17 +95,47 @@ async def test_the_promise_of_one_that_pays_less_when_mined_is_kept_by_the_next(
         assert last["promisedAmount"] == last["simulatedAmount"] == last["settledAmount"] == str(FAIR)
 
 
-@pytest.mark.parametrize("sign", [Sign.BASE_FEE, Sign.COINBASE])
-async def test_what_a_node_shows_or_hides_of_a_block_gains_nobody(
-    world: World, tmp_path: Path, sign: Sign
-) -> None:
-    """Whether a simulation has the sign is the node's affair: the user has what was promised."""
+async def test_a_base_fee_above_that_of_the_simulation(world: World, tmp_path: Path) -> None:
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:
-        ann = await a_turncoat(story, sign)
+        ann = await a_turncoat(story, Sign.BASE_FEE)
         story.agents["bob"].gives = lambda _: FAIR
-        _, moved = await story.completed(await world.a_delta_order())
-        await until(lambda: bool(ann.told("settled") + ann.told("banned")))
-        assert moved["user", "USDC"] == (BETTER if ann.told("settled") else FAIR)
+        await story.hold()
+        head = await world.chain.block()
+        assert head is not None
+        ann.delivers = partial(turncoat, Sign.BASE_FEE, head.base_fee_wei)
+        before = await story.balances()
+        record = await story.submitted(await world.a_delta_order())
+        await story.under_way(record)
+        await world.chain.set_base_fee(head.base_fee_wei + 1)
+        await story.mine()
+        await story.becomes(record, "COMPLETED")
+        assert (await story.moved_since(before))["user", "USDC"] == FAIR
+        await is_found_out(story, record)
+
+
+@pytest.mark.one_chain
+async def test_a_coinbase_that_comes_after_the_simulation(world: World, tmp_path: Path) -> None:
+    """Where all blocks have one coinbase, as embedded ones have, an agent can tell nothing by it."""
+    async with a_delta_story(world, tmp_path, "ann", "bob") as story:
+        ann = await a_turncoat(story, Sign.COINBASE)
+        story.agents["bob"].gives = lambda _: FAIR
+        await story.hold()
+        before = await story.balances()
+        record = await story.submitted(await world.a_delta_order())
+        await story.under_way(record)
+        async with AsyncExitStack() as after:
+            if isinstance(world.chain, AnvilChain):
+                await world.chain._do("anvil_setCoinbase", to_hex(world.stranger.address))
+                after.push_async_callback(world.chain._do, "anvil_setCoinbase", to_hex(bytes(20)))
+            await story.mine()
+            await story.becomes(record, "COMPLETED")
+        moved = await story.moved_since(before)
+        if isinstance(world.chain, AnvilChain):
+            assert moved["user", "USDC"] == FAIR
+            await is_found_out(story, record)
+        else:
+            assert moved["user", "USDC"] == BETTER
+            await until(lambda: bool(ann.told("settled")))
 
 
 async def test_a_flag_that_flips_after_the_round_in_the_same_block(world: World, tmp_path: Path) -> None:

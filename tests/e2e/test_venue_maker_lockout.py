@@ -67,6 +67,11 @@ async def test_one_with_funds_who_never_fills_runs_out_and_rests_nobody(world: W
             status, told = await story.ask_transaction(await sold(story, ONE // 2))
             kinds.append(told.get("errorType") if status != 200 else "")
         assert kinds == [""] * 6 + ["RateLimited"] * 6
+        terms = {"network": CHAIN_ID, "slippage": 100, "version": "6.2", "amount": str(ONE // 2)}
+        ends = {"srcToken": to_checksum(world.weth), "destToken": to_checksum(world.usdc)}
+        user = to_checksum(world.user.address)
+        status, told = await story.web.answer("/swap", **terms, **ends, userAddress=user)
+        assert (status, told["errorType"]) == (429, "RateLimited"), "GET /swap counts as well"
         await story.pass_time(200)
         for _ in range(4):
             await story.build(await sold(story))

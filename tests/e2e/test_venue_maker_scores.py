@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cambist.config import limits
 from cambist.crypto.addresses import to_checksum
 from support.patience import FIRM, until
 from support.venue_stories import Story, a_venue_story
@@ -137,6 +138,27 @@ async def test_faults_all_over_a_maker_rest_all_of_it(world: World, tmp_path: Pa
             assert await story.quoted_by("SELL", src, dest, ONE) == {"alpha"}
             moved = await story.swap(await story.prices("SELL", src, dest, ONE))
             assert moved["alpha", src] == ONE
+
+
+async def test_a_maker_that_blacklists_most_of_its_askers_is_taken_as_not_quoting(
+    world: World, tmp_path: Path
+) -> None:
+    """Each asker is told on at once; then nobody is sent to it any more, and it reads why."""
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        story.fronts["alpha"].habit = "blacklists"
+        with story.web.with_key():
+            for number in range(1, limits.MAKER_ASKERS_MAX // 2 + 1):
+                assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+                user, route = (
+                    to_checksum(number.to_bytes(20, "big")),
+                    await story.prices("SELL", "WETH", "USDC", ONE),
+                )
+                status, told = await story.ask_transaction(route, {"ignoreChecks": "true"}, userAddress=user)
+                assert status == 200, told
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}
+        score = await story.score("alpha")
+        assert (score["score"], score["blockReason"]) == (100, "it blacklists most of its askers")
+        assert score["blockUntil"] > story.clock.now_ms()
 
 
 @pytest.mark.parametrize("cause", ["the user's bound", "the user's blacklisting", "the user's funds"])

@@ -138,15 +138,27 @@ def test_every_target_of_the_makefile_that_docs_name_exists() -> None:
     assert named <= targets
 
 
+def named_tests(text: str) -> list[str]:
+    """`e2e/file.py::test` of a text, each of which is there."""
+    named = re.findall(r"`((?:e2e|integration|property)/[^`]+)`", text)
+    for name in named:
+        path, _, test = name.partition("::")
+        source = (ROOT / "tests" / path).read_text(encoding="utf-8")
+        assert not test or re.search(rf"^(async )?def {test}\(", source, re.MULTILINE), name
+    return named
+
+
 def test_every_promise_of_security_names_tests_that_are_there() -> None:
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     rows = page.partition("| Promise | Test |")[2].splitlines()[2:]
     promises = [row for row in rows[: rows.index("")] if row]
     assert len(promises) > 20
     for row in promises:
-        named = re.findall(r"`((?:e2e|integration|property)/[^`]+)`", row)
-        assert named, row
-        for name in named:
-            path, _, test = name.partition("::")
-            text = (ROOT / "tests" / path).read_text(encoding="utf-8")
-            assert not test or re.search(rf"^(async )?def {test}\(", text, re.MULTILINE), name
+        assert named_tests(row), row
+
+
+def test_every_incident_names_the_tests_that_rehearse_it() -> None:
+    _, *incidents = (ROOT / "docs" / "incidents.md").read_text(encoding="utf-8").split("\n## ")
+    assert len(incidents) >= 6
+    for incident in incidents:
+        assert named_tests(incident.partition("**Rehearsed**")[2]), incident

@@ -121,6 +121,18 @@ async def incident(tmp_path: Path) -> AsyncIterator[Incident]:
             yield found
 
 
+async def owes(incident: Incident, to: SigningKey, amount: int) -> bytes:
+    """The vault, which owes somebody WETH from now on."""
+    book = json.loads((incident.folder / "contracts.json").read_text())["chains"][str(CHAIN_ID)]
+    vault, weth = bytes.fromhex(book["feeClaimer"][2:]), incident.tokens["WETH"]
+    collector = owner_calldata.set_collector(USER.address, allowed=True)
+    await transact(incident.chain, OWNER, vault, collector)
+    await transact(incident.chain, USER, weth, calldata.transfer(vault, amount))
+    credit = selector("credit(address,address,uint256)") + address_word(to.address) + address_word(weth)
+    await transact(incident.chain, USER, vault, credit + uint_word(amount))
+    return vault
+
+
 def text(key: SigningKey) -> str:
     return to_checksum(key.address)
 
@@ -167,10 +179,27 @@ async def test_a_multisig_is_given_calls_that_would_succeed(incident: Incident) 
     assert "is for its pauser" in await incident.does("pause", key=PAUSER, status=1)
 
 
-async def test_a_dry_run_with_a_key_sends_nothing(incident: Incident) -> None:
-    nonce = await incident.chain.nonce(OWNER.address)
-    assert "nothing was sent" in await incident.does("pause", "--dry-run", key=OWNER)
-    assert await incident.chain.nonce(OWNER.address) == nonce
+async def test_a_dry_run_with_a_key_sends_nothing_and_prints_the_calls(incident: Incident) -> None:
+    weth = to_checksum(incident.tokens["WETH"])
+    vault = await owes(incident, SAFE, 77)
+    before = [await incident.chain.nonce(key.address) for key in (OWNER, SAFE)]
+    for key, *act in (
+        (OWNER, "pause"),
+        (OWNER, "cap", f"{weth}=1"),
+        (OWNER, "revoke", text(RELAYER)),
+        (OWNER, "handover", text(SAFE)),
+        (SAFE, "claim"),
+    ):
+        calls = (await incident.told(*act, "--dry-run", key=key))["calls"]
+        assert calls, act
+        said = await incident.does(*act, "--dry-run", key=key)
+        assert "nothing was sent" in said
+        assert all(call["to"] in said and call["data"] in said for call in calls)
+    assert [await incident.chain.nonce(key.address) for key in (OWNER, SAFE)] == before
+    assert await incident.of(vault) == 77
+    await incident.does("pause", "--yes", key=OWNER)
+    assert "nothing was sent" in await incident.does("unpause", "--dry-run", key=OWNER)
+    assert (await incident.told("roles"))["Delta"]["paused"] is True
 
 
 async def test_no_key_does_what_is_anothers(incident: Incident) -> None:
@@ -215,13 +244,8 @@ async def test_fees_are_claimed(incident: Incident) -> None:
     """Found by the vault's logs, or named; nothing is owed to others."""
     assert "nothing is to be done" in await incident.does("claim", "--account", text(SAFE))
     assert "one of them says whose fees" in await incident.does("claim", status=2)
-    book = json.loads((incident.folder / "contracts.json").read_text())["chains"][str(CHAIN_ID)]
-    vault, weth = bytes.fromhex(book["feeClaimer"][2:]), incident.tokens["WETH"]
-    collector = owner_calldata.set_collector(USER.address, allowed=True)
-    await transact(incident.chain, OWNER, vault, collector)
-    await transact(incident.chain, USER, weth, calldata.transfer(vault, 77))
-    credit = selector("credit(address,address,uint256)") + address_word(SAFE.address) + address_word(weth)
-    await transact(incident.chain, USER, vault, credit + uint_word(77))
+    await owes(incident, SAFE, 77)
+    weth = incident.tokens["WETH"]
     said = await incident.does("claim", "--account", text(SAFE), "--receiver", text(THIEF))
     assert f"owed        {to_checksum(weth)}  77 raw units" in said
     before = await incident.of(THIEF.address)

@@ -1,24 +1,83 @@
-"""Whoever does whatever to the contracts: nobody loses what an own signature or call did not give."""
+"""Whoever does whatever to the contracts: nobody loses what an own signature or call did not give.
 
+`make test-long` makes 50,000 steps, and plants faults into the contracts, which the fuzz has to find within
+PLANTED_STEPS: a minute.
+"""
+
+import shutil
 import time
+from pathlib import Path
 
+import pytest
+
+from cambist.engine.chain import artifacts
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
-from support.contract_fuzz import a_fuzz
-from support.examples import examples
+from support.contract_compiler import SOURCES, compiled
+from support.contract_fuzz import Fuzz, a_fuzz
+from support.examples import IS_LONG, examples
+from support.oracles import ORACLES, require_oracle
 from support.settling import a_market
 from support.world import a_world
 
 STEPS = 1_250
 """50,000 where the run is one that searches."""
+PLANTED_STEPS = 4_000
+SETTLING = "lib/Settling.sol"
+PLANTED = {
+    "a sale has no minimum": (
+        "if (net < part.destAmount) revert BelowMinimum(net, part.destAmount);",
+        "if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);",
+    ),
+    "a purchase has no minimum": (
+        "if (received < part.destAmount) revert BelowMinimum(received, part.destAmount);",
+        "if (arrived < part.destAmount) revert BelowMinimum(arrived, part.destAmount);",
+    ),
+    "agents share a caller": ("caller = callerOf(execution.agent)",),
+}
+"""What is taken out of lib/Settling.sol: each check, or the agent by whose caller calls are made."""
+SHARED = 'caller = callerOf(keccak256("ann"))'
+
+
+async def _a_fuzz() -> Fuzz:
+    chain = EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors())
+    world = await a_world(chain)
+    return await a_fuzz(world, await a_market(world), seed=19)
 
 
 async def test_nobody_loses_what_was_not_given() -> None:
-    chain = EmbeddedChain(31_337, lambda: int(time.time()), {}, known_errors())
-    world = await a_world(chain)
-    fuzz = await a_fuzz(world, await a_market(world), seed=19)
-    steps = examples(STEPS)
+    fuzz, steps = await _a_fuzz(), examples(STEPS)
     for _ in range(steps):
         await fuzz.step()
     for kind in ("settle", "cross", "swap", "fill"):
         assert fuzz.did[f"{kind} done"] > steps // 100, fuzz.did
+
+
+if IS_LONG:  # the compiler takes half a minute for each
+
+    @pytest.mark.oracle
+    @pytest.mark.parametrize("fault", PLANTED)
+    async def test_a_planted_fault_is_found(
+        fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require_oracle(ORACLES / "node_modules" / ".ready")
+        sources = Path(shutil.copytree(SOURCES, tmp_path / "contracts"))
+        text = (sources / SETTLING).read_text(encoding="utf-8")
+        for removed in PLANTED[fault]:
+            assert text.count(removed) == 1, removed
+            text = text.replace(removed, SHARED if removed.startswith("caller") else "")
+        (sources / SETTLING).write_text(text, encoding="utf-8")
+        compiled(sources, tmp_path / "artifacts")
+        monkeypatch.setattr(artifacts, "FOLDER", tmp_path / "artifacts")
+        artifacts.artifact.cache_clear()
+        try:
+            fuzz, found = await _a_fuzz(), False
+            for _ in range(PLANTED_STEPS):
+                try:
+                    await fuzz.step()
+                except AssertionError:
+                    found = True
+                    break
+            assert found, fuzz.did
+        finally:
+            artifacts.artifact.cache_clear()

@@ -44,8 +44,10 @@ GAS = 8_000_000
 STOCK = 10**30
 ROUNDING = 2
 """Raw units that the way to a contract and back costs of the last token, which brings one less each time."""
-NONCES = 3_000
-"""So few that orders get in each other's way."""
+NONCES = 500
+"""So few that orders get in each other's way; the least of them rises by one with each order."""
+RECENT = 100
+"""Orders that may come again: older ones are mostly settled, and a long run would try little else."""
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
 DELIVER = selector("deliver(address,address,uint256)")
 
@@ -195,7 +197,7 @@ class Fuzz:
                 "dest_token": dest,
                 "interval": 0,
                 "num_slices": rng.choice((1, 2, 3, 7)),
-                "nonce": rng.randrange(NONCES),
+                "nonce": self._nonce(),
                 "partner_and_fee": self._terms(),
             }
             if rng.random() < 0.5:
@@ -205,7 +207,7 @@ class Fuzz:
                 amounts = {"total_dest_amount": rng.choice((7, 1_000, ONE)), "max_src_amount": 3 * ONE}
                 twap = await self.market.a_twap_purchase(**changed | amounts)
             self.twaps[self.world.delta_hash(twap)] = Known(twap, key)
-        known = rng.choice(list(self.twaps.values()))
+        known = rng.choice(list(self.twaps.values())[-RECENT:])
         twap = known.order
         await self._funded(twap)
         if isinstance(twap, TwapOrder):
@@ -220,7 +222,7 @@ class Fuzz:
     async def _act(self) -> tuple[SigningKey, bytes, bytes, str, int]:
         """An owner's, or anybody's who shows what an owner has signed."""
         rng, at = self.rng, self.world.at
-        known = rng.choice((await self._an_order(), *self.twaps.values()))
+        known = rng.choice((await self._an_order(), *list(self.twaps.values())[-RECENT:]))
         order, owner = known.order, known.key
         order_hash = self.world.delta_hash(order)
         ids = [str(order_id(order_hash))]
@@ -364,7 +366,7 @@ class Fuzz:
         """A new one, or one that is there."""
         rng = self.rng
         if self.known and not changed and rng.random() < 0.4:
-            return rng.choice(list(self.known.values()))
+            return rng.choice(list(self.known.values())[-RECENT:])
         key = rng.choice(self.owners)
         src, dest = rng.sample(self.tokens, 2)
         terms: dict[str, Any] = {
@@ -376,13 +378,16 @@ class Fuzz:
             "dest_amount": rng.choice((1, 8, 999, ONE, 2 * ONE)),
             "expected_amount": rng.choice((0, 10, 1_001, ONE, 3 * ONE)),
             "kind": rng.choice((KIND_SELL, KIND_BUY)),
-            "nonce": rng.randrange(NONCES),
+            "nonce": self._nonce(),
             "partner_and_fee": self._terms(),
         }
         order = await self.world.a_delta_order(**terms | changed)
         known = Known(order, key)
         self.known[self.world.delta_hash(order)] = known
         return known
+
+    def _nonce(self) -> int:
+        return len(self.known) + len(self.twaps) + self.rng.randrange(NONCES)
 
     def _signature(self, known: Known) -> bytes:
         return self.world.delta_signed(known.order, known.key)

@@ -78,6 +78,8 @@ contract Delta is DeltaState, Guardrails {
     // --- For this contract's owner ---
 
     /// Let an account settle orders, or no longer. By the owner.
+    /// @param relayer the account.
+    /// @param allowed whether it may.
     function setRelayer(address relayer, bool allowed) external onlyOwner {
         isRelayer[relayer] = allowed;
         emit RelayerChanged(relayer, allowed);
@@ -98,6 +100,7 @@ contract Delta is DeltaState, Guardrails {
     /// NonceUsed, SameToken, InvalidFee, AboveMaximum, BelowMinimum, PromiseBroken, PullFailed, InsufficientDeposit,
     /// TransferFailed, NativeTransferFailed, or an error of a step's.
     /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param execution how it is traded, as the winning bid says.
     function settle(
         DeltaOrders.Order calldata order,
         bytes calldata signature,
@@ -112,6 +115,7 @@ contract Delta is DeltaState, Guardrails {
     /// gives. The rest of a token is received by the first order that wants it, else goes back to the first that gives
     /// it. Returns what each spent and received, in their order. Reverts as `settle`, and with InvalidCrossings or
     /// Overdrawn.
+    /// @param crossings what `settle` takes of each order, and what each is paid.
     function settleCrossed(SwapSettler.Crossing[] calldata crossings)
         external
         returns (uint256[] memory spent, uint256[] memory received, uint256 gasUsed)
@@ -121,6 +125,9 @@ contract Delta is DeltaState, Guardrails {
 
     /// Settle the next slice of a scheduled sale. The last one gives the remainder. Reverts as `settle`, and with
     /// InvalidSlices or TooEarly.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param execution as `settle`; so are the values that are returned.
     function settleTwap(
         DeltaOrders.TWAPOrder calldata order,
         bytes calldata signature,
@@ -131,6 +138,9 @@ contract Delta is DeltaState, Guardrails {
 
     /// Settle the next slice of a scheduled purchase. The last one buys the remainder; each may spend its part of
     /// maxSrcAmount, and what one leaves is not for the next. Reverts as `settleTwap`.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param execution as `settle`; so are the values that are returned.
     function settleTwapBuy(
         DeltaOrders.TWAPBuyOrder calldata order,
         bytes calldata signature,
@@ -142,12 +152,15 @@ contract Delta is DeltaState, Guardrails {
     // --- For owners of orders ---
 
     /// Sign an order of the caller's by this call, or take that back: an empty signature will do then.
+    /// @param orderHash the digest that a signature would be of.
+    /// @param isSigned true to sign, false to take that back.
     function setPreSignature(bytes32 orderHash, bool isSigned) external {
         preSign(orderHash, isSigned);
     }
 
     /// Deposit native tokens for orders of the caller's that give them, and sign one. Not within a settlement, which on
     /// chains where the native token is an ERC-20 as well could count them as received.
+    /// @param orderHash the digest that a signature would be of.
     function depositNativeAndPreSign(bytes32 orderHash) external payable nonReentrant {
         credit(msg.sender, msg.value);
         preSign(orderHash, true);
@@ -160,6 +173,8 @@ contract Delta is DeltaState, Guardrails {
     }
 
     /// The same, to another account: for callers that cannot receive native tokens.
+    /// @param amount in wei.
+    /// @param to who gets it.
     function withdrawTo(uint256 amount, address to) external nonReentrant {
         payOut(msg.sender, amount, to);
     }
@@ -179,11 +194,13 @@ contract Delta is DeltaState, Guardrails {
     }
 
     /// The same of a scheduled sale.
+    /// @param order as its owner signed it.
     function cancelTWAPAndWithdraw(DeltaOrders.TWAPOrder calldata order) external nonReentrant {
         abandonSchedule(order, false);
     }
 
     /// The same of a scheduled purchase.
+    /// @param order as its owner signed it.
     function cancelTWAPBuyAndWithdraw(DeltaOrders.TWAPBuyOrder calldata order) external nonReentrant {
         abandonSchedule(order.asSale(), true);
     }
@@ -193,6 +210,7 @@ contract Delta is DeltaState, Guardrails {
     /// @param orderIds the ids that are signed, as they are signed.
     /// @param orders some of those that have these ids; so are `sales` and `purchases`, which are scheduled.
     /// Reverts with InvalidSignature, NotTheOwners or NotCancelled.
+    /// @param signature of the owner, of all `orderIds`.
     function showCancellation(
         address account,
         string[] calldata orderIds,

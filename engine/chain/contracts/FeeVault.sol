@@ -23,6 +23,8 @@ contract FeeVault is Owned, NonReentrant {
     constructor(address owner_) Owned(owner_) {}
 
     /// Let a contract credit fees, or no longer. By the owner.
+    /// @param collector the contract.
+    /// @param allowed whether it may.
     function setCollector(address collector, bool allowed) external onlyOwner {
         isCollector[collector] = allowed;
         emit CollectorChanged(collector, allowed);
@@ -31,6 +33,7 @@ contract FeeVault is Owned, NonReentrant {
     /// Credit tokens that the caller has just sent. No more is credited than has arrived: nothing where a token has
     /// taken back some of what is owed. By a collector; reverts with NotCollector.
     /// @return amount raw units that are credited.
+    /// @param account whose the fees are.
     function credit(address account, address token, uint256 sent) external nonReentrant returns (uint256 amount) {
         if (!isCollector[msg.sender]) revert NotCollector();
         uint256 held = Tokens.balance(token, address(this));
@@ -42,6 +45,7 @@ contract FeeVault is Owned, NonReentrant {
     }
 
     /// Send the caller's fees of each token to `receiver`, all or none. Reverts with NothingToClaim or TransferFailed.
+    /// @param tokens whose fees are sent.
     function claim(address[] calldata tokens, address receiver) external nonReentrant {
         for (uint256 i = 0; i < tokens.length; i++) {
             address token = tokens[i];

@@ -59,6 +59,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     /// The same.
     /// @param target receives the maker's asset.
+    /// @param order as its maker signed it.
+    /// @param signature of the maker, as for fillOrder.
     function fillOrderWithTarget(Order calldata order, bytes calldata signature, address target)
         external
         nonReentrant
@@ -69,6 +71,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     /// Fill a part; the caller gives and receives.
     /// @param takerTokenFillAmount raw units of the taker's asset.
     /// @return raw units that the maker gave.
+    /// @param order as its maker signed it.
+    /// @param signature of the maker, as for fillOrder.
     function partialFillOrder(Order calldata order, bytes calldata signature, uint256 takerTokenFillAmount)
         external
         nonReentrant
@@ -80,6 +84,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     /// The same.
     /// @param target receives the maker's asset.
     /// @return raw units that the maker gave.
+    /// @param order as its maker signed it.
+    /// @param signature of the maker, as for fillOrder.
+    /// @param takerTokenFillAmount raw units of the taker's asset.
     function partialFillOrderWithTarget(
         Order calldata order,
         bytes calldata signature,
@@ -91,6 +98,12 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     /// The same, with permits of the two sides' tokens: 224 bytes EIP-2612, 256 DAI-style, others are ignored.
     /// @return raw units that the maker gave.
+    /// @param order as its maker signed it.
+    /// @param signature of the maker, as for fillOrder.
+    /// @param takerTokenFillAmount raw units of the taker's asset.
+    /// @param target receives the maker's asset.
+    /// @param permitTakerAsset of the caller, for this contract.
+    /// @param permitMakerAsset of the maker, for this contract.
     function partialFillOrderWithTargetPermit(
         Order calldata order,
         bytes calldata signature,
@@ -106,6 +119,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     /// Fill each order's `takerTokenFillAmount`, or nothing at all.
     /// @param target receives the makers' assets.
+    /// @param orders each with its signature, amount and permits.
     function batchFillOrderWithTarget(OrderInfo[] calldata orders, address target) external nonReentrant {
         for (uint256 i = 0; i < orders.length; i++) {
             OrderInfo calldata info = orders[i];
@@ -161,6 +175,8 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     /// One order of a batch: its own call, so that all of it is undone when it fails. By this contract alone.
     /// @param takerMost raw units that may be given; `makerMost`, that may be received: one of them binds.
     /// @return takerFill raw units that were given, `makerFill` that were received.
+    /// @param info the order, with its signature, amount and permits.
+    /// @param target receives the maker's asset.
     function tryFill(OrderInfo calldata info, address taker, address target, uint256 takerMost, uint256 makerMost)
         external
         returns (uint256 takerFill, uint256 makerFill)
@@ -186,11 +202,13 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// Cancel an order of the caller's. A hash of another maker's order does nothing to that order.
+    /// @param orderHash as getOrderHash has it.
     function cancelOrder(bytes32 orderHash) external {
         cancel(orderHash);
     }
 
     /// Cancel many orders of the caller's.
+    /// @param orderHashes as getOrderHash has them.
     function cancelOrders(bytes32[] calldata orderHashes) external {
         for (uint256 i = 0; i < orderHashes.length; i++) cancel(orderHashes[i]);
     }
@@ -206,6 +224,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     /// `remaining` of many orders of one maker.
     /// @return amounts in the order of the hashes.
+    /// @param orderHashes as getOrderHash has them.
     function getRemainingOrderBalance(address maker, bytes32[] calldata orderHashes)
         external
         view
@@ -216,6 +235,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// The digest that the maker signs.
+    /// @param order as its maker signed it.
     function getOrderHash(Order calldata order) public view returns (bytes32) {
         bytes32 orderType = RFQ_ORDER_TYPEHASH;
         bytes32 structHash;

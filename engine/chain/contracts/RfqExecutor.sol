@@ -35,6 +35,8 @@ contract RfqExecutor is Owned, NonReentrant {
     }
 
     /// Let a contract have quotes filled, or no longer. By the owner.
+    /// @param caller the contract.
+    /// @param allowed whether it may.
     function setCaller(address caller, bool allowed) external onlyOwner {
         isCaller[caller] = allowed;
         emit CallerChanged(caller, allowed);

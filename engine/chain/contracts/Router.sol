@@ -91,6 +91,7 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
 
     /// Sell srcAmount for at least destAmount.
     /// @return received raw units that the receiver got.
+    /// @param swap what is given, what is wanted at least, and the hops.
     function swapExactIn(Swap calldata swap) external payable nonReentrant returns (uint256 received) {
         (address src, address dest) = begin(swap);
         uint256 before = Tokens.balance(dest, address(this));
@@ -105,6 +106,7 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
 
     /// Buy destAmount for at most srcAmount.
     /// @return spent raw units of the source, fees and shares included.
+    /// @param swap what is wanted, what may be given at most, and the hops.
     function swapExactOut(Swap calldata swap) external payable nonReentrant returns (uint256 spent) {
         (address src, address dest) = begin(swap);
         uint256 destBefore = Tokens.balance(dest, address(this));

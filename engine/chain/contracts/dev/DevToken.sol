@@ -159,10 +159,19 @@ contract DevToken {
 /// One that returns nothing, and whose allowance must be zero before it is set, as USDT's.
 contract DevTokenWithoutReturn is DevToken {
     error AllowanceNotZero();
+    error AllowanceTooLarge(uint256 most);
+
+    /// The largest amount that may be allowed: some tokens keep it in fewer bits.
+    uint256 public allowanceMax = type(uint256).max;
 
     constructor(string memory name_, string memory symbol_, uint8 decimals_) DevToken(name_, symbol_, decimals_) {}
 
+    function setAllowanceMax(uint256 amount) external {
+        allowanceMax = amount;
+    }
+
     function approve(address spender, uint256 amount) external override returns (bool) {
+        if (amount > allowanceMax) revert AllowanceTooLarge(allowanceMax);
         if (amount > 0 && allowance[msg.sender][spender] > 0) revert AllowanceNotZero();
         allow(msg.sender, spender, amount);
         nothing();

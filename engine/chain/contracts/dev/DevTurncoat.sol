@@ -25,8 +25,8 @@ contract DevTurncoat {
         flag = flag_;
     }
 
-    /// `shown` where nothing says that this is mined, else `mined`. `bound` is what a block's number or the balance
-    /// of the transaction's sender is compared with.
+    /// `shown` where nothing says that this is mined, else `mined`. `bound` is what a block's base fee or number or
+    /// the balance of the transaction's sender is compared with.
     function deliver(Sign sign, uint256 bound, address token, address to, uint256 shown, uint256 mined) external {
         if (!Tokens.send(token, to, isMined(sign, bound) ? mined : shown)) revert TransferFailed();
     }
@@ -44,7 +44,7 @@ contract DevTurncoat {
 
     function isMined(Sign sign, uint256 bound) private view returns (bool) {
         if (sign == Sign.GAS_PRICE) return tx.gasprice != 0;
-        if (sign == Sign.BASE_FEE) return block.basefee != 0;
+        if (sign == Sign.BASE_FEE) return block.basefee > bound;
         if (sign == Sign.COINBASE) return block.coinbase != address(0);
         if (sign == Sign.BLOCK_NUMBER) return block.number > bound;
         if (sign == Sign.BALANCE) return tx.origin.balance < bound;

@@ -15,12 +15,14 @@ abstract contract Guardrails is Rails, Owned {
     event CapChanged(address indexed token, uint256 cap);
 
     /// Stop everything, or let it go on. By the owner.
+    /// @param paused true to stop.
     function setPaused(bool paused) external onlyOwner {
         isPaused = paused;
         emit PauseChanged(paused);
     }
 
     /// Name the account that may stop everything; zero for none. By the owner.
+    /// @param pauser_ the account.
     function setPauser(address pauser_) external onlyOwner {
         pauser = pauser_;
         emit PauserChanged(pauser_);
