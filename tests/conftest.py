@@ -17,7 +17,7 @@ from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.store import sqlite
 from cambist.engine.store.store import Store
 from support.anvil import OTHER_CHAIN_ID, Anvil, opened
-from support.examples import USUAL
+from support.examples import IS_LONG, USUAL
 from support.oracles import Oracle, Stories, eth_account_oracle, javascript_oracle, running_stories
 from support.stores import ENGINES, Engine, engine_for
 from support.warm_store import migrate_from_copy
@@ -107,7 +107,11 @@ def _parts(arg: str) -> list[str]:
     return [str(path) for path in sorted(Path(arg).iterdir()) if path.is_dir() or path.match("test_*.py")]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not IS_LONG:
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         if "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.process)

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 import trio
 
-from support.examples import only_long
 from support.patience import LATE_ROUND_S, PATIENCE_S, STORY_S, until_told
 from support.process_story import Story, a_story
 from support.venue_processes import Running, venue_processes
@@ -35,7 +34,7 @@ async def readiness(story: Story) -> tuple[int, list[str]]:
     return answer.status, msgspec.json.decode(answer.body)["reasons"]
 
 
-@only_long
+@pytest.mark.long
 @pytest.mark.process
 def test_a_system_clock_that_jumps_moves_no_order_and_is_told(tmp_path: Path) -> None:
     clock = tmp_path / "clock"
@@ -65,7 +64,7 @@ def test_a_system_clock_that_jumps_moves_no_order_and_is_told(tmp_path: Path) ->
         told(running, jumps)
 
 
-@only_long
+@pytest.mark.long
 @pytest.mark.process
 def test_makers_that_fall_silent_in_the_middle_of_a_round_hold_up_what_is_theirs(tmp_path: Path) -> None:
     async def falls_silent(story: Story) -> None:

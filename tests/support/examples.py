@@ -3,15 +3,11 @@
 import os
 
 import hypothesis
-import pytest
 
 USUAL = 25
 """Of a test that says nothing else, in an ordinary run."""
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 """Whether this run is one that searches: `make test-long`."""
-
-only_long = pytest.mark.skipif(not IS_LONG, reason="takes minutes: make test-long")
-"""Of a test that has no short form."""
 
 
 def examples(count: int) -> int:

@@ -51,7 +51,7 @@ SERVE = ("serve", "--config", "venue.toml")
 AGENT = "reference"
 """What the venue calls the agent."""
 
-_ENVIRON = AGENT_ENVIRON | {"RELAYER_KEY": RELAYER.secret32().hex()}
+ENVIRON = AGENT_ENVIRON | {"RELAYER_KEY": RELAYER.secret32().hex()}
 _DELTA = """
 [keys.relayer]
 source = "env:RELAYER_KEY"
@@ -179,7 +179,7 @@ def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterato
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | _ENVIRON | moved,
+        env=os.environ | ENVIRON | moved,
         cwd=folder,
     )
     give_up = threading.Timer(PATIENCE_S, process.kill)
