@@ -103,7 +103,7 @@ async def test_the_counters_are_those_of_what_happened(
     commits[-1] = 1  # 9 s, beyond the last bound
     assert statistics.commits == tuple(commits)
     assert statistics.commit_s == pytest.approx(9.0015)
-    assert statistics.away == ""
+    assert statistics.away == "away", "it refused a batch just now"
 
     store.lose(StoreUnavailable("gone"))
     await start(1)
