@@ -5,6 +5,7 @@ The other pages' steps are commands: integration/test_contract_acts.py.
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from cambist.codecs import calldata
@@ -34,6 +35,7 @@ async def test_a_makers_key_has_leaked(world: World) -> None:
     assert await world.refused(thief, world.at.rfq, data) == "TRANSFER_FROM_FAILED"
 
 
+@pytest.mark.one_chain
 async def test_an_agent_is_bad(world: World, tmp_path: Path) -> None:
     """It rests by itself; without its table in the settings, a restarted venue asks it for nothing."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:

@@ -9,6 +9,8 @@ from support.delta_stories import a_delta_story
 from support.patience import LATE_ROUND_S, until
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 SOON = f"round_s = {LATE_ROUND_S / 4}\nrest_s = 0.2\nrest_s_max = 0.3"
 
 

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs import calldata
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_a_purchase_is_settled_by_who_takes_least(world: World, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_an_order_that_nobody_fills_is_cancelled_and_its_nonce_is_free(

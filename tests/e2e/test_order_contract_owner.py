@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word
 from cambist.crypto.signatures import to_65
@@ -10,6 +12,8 @@ from cambist.engine.chain.deploy import create
 from support.delta_stories import DeltaStory, a_delta_story
 from support.rfq_stories import execute
 from support.world import MOST, ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def a_wallet(story: DeltaStory) -> bytes:

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from cambist.codecs.agent_messages import BidPart, SolverBid, SolveRequest
 from support.delta_agents import Offer
 from support.delta_stories import DeltaStory, a_delta_story
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 def crossed(request: SolveRequest) -> list[SolverBid]:

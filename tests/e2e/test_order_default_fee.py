@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs.abi import address_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.limits import ANON_FEE_BPS
@@ -9,6 +11,8 @@ from cambist.crypto.addresses import ZERO_ADDRESS
 from support.delta_stories import a_delta_story
 from support.settling import OWED
 from support.world import USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 RECEIVED = 2_600 * USDC + 9_999
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, selector, uint_word
 from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveRequest
@@ -16,6 +18,8 @@ from support.delta_stories import a_delta_story
 from support.patience import until
 from support.settling import STEP_GAS
 from support.world import MOST, ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 Bids = Callable[[SolveRequest], list[SolverBid]]
 

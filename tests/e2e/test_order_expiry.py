@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.delta_stories import a_delta_story
 from support.world import USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_an_order_that_nobody_fills_expires(world: World, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from support.delta_stories import DeltaStory, a_delta_story
 from support.settling import OWED
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 RECEIVED = 2_600 * USDC + 7
 
 

@@ -9,6 +9,8 @@ from support.patience import until
 from support.resting_stories import a_resting_story, prices
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 PRICES = {"WETH/USDC": prices("2500", "2510")}
 
 

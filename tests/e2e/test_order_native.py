@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs import delta_calldata
 from cambist.codecs.eip712_orders.delta import KIND_BUY
 from support.delta_stories import a_delta_story
 from support.world import NATIVE, ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_a_native_source_is_settled_from_its_deposit(world: World, tmp_path: Path) -> None:

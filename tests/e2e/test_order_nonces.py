@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from cambist.codecs.eip712_orders.delta import DeltaOrder
@@ -9,6 +10,8 @@ from cambist.codecs.owner_calldata import set_relayer
 from support.delta_stories import DeltaStory, a_delta_story
 from support.settling import SETTLEMENT_GAS
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def settled_elsewhere(story: DeltaStory, order: DeltaOrder, amount: int = ONE) -> None:

@@ -21,6 +21,8 @@ from support.resting_stories import a_resting_story, prices
 from support.settling import DELIVER
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 TENTH = ONE // 10
 
 

@@ -11,6 +11,8 @@ from support.delta_stories import a_delta_story
 from support.permit_kinds import KINDS, SRC, seller
 from support.world import ONE, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 each_kind = pytest.mark.parametrize(("length", "permit_of"), KINDS)
 PermitOf = Callable[[World, DeltaOrder], Awaitable[bytes]]
 

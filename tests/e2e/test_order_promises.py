@@ -22,6 +22,8 @@ from support.patience import until
 from support.settling import STEP_GAS
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 DELIVER = selector("deliver(uint8,uint256,address,address,uint256,uint256)")
 SET_FLAG, ACT = selector("setFlag(bool)"), selector("act(address,bytes)")
 BETTER, FAIR = 2_500 * USDC, 2_490 * USDC
@@ -113,7 +115,6 @@ async def test_a_base_fee_above_that_of_the_simulation(world: World, tmp_path: P
         await is_found_out(story, record)
 
 
-@pytest.mark.one_chain
 async def test_a_coinbase_that_comes_after_the_simulation(world: World, tmp_path: Path) -> None:
     """Where all blocks have one coinbase, as embedded ones have, an agent can tell nothing by it."""
     async with a_delta_story(world, tmp_path, "ann", "bob") as story:

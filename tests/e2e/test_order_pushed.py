@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 
 from cambist.codecs.event_messages import OrderEventMessage
@@ -14,6 +15,8 @@ from support.delta_stories import DeltaStory, a_delta_story
 from support.event_streams import PATH, Following, SocketFollowing
 from support.sse import EventStream
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 @asynccontextmanager

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs.contract_events import ORDER_SETTLED
 from cambist.engine.chain.port import LogFilter
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 GWEI = 10**9
 

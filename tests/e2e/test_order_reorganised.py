@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_a_settlement_that_is_taken_back_is_mined_again(world: World, tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from cambist.codecs.abi import address_word, uint_word
 from cambist.engine.chain.deploy import create
 from support.delta_stories import DeltaStory, a_delta_story
 from support.settling import DELIVER
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def emptied(story: DeltaStory, contract: bytes) -> None:

@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from support.delta_stories import a_delta_story
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_a_sale_is_settled_by_the_better_of_two_agents(world: World, tmp_path: Path) -> None:

@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from cambist.codecs import calldata, delta_calldata
 from support.delta_stories import DeltaStory, a_delta_story
 from support.patience import until
 from support.permit_kinds import KINDS, seller
 from support.world import MOST, NATIVE, ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def allow(story: DeltaStory, amount: int) -> None:

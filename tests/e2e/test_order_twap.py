@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.agent_messages import AuctionOrder
 from support.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
 from support.world import NATIVE, ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 PRICE = 2_500 * USDC
 

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.delta_stories import a_delta_story
 from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 
 async def test_a_limit_order_rests_active_while_no_maker_has_its_price(world: World, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from support.patience import PATIENCE_S, until
 from support.webhook_socket import SECRET, WebhookSocket, a_webhook_socket
 from support.world import USDC, World, person
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 API_KEY = "a-key-of-an-integrator"
 _MORE = """
 [partners.acme]

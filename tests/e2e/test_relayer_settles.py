@@ -20,6 +20,8 @@ from support.settling import SETTLEMENT_GAS, Market
 from support.store_work import now_ms, store_at
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the relayer looks at it all the while
+
 CONFIRMATIONS = 3
 RELAYER = 1  # among the world's people
 

@@ -30,6 +30,8 @@ from support.patience import until
 from support.venue_role import CHAIN_ID
 from support.world import ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 _WEEK_S = 7 * 86_400
 
 

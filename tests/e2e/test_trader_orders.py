@@ -213,6 +213,7 @@ async def test_a_refused_submission_leaves_a_deposit_that_comes_back(
         await take_back(world.chain, world.user, offer.contract, everything, trader.told.append)
 
 
+@pytest.mark.one_chain
 async def test_a_deposit_that_is_not_mined_leaves_nothing_signed(
     trader: OrderTrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

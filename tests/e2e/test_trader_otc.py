@@ -43,6 +43,8 @@ from support.patience import PATIENCE_S, until
 from support.rfq_stories import a_wallet
 from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
+
 
 class Bilateral(Struct):
     """A venue, a maker of USDC and a taker who has WETH; neither needs anybody in between."""

@@ -239,6 +239,7 @@ async def test_a_token_that_insists_on_zero_first_gets_two_approvals(trader: Tra
     assert len([line for line in trader.told if line.startswith("sending the approval")]) == 2
 
 
+@pytest.mark.one_chain
 async def test_an_approval_that_is_not_taken_ends_it(trader: Trader) -> None:
     world = trader.world
 

@@ -5,12 +5,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cambist.config.maker import MakerPair
 from cambist.crypto.addresses import to_checksum
 from support.patience import FIRM
 from support.venue_role import CHAIN_ID
 from support.venue_stories import Route, Story, a_venue_story
 from support.world import ONE, World
+
+pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
 BOOKS: dict[str, dict[str, Any]] = {
     "alpha": {"WETH/USDC": {"bids": [["2500", "50"]], "asks": [["2510", "50"]]}}

@@ -206,7 +206,8 @@ def _placeless_log(log: Log) -> Log:
 
 def _comparable(answer: object) -> object:
     if isinstance(answer, Reverted):
-        return ("reverted", answer.reason, answer.data)
+        reason = "out of gas" if answer.reason == "EVM error OutOfGas" else answer.reason  # an anvil's words
+        return ("reverted", reason, answer.data)
     if isinstance(answer, TransactionRefused):
         return ("refused", answer.kind)
     return type(answer) if isinstance(answer, Exception) else answer
