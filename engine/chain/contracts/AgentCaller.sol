@@ -16,16 +16,18 @@ contract AgentCaller {
     uint256 public constant STEP_GAS_MAX = 5_000_000;
     uint256 private constant REASON_BYTES_MAX = 256;
 
+    /// The Delta contract that created this caller, and the only account that may use it.
     address public immutable delta = msg.sender;
     /// The hash of the order that is being settled, for those who are called; else zero.
     bytes32 public transient orderHash;
 
-    /// Make a call as it stands. By Delta.
+    /// Make a call as it stands. By Delta; reverts with NotDelta, TooMuchGas, or StepFailed with the first 256 bytes of
+    /// the target's reason.
     /// @param orderHash_ of the order that is settled.
     /// @param step the number of the call, for the error.
+    /// @param target the contract that is called.
     /// @param gasMax units of gas, at most STEP_GAS_MAX.
-    ///
-    /// Reverts with NotDelta, TooMuchGas, or StepFailed with the first 256 bytes of the target's reason.
+    /// @param data the calldata of the call.
     function call(bytes32 orderHash_, uint256 step, address target, uint256 gasMax, bytes calldata data) external {
         if (msg.sender != delta) revert NotDelta();
         if (gasMax > STEP_GAS_MAX) revert TooMuchGas(gasMax);

@@ -39,16 +39,27 @@ contract Delta is DeltaState, Guardrails {
     event RelayerChanged(address indexed relayer, bool isRelayer);
     event OrderPreSigned(bytes32 indexed orderHash, address indexed owner, bool isSigned);
 
+    /// The taker of firm quotes.
     RfqExecutor public immutable executor;
+    /// The contract that keeps fees and shares of surplus.
     FeeVault public immutable feeVault;
+    /// The wrapped native token.
     IWETH public immutable weth;
+    /// The Permit2 contract.
     address public immutable permit2;
+    /// The code that settles swap and limit orders.
     SwapSettler public immutable swapSettler;
+    /// The code that settles slices of scheduled orders.
     TwapSettler public immutable twapSettler;
 
-    /// @param name of the signing domain; so is `version`.
+    /// Reverts with InvalidSettler where a settler was made with another name, version or places.
+    /// @param name the name of the signing domain.
+    /// @param version the version of the signing domain.
+    /// @param places the contracts that this one has in common with its settlers.
     /// @param protocol_ the first receiver of the protocol's fees.
-    /// Reverts with InvalidSettler where a settler was made with other arguments.
+    /// @param owner_ the first owner.
+    /// @param swapSettler_ the code that settles swap and limit orders.
+    /// @param twapSettler_ the code that settles slices of scheduled orders.
     constructor(
         string memory name,
         string memory version,
@@ -70,14 +81,14 @@ contract Delta is DeltaState, Guardrails {
         changeProtocol(protocol_);
     }
 
-    /// Only what the wrapped token gives back when it is unwrapped.
+    /// Only what the wrapped token gives back when it is unwrapped; reverts with NativeTransferFailed for other senders.
     receive() external payable {
         if (msg.sender != address(weth)) revert NativeTransferFailed(address(this));
     }
 
     // --- For this contract's owner ---
 
-    /// Let an account settle orders, or no longer. By the owner.
+    /// Let an account settle orders, or no longer. By the owner; reverts with NotOwner.
     /// @param relayer the account.
     /// @param allowed whether it may.
     function setRelayer(address relayer, bool allowed) external onlyOwner {
@@ -85,7 +96,9 @@ contract Delta is DeltaState, Guardrails {
         emit RelayerChanged(relayer, allowed);
     }
 
-    /// Name the receiver of the protocol's share of surplus, and of fees without a partner, from now on. By the owner.
+    /// Name the receiver of the protocol's share of surplus, and of fees without a partner, from now on. By the owner;
+    /// reverts with NotOwner.
+    /// @param protocol_ the account that gets them.
     function setProtocol(address protocol_) external onlyOwner {
         changeProtocol(protocol_);
     }
@@ -94,13 +107,18 @@ contract Delta is DeltaState, Guardrails {
 
     /// Settle `amount` of an order: of its source where it sells, of its destination where it buys.
     ///
-    /// Every settlement returns `spent` and `received` as OrderSettled tells them, and the gas between its first line
-    /// and its last: an eth_call of the real one says what it is worth. It reverts with NotRelayer, Paused, CapExceeded,
-    /// InvalidKind, BridgeNotEnabled, InvalidAmount, Overfilled, OrderCancelled, OrderExpired, InvalidSignature,
-    /// NonceUsed, SameToken, InvalidFee, AboveMaximum, BelowMinimum, PromiseBroken, PullFailed, InsufficientDeposit,
-    /// TransferFailed, NativeTransferFailed, or an error of a step's.
+    /// Every settlement returns `spent` and `received` as OrderSettled tells them, and the gas: an eth_call of the real
+    /// one says what it is worth. It reverts with NotRelayer, Reentered, Paused, CapExceeded, InvalidKind,
+    /// BridgeNotEnabled, InvalidAmount, Overfilled, OrderExpired, InvalidSignature, NonceUsed, SameToken, InvalidFee,
+    /// AboveMaximum, BelowMinimum, PromiseBroken, PullFailed, InsufficientDeposit, TransferFailed,
+    /// NativeTransferFailed, or an error of a step's.
+    /// @param order as its owner signed it.
     /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param amount raw units: of the source of a sale, of the destination of a purchase.
     /// @param execution how it is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settle(
         DeltaOrders.Order calldata order,
         bytes calldata signature,
@@ -113,9 +131,12 @@ contract Delta is DeltaState, Guardrails {
     /// Settle orders against each other, 2 to 8, all of them or none: each gives its source, what is `traded` of that
     /// goes as the executions say, in turn, and each is `paid` out of what is there then. A purchase costs what it
     /// gives. The rest of a token is received by the first order that wants it, else goes back to the first that gives
-    /// it. Returns what each spent and received, in their order. Reverts as `settle`, and with InvalidCrossings or
+    /// it. Reverts as `settle`, and with InvalidCrossings or
     /// Overdrawn.
     /// @param crossings what `settle` takes of each order, and what each is paid.
+    /// @return spent raw units of its source that each order's owner gave, in the order of the crossings.
+    /// @return received raw units of its destination that each order's beneficiary got, in the same order.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleCrossed(SwapSettler.Crossing[] calldata crossings)
         external
         returns (uint256[] memory spent, uint256[] memory received, uint256 gasUsed)
@@ -127,7 +148,10 @@ contract Delta is DeltaState, Guardrails {
     /// InvalidSlices or TooEarly.
     /// @param order as its owner signed it.
     /// @param signature of the owner; empty where the owner has pre-signed the order.
-    /// @param execution as `settle`; so are the values that are returned.
+    /// @param execution how the slice is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleTwap(
         DeltaOrders.TWAPOrder calldata order,
         bytes calldata signature,
@@ -140,7 +164,10 @@ contract Delta is DeltaState, Guardrails {
     /// maxSrcAmount, and what one leaves is not for the next. Reverts as `settleTwap`.
     /// @param order as its owner signed it.
     /// @param signature of the owner; empty where the owner has pre-signed the order.
-    /// @param execution as `settle`; so are the values that are returned.
+    /// @param execution how the slice is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleTwapBuy(
         DeltaOrders.TWAPBuyOrder calldata order,
         bytes calldata signature,
@@ -159,33 +186,37 @@ contract Delta is DeltaState, Guardrails {
     }
 
     /// Deposit native tokens for orders of the caller's that give them, and sign one. Not within a settlement, which on
-    /// chains where the native token is an ERC-20 as well could count them as received.
+    /// chains where the native token is an ERC-20 as well could count them as received: reverts with Reentered there.
     /// @param orderHash the digest that a signature would be of.
     function depositNativeAndPreSign(bytes32 orderHash) external payable nonReentrant {
         credit(msg.sender, msg.value);
         preSign(orderHash, true);
     }
 
-    /// Take back native tokens of the caller's deposit. Reverts with InsufficientDeposit or NativeTransferFailed.
+    /// Take back native tokens of the caller's deposit. Reverts with InsufficientDeposit, NativeTransferFailed or
+    /// Reentered.
     /// @param amount in wei.
     function withdrawNative(uint256 amount) external nonReentrant {
         payOut(msg.sender, amount, msg.sender);
     }
 
-    /// The same, to another account: for callers that cannot receive native tokens.
+    /// As withdrawNative, to another account: for callers that cannot receive native tokens. Reverts as withdrawNative.
     /// @param amount in wei.
-    /// @param to who gets it.
+    /// @param to the account that gets the native tokens.
     function withdrawTo(uint256 amount, address to) external nonReentrant {
         payOut(msg.sender, amount, to);
     }
 
-    /// Invalidate nonces of the caller's.
+    /// Invalidate nonces of the caller's. Those that are used up or invalidated stay as they are.
+    /// @param nonces the numbers that the caller signs, or has signed, in orders.
     function invalidateNonces(uint256[] calldata nonces) external {
         for (uint256 i = 0; i < nonces.length; i++) invalidate(msg.sender, nonces[i]);
     }
 
     /// Invalidate the nonce of an order of the caller's, and take back the native tokens that it would still have given,
-    /// as far as the caller's deposit has them. Reverts with NotTheOwners, NonceUsed or NativeTransferFailed.
+    /// as far as the caller's deposit has them. Reverts with NotTheOwners, NonceUsed, NativeTransferFailed or
+    /// Reentered.
+    /// @param order as its owner signed it.
     /// @param isFillable is other implementations', and without a meaning here.
     function cancelAndWithdraw(DeltaOrders.Order calldata order, bool isFillable) external nonReentrant {
         uint256 whole = order.kind == 0 ? order.srcAmount : order.destAmount;
@@ -193,24 +224,26 @@ contract Delta is DeltaState, Guardrails {
         abandon(order.owner, order.nonce, order.srcToken, order.srcAmount, done, whole);
     }
 
-    /// The same of a scheduled sale.
+    /// As cancelAndWithdraw, of a scheduled sale. Reverts as cancelAndWithdraw.
     /// @param order as its owner signed it.
     function cancelTWAPAndWithdraw(DeltaOrders.TWAPOrder calldata order) external nonReentrant {
         abandonSchedule(order, false);
     }
 
-    /// The same of a scheduled purchase.
+    /// As cancelAndWithdraw, of a scheduled purchase. Reverts as cancelAndWithdraw.
     /// @param order as its owner signed it.
     function cancelTWAPBuyAndWithdraw(DeltaOrders.TWAPBuyOrder calldata order) external nonReentrant {
         abandonSchedule(order.asSale(), true);
     }
 
-    /// Show the cancellation that an owner has signed: from then on no relayer can settle those orders. By anybody.
+    /// Show the cancellation that an owner has signed: from then on no relayer can settle those orders. By anybody;
+    /// reverts with InvalidSignature, NotTheOwners or NotCancelled.
     /// @param account the owner.
     /// @param orderIds the ids that are signed, as they are signed.
-    /// @param orders some of those that have these ids; so are `sales` and `purchases`, which are scheduled.
-    /// Reverts with InvalidSignature, NotTheOwners or NotCancelled.
     /// @param signature of the owner, of all `orderIds`.
+    /// @param orders swap and limit orders that have some of these ids.
+    /// @param sales scheduled sales that have some of these ids.
+    /// @param purchases scheduled purchases that have some of these ids.
     function showCancellation(
         address account,
         string[] calldata orderIds,
@@ -237,6 +270,7 @@ contract Delta is DeltaState, Guardrails {
 
     /// Create the caller of an agent's, which the agent's first settlement does otherwise. By anybody.
     /// @param agent the keccak-256 of the name that the venue gives it.
+    /// @return caller the address of the agent's AgentCaller.
     function createAgentCaller(bytes32 agent) external returns (address caller) {
         run(address(swapSettler));
     }

@@ -16,13 +16,16 @@ contract FeeVault is Owned, NonReentrant {
     event Credited(address indexed account, address indexed token, uint256 amount);
     event Claimed(address indexed account, address indexed token, address receiver, uint256 amount);
 
+    /// Whether a contract may credit fees.
     mapping(address collector => bool) public isCollector;
+    /// Raw units of a token that an account may claim.
     mapping(address account => mapping(address token => uint256)) public owed;
+    /// Raw units of a token that all accounts together may claim.
     mapping(address token => uint256) public totalOwed;
 
     constructor(address owner_) Owned(owner_) {}
 
-    /// Let a contract credit fees, or no longer. By the owner.
+    /// Let a contract credit fees, or no longer. By the owner; reverts with NotOwner.
     /// @param collector the contract.
     /// @param allowed whether it may.
     function setCollector(address collector, bool allowed) external onlyOwner {
@@ -31,9 +34,12 @@ contract FeeVault is Owned, NonReentrant {
     }
 
     /// Credit tokens that the caller has just sent. No more is credited than has arrived: nothing where a token has
-    /// taken back some of what is owed. By a collector; reverts with NotCollector.
+    /// taken back some of what is owed. By a collector; reverts with NotCollector or Reentered, and
+    /// without a reason where the token tells no balance.
+    /// @param account the account that the fees belong to.
+    /// @param token the address of the token.
+    /// @param sent raw units that the caller has sent.
     /// @return amount raw units that are credited.
-    /// @param account whose the fees are.
     function credit(address account, address token, uint256 sent) external nonReentrant returns (uint256 amount) {
         if (!isCollector[msg.sender]) revert NotCollector();
         uint256 held = Tokens.balance(token, address(this));
@@ -44,8 +50,10 @@ contract FeeVault is Owned, NonReentrant {
         emit Credited(account, token, amount);
     }
 
-    /// Send the caller's fees of each token to `receiver`, all or none. Reverts with NothingToClaim or TransferFailed.
-    /// @param tokens whose fees are sent.
+    /// Send the caller's fees of each token to `receiver`, all or none. Reverts with NothingToClaim, TransferFailed or
+    /// Reentered.
+    /// @param tokens the addresses of the tokens, each no more than once.
+    /// @param receiver the account that the fees are sent to.
     function claim(address[] calldata tokens, address receiver) external nonReentrant {
         for (uint256 i = 0; i < tokens.length; i++) {
             address token = tokens[i];

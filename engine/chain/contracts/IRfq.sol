@@ -22,8 +22,20 @@ interface IRfq {
         bytes permitMakerAsset;
     }
 
+    /// Fill orders in turn until `takerFillAmount` is spent, at most `takerTokenFillAmount` of each. An order that
+    /// cannot be filled is passed over. Reverts with "Couldn't swap the requested fill amount" where they do not
+    /// suffice, or with Reentered.
+    /// @param orders each with its signature, amount and permits.
+    /// @param takerFillAmount raw units of the taker's asset.
+    /// @param target receives the makers' assets.
     function tryBatchFillOrderTakerAmount(OrderInfo[] calldata orders, uint256 takerFillAmount, address target)
         external;
+
+    /// Fill orders in turn until `makerFillAmount` is received, at most `takerTokenFillAmount` of each. An order that
+    /// cannot be filled is passed over. Reverts as tryBatchFillOrderTakerAmount.
+    /// @param orders each with its signature, amount and permits.
+    /// @param makerFillAmount raw units of the maker's asset.
+    /// @param target receives the makers' assets.
     function tryBatchFillOrderMakerAmount(OrderInfo[] calldata orders, uint256 makerFillAmount, address target)
         external;
 }

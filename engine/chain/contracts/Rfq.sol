@@ -19,6 +19,7 @@ import {Tokens} from "./lib/Tokens.sol";
 /// Fills revert in words that clients match: "Order expired", "Access denied" (another taker's), "Order already filled or
 /// expired" (cancelled too), "Invalid Signature", "Invalid Taker amount", "Maker token fill amount cannot be 0",
 /// "Invalid amount" (more than is left), "Permit failed", "TRANSFER_FROM_FAILED", "Token takes a fee on transfers".
+/// A fill within another one reverts with Reentered.
 ///
 /// A part of `takerFill` gets floor(takerFill * makerAmount / takerAmount). Tokens must arrive as they are sent, but for
 /// two units where balances are shares of something and round: one that takes a fee on transfers is refused.
@@ -35,6 +36,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     event OrderCancelled(bytes32 indexed orderHash, address indexed maker);
     event OrdersCancelledUntil(address indexed maker, uint128 expiry);
 
+    /// The type hash of an order, as EIP-712 has it.
     bytes32 public constant RFQ_ORDER_TYPEHASH = keccak256(
         "Order(uint256 nonceAndMeta,uint128 expiry,address makerAsset,address takerAsset,address maker,address taker,uint256 makerAmount,uint256 takerAmount)"
     );
@@ -50,17 +52,17 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     constructor(string memory name) Eip712(name, "1") {}
 
-    /// Fill a whole order of which nothing was filled yet; the caller gives and receives.
-    /// @param order as the maker signed it.
+    /// Fill a whole order of which nothing was filled yet; the caller gives and receives. Reverts as all fills do.
+    /// @param order as its maker signed it.
     /// @param signature of the maker: 65 or 64 bytes, or whatever a contract accepts (EIP-1271).
     function fillOrder(Order calldata order, bytes calldata signature) external nonReentrant {
         fillWhole(order, signature, msg.sender);
     }
 
-    /// The same.
-    /// @param target receives the maker's asset.
+    /// As fillOrder, with a target. Reverts as all fills do.
     /// @param order as its maker signed it.
     /// @param signature of the maker, as for fillOrder.
+    /// @param target receives the maker's asset.
     function fillOrderWithTarget(Order calldata order, bytes calldata signature, address target)
         external
         nonReentrant
@@ -68,11 +70,11 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         fillWhole(order, signature, target);
     }
 
-    /// Fill a part; the caller gives and receives.
-    /// @param takerTokenFillAmount raw units of the taker's asset.
-    /// @return raw units that the maker gave.
+    /// Fill a part; the caller gives and receives. Reverts as all fills do.
     /// @param order as its maker signed it.
     /// @param signature of the maker, as for fillOrder.
+    /// @param takerTokenFillAmount raw units of the taker's asset.
+    /// @return raw units that the maker gave.
     function partialFillOrder(Order calldata order, bytes calldata signature, uint256 takerTokenFillAmount)
         external
         nonReentrant
@@ -81,12 +83,12 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         return fillPart(order, signature, takerTokenFillAmount, msg.sender);
     }
 
-    /// The same.
-    /// @param target receives the maker's asset.
-    /// @return raw units that the maker gave.
+    /// As partialFillOrder, with a target. Reverts as all fills do.
     /// @param order as its maker signed it.
     /// @param signature of the maker, as for fillOrder.
     /// @param takerTokenFillAmount raw units of the taker's asset.
+    /// @param target receives the maker's asset.
+    /// @return raw units that the maker gave.
     function partialFillOrderWithTarget(
         Order calldata order,
         bytes calldata signature,
@@ -96,14 +98,15 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         return fillPart(order, signature, takerTokenFillAmount, target);
     }
 
-    /// The same, with permits of the two sides' tokens: 224 bytes EIP-2612, 256 DAI-style, others are ignored.
-    /// @return raw units that the maker gave.
+    /// As partialFillOrderWithTarget, with permits of the two sides' tokens: 224 bytes EIP-2612, 256 DAI-style, others
+    /// are ignored. Reverts as all fills do.
     /// @param order as its maker signed it.
     /// @param signature of the maker, as for fillOrder.
     /// @param takerTokenFillAmount raw units of the taker's asset.
     /// @param target receives the maker's asset.
     /// @param permitTakerAsset of the caller, for this contract.
     /// @param permitMakerAsset of the maker, for this contract.
+    /// @return raw units that the maker gave.
     function partialFillOrderWithTargetPermit(
         Order calldata order,
         bytes calldata signature,
@@ -117,9 +120,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         );
     }
 
-    /// Fill each order's `takerTokenFillAmount`, or nothing at all.
-    /// @param target receives the makers' assets.
+    /// Fill each order's `takerTokenFillAmount`, or nothing at all. Reverts as all fills do.
     /// @param orders each with its signature, amount and permits.
+    /// @param target receives the makers' assets.
     function batchFillOrderWithTarget(OrderInfo[] calldata orders, address target) external nonReentrant {
         for (uint256 i = 0; i < orders.length; i++) {
             OrderInfo calldata info = orders[i];
@@ -134,10 +137,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         }
     }
 
-    /// Fill orders in turn until `takerFillAmount` is spent, at most `takerTokenFillAmount` of each. An order that
-    /// cannot be filled is passed over. Reverts with "Couldn't swap the requested fill amount" where they do not suffice.
-    /// @param takerFillAmount raw units of the taker's asset.
-    /// @param target receives the makers' assets.
+    /// @inheritdoc IRfq
     function tryBatchFillOrderTakerAmount(OrderInfo[] calldata orders, uint256 takerFillAmount, address target)
         external
         nonReentrant
@@ -153,10 +153,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         require(left == 0, "Couldn't swap the requested fill amount");
     }
 
-    /// Fill orders in turn until `makerFillAmount` is received, at most `takerTokenFillAmount` of each. Reverts as
-    /// tryBatchFillOrderTakerAmount.
-    /// @param makerFillAmount raw units of the maker's asset.
-    /// @param target receives the makers' assets.
+    /// @inheritdoc IRfq
     function tryBatchFillOrderMakerAmount(OrderInfo[] calldata orders, uint256 makerFillAmount, address target)
         external
         nonReentrant
@@ -172,11 +169,16 @@ contract Rfq is IRfq, Eip712, NonReentrant {
         require(left == 0, "Couldn't swap the requested fill amount");
     }
 
-    /// One order of a batch: its own call, so that all of it is undone when it fails. By this contract alone.
-    /// @param takerMost raw units that may be given; `makerMost`, that may be received: one of them binds.
-    /// @return takerFill raw units that were given, `makerFill` that were received.
+    /// One order of a batch: its own call, so that all of it is undone when it fails. By this contract alone; reverts
+    /// with "Access denied" for others, and as all fills do. One of the two bounds binds, the other is the largest
+    /// number.
     /// @param info the order, with its signature, amount and permits.
+    /// @param taker the account that fills the batch, and gives.
     /// @param target receives the maker's asset.
+    /// @param takerMost raw units of the taker's asset that may be given.
+    /// @param makerMost raw units of the maker's asset that may be received.
+    /// @return takerFill raw units of the taker's asset that were given.
+    /// @return makerFill raw units of the maker's asset that were received.
     function tryFill(OrderInfo calldata info, address taker, address target, uint256 takerMost, uint256 makerMost)
         external
         returns (uint256 takerFill, uint256 makerFill)
@@ -214,8 +216,9 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// Cancel all orders of the caller's that expire until a time, and those that never expire. It cannot be taken back.
-    /// @param expiry in Unix seconds, later than the last time that was said; the largest ends the account's orders for
-    /// good.
+    /// Reverts with "Cancelled already" where `expiry` is not later than the time of an earlier call.
+    /// @param expiry in Unix seconds, later than that of the caller's earlier calls; the largest ends the account's
+    /// orders for good.
     function cancelOrdersUntil(uint128 expiry) external {
         require(expiry > cancelledUntil[msg.sender], "Cancelled already");
         cancelledUntil[msg.sender] = expiry;
@@ -223,8 +226,10 @@ contract Rfq is IRfq, Eip712, NonReentrant {
     }
 
     /// `remaining` of many orders of one maker.
-    /// @return amounts in the order of the hashes.
+    /// @param maker the account that signed the orders.
     /// @param orderHashes as getOrderHash has them.
+    /// @return amounts in the order of the hashes: 0 never seen, 1 filled or cancelled, else the remaining makerAmount
+    /// plus 1.
     function getRemainingOrderBalance(address maker, bytes32[] calldata orderHashes)
         external
         view
@@ -236,6 +241,7 @@ contract Rfq is IRfq, Eip712, NonReentrant {
 
     /// The digest that the maker signs.
     /// @param order as its maker signed it.
+    /// @return the EIP-712 digest of the order in this contract's domain.
     function getOrderHash(Order calldata order) public view returns (bytes32) {
         bytes32 orderType = RFQ_ORDER_TYPEHASH;
         bytes32 structHash;

@@ -10,8 +10,8 @@ import {Tokens} from "./lib/Tokens.sol";
 ///
 /// A caller sends it tokens, has it fill quotes with them, and collects what is left, all in one transaction: what
 /// stays here between transactions is nobody's. No user gives it an allowance, and it calls nothing but the RFQ
-/// contract and tokens. Its owner decides which contracts may call it, and nothing else. A firm quote that names this contract as its taker is only filled for the user that it was
-/// made for.
+/// contract and tokens. Its owner decides which contracts may call it, and nothing else. A firm quote that names this
+/// contract as its taker is only filled for the user that it was made for.
 contract RfqExecutor is Owned, NonReentrant {
     error NotCaller();
     error NotTheUsers(uint256 nonceAndMeta);
@@ -22,7 +22,9 @@ contract RfqExecutor is Owned, NonReentrant {
 
     event CallerChanged(address indexed caller, bool isCaller);
 
+    /// The RFQ contract, whose orders this contract fills.
     IRfq public immutable rfq;
+    /// Whether a contract may have quotes filled.
     mapping(address caller => bool) public isCaller;
 
     constructor(IRfq rfq_, address owner_) Owned(owner_) {
@@ -34,7 +36,7 @@ contract RfqExecutor is Owned, NonReentrant {
         _;
     }
 
-    /// Let a contract have quotes filled, or no longer. By the owner.
+    /// Let a contract have quotes filled, or no longer. By the owner; reverts with NotOwner.
     /// @param caller the contract.
     /// @param allowed whether it may.
     function setCaller(address caller, bool allowed) external onlyOwner {
@@ -42,11 +44,12 @@ contract RfqExecutor is Owned, NonReentrant {
         emit CallerChanged(caller, allowed);
     }
 
-    /// Fill orders of one pair in turn, on behalf of `user`. `step` is their number, for the error.
-    ///
-    /// `data` is abi.encode(OrderInfo[], takerFillAmount, makerFillAmount, receiver): one amount is zero, or both, to
-    /// give all that is here; a receiver of zero is the caller. Reverts with NotCaller, NoOrders, MixedPair, NotTheUsers,
-    /// TransferFailed, or StepFailed with the RFQ contract's words.
+    /// Fill orders of one pair in turn, on behalf of `user`. By a caller; reverts with NotCaller, Reentered, NoOrders,
+    /// MixedPair, NotTheUsers, TransferFailed, or StepFailed with the RFQ contract's words.
+    /// @param user the user that quotes for this contract have to be made for.
+    /// @param step the number of the fill, for the error.
+    /// @param data abi.encode(OrderInfo[], takerFillAmount, makerFillAmount, receiver): one amount is zero, or both, to
+    /// give all that is here; a receiver of zero is the caller.
     function fill(address user, uint256 step, bytes calldata data) external onlyCaller nonReentrant {
         (IRfq.OrderInfo[] memory orders, uint256 takerAmount, uint256 makerAmount, address receiver) =
             abi.decode(data, (IRfq.OrderInfo[], uint256, uint256, address));
@@ -67,7 +70,9 @@ contract RfqExecutor is Owned, NonReentrant {
         }
     }
 
-    /// Send all there is of a token. By a caller; reverts with NotCaller or TransferFailed.
+    /// Send all there is of a token. By a caller; reverts with NotCaller, Reentered or TransferFailed.
+    /// @param token the address of the token.
+    /// @param to the account that gets the tokens.
     /// @return amount raw units that were sent.
     function collect(address token, address to) external onlyCaller nonReentrant returns (uint256 amount) {
         amount = Tokens.balance(token, address(this));

@@ -59,9 +59,13 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
         Hop[] hops;
     }
 
+    /// The taker of firm quotes.
     RfqExecutor public immutable executor;
+    /// The contract that keeps fees and shares of surplus.
     FeeVault public immutable feeVault;
+    /// The wrapped native token.
     IWETH public immutable weth;
+    /// The Permit2 contract.
     address public immutable permit2;
 
     constructor(
@@ -79,19 +83,21 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
         changeProtocol(protocol_);
     }
 
-    /// Only what the wrapped token gives back when it is unwrapped.
+    /// Only what the wrapped token gives back when it is unwrapped; reverts with "NOT_WETH" for other senders.
     receive() external payable {
         require(msg.sender == address(weth), "NOT_WETH");
     }
 
-    /// Name the receiver of the protocol's share of surplus, and of fees without a partner, from now on. By the owner.
+    /// Name the receiver of the protocol's share of surplus, and of fees without a partner, from now on. By the owner;
+    /// reverts with NotOwner.
+    /// @param protocol_ the account that gets them.
     function setProtocol(address protocol_) external onlyOwner {
         changeProtocol(protocol_);
     }
 
-    /// Sell srcAmount for at least destAmount.
-    /// @return received raw units that the receiver got.
+    /// Sell srcAmount for at least destAmount. Reverts as all swaps do, or with Reentered.
     /// @param swap what is given, what is wanted at least, and the hops.
+    /// @return received raw units of the destination that the receiver got.
     function swapExactIn(Swap calldata swap) external payable nonReentrant returns (uint256 received) {
         (address src, address dest) = begin(swap);
         uint256 before = Tokens.balance(dest, address(this));
@@ -104,9 +110,9 @@ contract Router is Guardrails, NonReentrant, ProtocolFees {
         received = finish(swap, dest, cut, swap.srcAmount, received);
     }
 
-    /// Buy destAmount for at most srcAmount.
-    /// @return spent raw units of the source, fees and shares included.
+    /// Buy destAmount for at most srcAmount. Reverts as all swaps do, with AboveMaximum, or with Reentered.
     /// @param swap what is wanted, what may be given at most, and the hops.
+    /// @return spent raw units of the source, fees and shares included.
     function swapExactOut(Swap calldata swap) external payable nonReentrant returns (uint256 spent) {
         (address src, address dest) = begin(swap);
         uint256 destBefore = Tokens.balance(dest, address(this));

@@ -31,7 +31,14 @@ contract SwapSettler is Settling {
 
     constructor(string memory name, string memory version, Places memory places) Settling(name, version, places) {}
 
-    /// As Delta says it.
+    /// As Delta says it; reverts as Delta's function.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param amount raw units: of the source of a sale, of the destination of a purchase.
+    /// @param execution how it is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settle(
         DeltaOrders.Order calldata order,
         bytes calldata signature,
@@ -43,7 +50,11 @@ contract SwapSettler is Settling {
         gasUsed -= gasleft();
     }
 
-    /// As Delta says it.
+    /// As Delta says it; reverts as Delta's function.
+    /// @param crossings what `settle` takes of each order, and what each is paid.
+    /// @return spent raw units of its source that each order's owner gave, in the order of the crossings.
+    /// @return received raw units of its destination that each order's beneficiary got, in the same order.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleCrossed(Crossing[] calldata crossings)
         external
         onlyRelayer
@@ -61,6 +72,8 @@ contract SwapSettler is Settling {
     }
 
     /// As Delta says it.
+    /// @param agent the keccak-256 of the name that the venue gives it.
+    /// @return the address of the agent's AgentCaller.
     function createAgentCaller(bytes32 agent) external returns (address) {
         return address(callerOf(agent));
     }

@@ -11,7 +11,13 @@ contract TwapSettler is Settling {
 
     constructor(string memory name, string memory version, Places memory places) Settling(name, version, places) {}
 
-    /// As Delta says it.
+    /// As Delta says it; reverts as Delta's function.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param execution how the slice is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleTwap(
         DeltaOrders.TWAPOrder calldata order,
         bytes calldata signature,
@@ -22,7 +28,13 @@ contract TwapSettler is Settling {
         gasUsed -= gasleft();
     }
 
-    /// As Delta says it.
+    /// As Delta says it; reverts as Delta's function.
+    /// @param order as its owner signed it.
+    /// @param signature of the owner; empty where the owner has pre-signed the order.
+    /// @param execution how the slice is traded, as the winning bid says.
+    /// @return spent raw units of the source that the owner gave, fees and shares included.
+    /// @return received raw units of the destination that the beneficiary got.
+    /// @return gasUsed units of gas between the settlement's first line and its last.
     function settleTwapBuy(
         DeltaOrders.TWAPBuyOrder calldata order,
         bytes calldata signature,

@@ -44,7 +44,9 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
     );
     event AgentCallerCreated(bytes32 indexed agent, address caller);
 
+    /// Whether an account may settle orders.
     mapping(address relayer => bool) public isRelayer;
+    /// Whether an owner has signed an order by a call, under the order's digest.
     mapping(address owner => mapping(bytes32 orderHash => bool)) public isPreSigned;
     mapping(bytes32 orderHash => Netted) internal netted;
 
@@ -58,6 +60,8 @@ abstract contract DeltaState is Rails, Eip712, NonReentrant, Nonces, Deposits, P
     bytes32 private immutable agentCallerCode = keccak256(type(AgentCaller).creationCode);
 
     /// The address of the caller of an agent's, there yet or not.
+    /// @param agent the keccak-256 of the name that the venue gives the agent.
+    /// @return the address of the agent's AgentCaller.
     function agentCaller(bytes32 agent) public view returns (address) {
         return address(
             uint160(uint256(keccak256(abi.encodePacked(hex"ff", address(this), agent, agentCallerCode))))

@@ -23,6 +23,7 @@ abstract contract Eip712 {
     }
 
     /// The domain separator of EIP-712.
+    /// @return the hash of the EIP712Domain struct: name, version, present chain id, this address.
     function DOMAIN_SEPARATOR() public view returns (bytes32) {
         bool isDeployed = block.chainid == deployedChainId && address(this) == deployedAt;
         return isDeployed ? deployedSeparator : makeSeparator();

@@ -14,14 +14,14 @@ abstract contract Guardrails is Rails, Owned {
     event PauserChanged(address indexed pauser);
     event CapChanged(address indexed token, uint256 cap);
 
-    /// Stop everything, or let it go on. By the owner.
+    /// Stop everything, or let it go on. By the owner; reverts with NotOwner.
     /// @param paused true to stop.
     function setPaused(bool paused) external onlyOwner {
         isPaused = paused;
         emit PauseChanged(paused);
     }
 
-    /// Name the account that may stop everything; zero for none. By the owner.
+    /// Name the account that may stop everything; zero for none. By the owner; reverts with NotOwner.
     /// @param pauser_ the account.
     function setPauser(address pauser_) external onlyOwner {
         pauser = pauser_;
@@ -35,7 +35,8 @@ abstract contract Guardrails is Rails, Owned {
         emit PauseChanged(true);
     }
 
-    /// Bound how much of a token may be given. By the owner; reverts with InvalidCap.
+    /// Bound how much of a token may be given. By the owner; reverts with NotOwner or InvalidCap.
+    /// @param token the address of the token.
     /// @param cap raw units: type(uint256).max for no bound, else below 2^112 - 1.
     function setCap(address token, uint256 cap) external onlyOwner {
         if (cap >= type(uint112).max && cap != type(uint256).max) revert InvalidCap(cap);
@@ -43,7 +44,9 @@ abstract contract Guardrails is Rails, Owned {
         emit CapChanged(token, cap);
     }
 
-    /// Raw units of a token that were given in the present hour of the clock, where they are counted.
+    /// How much of a token was given in the present hour of the clock. Tokens without a bound are not counted.
+    /// @param token the address of the token.
+    /// @return raw units of the token; 0 where they are not counted.
     function givenOf(address token) external view returns (uint256) {
         Rail memory rail = rails[token];
         return rail.hour == block.timestamp / 1 hours ? rail.given : 0;

@@ -18,11 +18,17 @@ abstract contract Nonces {
     mapping(bytes32 orderHash => uint256) private progress;
 
     /// Whether a nonce is used up or invalidated.
+    /// @param account the owner of the nonce.
+    /// @param nonce the number that the owner signs in an order.
+    /// @return true once no order with this nonce can be settled any more.
     function isNonceUsed(address account, uint256 nonce) public view returns (bool) {
         return uses[account][nonce] & USED != 0;
     }
 
     /// The state of an order.
+    /// @param account the owner of the order.
+    /// @param nonce the nonce of the order.
+    /// @param orderHash the digest that the owner signs.
     /// @return order that the nonce belongs to, the last bit of its hash cleared; zero where none was settled with it.
     /// @return isUsed whether the nonce is used up or invalidated.
     /// @return done as long as the order is begun and not closed, what is settled of it: raw units of the side that is

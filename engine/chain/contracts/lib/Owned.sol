@@ -8,7 +8,9 @@ abstract contract Owned {
     event OwnerProposed(address indexed owner);
     event OwnerChanged(address indexed owner);
 
+    /// The account that decides what this contract leaves to its owner.
     address public owner;
+    /// The account that may accept to become the owner; zero for none.
     address public proposedOwner;
 
     constructor(address owner_) {
@@ -21,7 +23,8 @@ abstract contract Owned {
         _;
     }
 
-    /// First step of handing over. The owner stays until `proposed` accepts; another proposal replaces this one.
+    /// First step of handing over. The owner stays until `proposed` accepts; another proposal replaces this one. By the
+    /// owner; reverts with NotOwner.
     /// @param proposed who may accept; zero takes a proposal back.
     function proposeOwner(address proposed) external onlyOwner {
         proposedOwner = proposed;

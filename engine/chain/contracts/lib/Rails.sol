@@ -14,11 +14,15 @@ abstract contract Rails {
         uint32 hour;
     }
 
+    /// Whether everything is stopped.
     bool public isPaused = true;
+    /// The account that may stop everything; zero for none.
     address public pauser;
     mapping(address token => Rail) internal rails;
 
-    /// Most raw units of a token that may be given; type(uint256).max for no bound.
+    /// The bound of a token.
+    /// @param token the address of the token.
+    /// @return cap most raw units of the token that may be given; type(uint256).max for no bound.
     function capOf(address token) public view returns (uint256 cap) {
         cap = rails[token].cap;
         if (cap == type(uint112).max) cap = type(uint256).max;
