@@ -17,7 +17,7 @@ from support.process_story import Story, a_story
 from support.venue_processes import venue_processes
 
 LOAD_S = int(os.environ.get("LOAD_S", "1800"))
-PER_S = 4  # owners have enough for 40 minutes
+PER_S = 8  # owners have enough for 40 minutes
 SAMPLES = 20
 SLOW = 4  # readers of each stream
 SETTLED_MAX = 60  # orders under way at a time: beyond that the load waits

@@ -40,7 +40,7 @@ from support.world import ONE, USDC, person
 
 OWNERS = 10
 OWNER_KEYS = [person(200 + number) for number in range(OWNERS)]
-WETH_EACH = 10 * ONE
+WETH_EACH = 20 * ONE
 """Of each owner at first, wei."""
 DEPOSIT = selector("deposit()")
 
