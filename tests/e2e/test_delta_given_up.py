@@ -104,6 +104,17 @@ async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
         assert refused == f"NonceUsed(nonce {order.nonce})"
 
 
+async def test_a_begun_purchase_takes_back_what_its_rest_may_cost(world: World, market: Market) -> None:
+    """The contract counts the rest in what is bought: a fifth of it takes back a fifth of the maximum."""
+    order = await market.a_purchase(src_token=NATIVE)
+    await market.deposit(order, 10 * ONE)
+    bought, given = order.dest_amount * 4 // 5, ONE * 4 // 5
+    await market.settle(order, *market.agent_steps(bought, given=given), amount=bought, src_given=given)
+    before = await market.deposited(order)
+    await world.send(world.user, world.at.delta, cancel_and_withdraw(order))
+    assert await market.deposited(order) == before - order.src_amount // 5
+
+
 async def test_no_more_comes_back_than_is_there(world: World, market: Market) -> None:
     native, plain = await world.a_delta_order(src_token=NATIVE), await world.a_delta_order()
     await market.deposit(native, ONE // 8)
