@@ -258,6 +258,19 @@ async def test_no_rest_escapes_fee_share_and_record(world: World, market: Market
     assert await market.owed(world.protocol, world.usdc) == cut.share
 
 
+async def test_an_order_for_native_tokens_receives_the_rest_of_the_wrapped(
+    world: World, market: Market
+) -> None:
+    counter = await market.a_counter_order(dest_token=NATIVE)
+    before = await world.balance(NATIVE, world.taker)
+    crossed = await market.cross(
+        market.crossing(await world.a_delta_order(), PRICE), market.crossing(counter, ONE - 7)
+    )
+    assert crossed.outcome.spent == (ONE, PRICE)
+    assert crossed.outcome.received == (PRICE, ONE)
+    assert await world.balance(NATIVE, world.taker) == before + ONE
+
+
 async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, market: Market) -> None:
     await world.mint(world.weth, world.stranger, ONE)
     await world.approve(world.stranger, world.weth, world.at.delta)
