@@ -4,6 +4,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from support.evm_programs import assembled, deploys
 from support.rfq_stories import (
     TRANSFER_FAILED,
     UNFILLED,
@@ -146,6 +147,23 @@ async def test_what_is_no_token_is_refused(world: World, side: str) -> None:
         order = world.an_rfq_order(**amount_of(side, nothing, 1))
         data = calldata.fill_order(order, world.signed(order))
         assert await refusal(world, world.taker, data, order) == ""
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_a_token_that_answers_with_anything_but_true_has_not_moved(world: World, side: str) -> None:
+    """Each token answers every call with one word and moves nothing; the Rfq takes a unit for rounding."""
+    await funded(world)
+    for word in (0, 2, 1 << 8, 1 << 255, 1):
+        program = assembled(f"{word} 0 MSTORE 32 0 RETURN")
+        token = (await world.send(world.stranger, b"", deploys(program))).contract
+        assert token is not None
+        order = world.an_rfq_order(**amount_of(side, token, 1))
+        data = calldata.fill_order(order, world.signed(order))
+        if word != 1:
+            assert await refusal(world, world.taker, data, order) == TRANSFER_FAILED
+        else:
+            receipt = await world.send(world.taker, world.at.rfq, data)
+            assert rfq_events(world, receipt) == [filled(world, order)]
 
 
 def set_blocked(account: bytes, *, blocked: bool) -> bytes:
