@@ -49,7 +49,7 @@ async def open_webhooks(
     """
     hooks = hooks_of(settings)
     posts_max = sum(hook.posts_max for hook in hooks.values())  # all of them may be of one host
-    inward = frozenset(httpx.URL(said.url).host for said in settings.values() if said.private_addresses)
+    inward = frozenset(_origin(said.url) for said in settings.values() if said.private_addresses)
     transport = DialTransport(
         tls=tls,
         connections_max=max(posts_max, 1),
@@ -61,8 +61,14 @@ async def open_webhooks(
     return Webhooks(hooks, store, leases, http, now_ms=now_ms, random=random)
 
 
-def _dial_to(inward: frozenset[str]) -> Dial:
-    """What connects to webhooks: hosts of `inward` wherever they are, others at public addresses alone."""
+def _origin(url: str) -> tuple[str, int]:
+    """Host and port of an http or https URL."""
+    found = httpx.URL(url)
+    return found.host, found.port or (443 if found.scheme == "https" else 80)
+
+
+def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
+    """A dial for webhooks: (host, port) of `inward` at any address, others at public addresses alone."""
 
     async def dial_hook(
         host: str,
@@ -72,7 +78,7 @@ def _dial_to(inward: frozenset[str]) -> Dial:
         server_hostname: str | None = None,
         timeout_s: float = DIAL_S,
     ) -> trio.abc.Stream:
-        to = dial if host in inward else dial_outward
+        to = dial if (host, port) in inward else dial_outward
         return await to(host, port, tls=tls, server_hostname=server_hostname, timeout_s=timeout_s)
 
     return dial_hook

@@ -21,11 +21,13 @@ class LagStatistics(Struct, frozen=True):
         counts: how many times the task was at most so late, by LAG_BOUNDS_S; the last counts the worse ones.
         lag_s: all of it together, seconds.
         lag_s_max: the worst.
+        tasks: of the event loop, now.
     """
 
     counts: tuple[int, ...]
     lag_s: float
     lag_s_max: float
+    tasks: int
 
 
 class LoopLag:
@@ -47,5 +49,6 @@ class LoopLag:
             self._lag_s_max = max(self._lag_s_max, lag_s)
 
     def statistics(self) -> LagStatistics:
-        """What was measured so far."""
-        return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max)
+        """Counters, and the number of tasks; asked within the event loop."""
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        return LagStatistics(tuple(self._counts), self._lag_s, self._lag_s_max, tasks)

@@ -85,10 +85,6 @@ class Metrics:
         """Tell numbers of this moment by the values of labels."""
         self.add(_Numbers(GaugeMetricFamily, name, help_text, labels, read))
 
-    def gauge(self, name: str, help_text: str, read: Callable[[], float]) -> None:
-        """Tell one number."""
-        self.add(_Gauge(name, help_text, read))
-
     def add(self, collector: Collector) -> None:
         """Tell what a collector of one's own collects."""
         self._registry.register(collector)
@@ -145,16 +141,6 @@ class _Numbers(Collector):
         family = self._family(METRICS_PREFIX + self._name, self._help, labels=self._labels)
         for values, number in self._read():
             family.add_metric(values, number)
-        return (family,)
-
-
-class _Gauge(Collector):
-    def __init__(self, name: str, help_text: str, read: Callable[[], float]) -> None:
-        self._name, self._help, self._read = name, help_text, read
-
-    def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(METRICS_PREFIX + self._name, self._help)
-        family.add_metric((), self._read())
         return (family,)
 
 
@@ -218,13 +204,16 @@ class _LoopLag(Collector):
         statistics = self._read()
         worst = GaugeMetricFamily(f"{METRICS_PREFIX}loop_lag_max_seconds", "The worst since the start")
         worst.add_metric((), statistics.lag_s_max)
-        return worst, _histogram(
+        tasks = GaugeMetricFamily(f"{METRICS_PREFIX}tasks", "Tasks of the event loop")
+        tasks.add_metric((), statistics.tasks)
+        histogram = _histogram(
             "loop_lag_seconds",
             "How late a task gets its turn",
             LAG_BOUNDS_S,
             statistics.counts,
             statistics.lag_s,
         )
+        return worst, tasks, histogram
 
 
 _FAMILIES: dict[str, FamilyType] = {

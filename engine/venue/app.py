@@ -370,10 +370,7 @@ class VenueApp:
         self._metrics.store(self._store.statistics)
         self._metrics.admission(self.admission.statistics)
         self._metrics.loop_lag(self._lag.statistics)
-        tell_readiness(self._metrics, self.places, lambda: self.readiness().ready)
-        self._metrics.gauge(
-            "clock_off_seconds", "By how much the system's clock was moved", self._clock_off_s
-        )
+        tell_readiness(self._metrics, self.places, lambda: self.readiness().ready, self._clock_off_s)
         tell_venue(self._metrics, self.places, self.quotes, self._streams, self._wall_ms)
         tell_events(self._metrics, self._hub, self._events, self._webhooks)
         self._metrics.add(DeltaCollector(self.delta.statistics))

@@ -71,11 +71,17 @@ def tell_venue(
     metrics.statistics("quote_streams", STREAMS, streams.statistics)
 
 
-def tell_readiness(metrics: Metrics, places: Mapping[int, Place], is_ready: Callable[[], bool]) -> None:
-    """Have told whether the venue is ready, and which chains answer.
+def tell_readiness(
+    metrics: Metrics,
+    places: Mapping[int, Place],
+    is_ready: Callable[[], bool],
+    clock_off_s: Callable[[], float],
+) -> None:
+    """Add metrics of the venue's readiness, and of its chains and clock.
 
     Args:
         places: by chain id.
+        clock_off_s: seconds by which the system's clock was moved since the start.
     """
 
     def away() -> Iterator[tuple[tuple[str, ...], float]]:
@@ -87,6 +93,9 @@ def tell_readiness(metrics: Metrics, places: Mapping[int, Place], is_ready: Call
             yield (str(chain_id),), place.pulse.head_number
 
     metrics.gauges("ready", "1 while /readyz answers 200", (), lambda: [((), float(is_ready()))])
+    metrics.gauges(
+        "clock_off_seconds", "By how much the system's clock was moved", (), lambda: [((), clock_off_s())]
+    )
     metrics.gauges("chain_away", "1 while no node of the chain answers", ("chain",), away)
     metrics.gauges("chain_head", "Height of the latest block that a node showed", ("chain",), heads)
 

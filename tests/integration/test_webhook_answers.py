@@ -2,7 +2,7 @@
 
 import gzip
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -85,9 +85,14 @@ def gibberish(handler: BaseHTTPRequestHandler) -> None:
 
 
 async def after_one_try(
-    folder: Path, answer: Answer, *, host: str = "127.0.0.1", is_private: bool = True
+    folder: Path,
+    answer: Answer,
+    *,
+    host: str = "127.0.0.1",
+    is_private: bool = True,
+    beside: WebhookSettings | None = None,
 ) -> HookStatistics:
-    """How a webhook stands after a delivery that was answered so."""
+    """How a webhook stands after a delivery that was answered so; `beside` is another webhook."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -109,14 +114,14 @@ async def after_one_try(
     try:
         url = f"http://{host}:{server.server_address[1]}/orders"
         hook = WebhookSettings(url=url, secret=Secret(SECRET, "a test"), private_addresses=is_private)
-        return await _told(folder, hook)
+        return await _told(folder, {"acme": hook} | ({} if beside is None else {"beside": beside}))
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
 
 
-async def _told(folder: Path, settings: WebhookSettings) -> HookStatistics:
+async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookStatistics:
     async with (
         Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store,
         trio.open_nursery() as nursery,
@@ -125,7 +130,7 @@ async def _told(folder: Path, settings: WebhookSettings) -> HookStatistics:
         leases = Leases(store, "one", life_s=10, now_ms=lambda: NOW_MS)
         webhooks = await open_webhooks(
             owned,
-            {"acme": settings},
+            settings,
             store,
             leases,
             tls=client_tls(),
@@ -175,6 +180,18 @@ async def test_a_host_that_leads_inward_is_not_connected_to(tmp_path: Path, host
     asked: list[str] = []
     told = await after_one_try(
         tmp_path, lambda handler: asked.append(handler.path), host=host, is_private=False
+    )
+    assert (told.taken, told.failed, asked) == (0, 1, [])
+    assert "leads to a private address" in told.reason
+
+
+async def test_a_port_that_one_webhook_may_lead_to_opens_no_other_on_its_host(tmp_path: Path) -> None:
+    asked: list[str] = []
+    ours = WebhookSettings(
+        url="http://127.0.0.1:9/orders", secret=Secret(SECRET, "a test"), private_addresses=True
+    )
+    told = await after_one_try(
+        tmp_path, lambda handler: asked.append(handler.path), is_private=False, beside=ours
     )
     assert (told.taken, told.failed, asked) == (0, 1, [])
     assert "leads to a private address" in told.reason

@@ -87,12 +87,13 @@ def test_admission_is_told_of_by_tier() -> None:
 def test_the_lag_is_a_histogram() -> None:
     metrics = Metrics()
     counts = (1,) * (len(LAG_BOUNDS_S) + 1)
-    metrics.loop_lag(lambda: LagStatistics(counts, 2.5, 0.7))
+    metrics.loop_lag(lambda: LagStatistics(counts, 2.5, 0.7, 42))
     found = samples(metrics)
     assert found["cambist_loop_lag_seconds_bucket", (("le", "5.0"),)] == len(LAG_BOUNDS_S)
     assert found["cambist_loop_lag_seconds_bucket", (("le", "+Inf"),)] == len(counts)
     assert found["cambist_loop_lag_seconds_sum", ()] == 2.5
     assert found["cambist_loop_lag_max_seconds", ()] == 0.7
+    assert found["cambist_tasks", ()] == 42
 
 
 def test_counts_are_told_by_their_labels_whatever_these_hold() -> None:
