@@ -5,24 +5,12 @@ import trio
 
 from cambist.config.errors import ChainError
 from cambist.config.nodes import NodeSettings
-from cambist.config.timeouts import NODE_REST_S
-from cambist.engine.chain import failover
 from cambist.engine.chain.rpc import RpcChain
 from support.patience import PATIENCE_S
-from support.rpc_nodes import LONG_REST_S, away, first_said, one_node, two_nodes
+from support.rpc_nodes import away, first_said, one_node, two_nodes
 from support.scripted_rpc import scripted_rpc
 
-
-@pytest.fixture(autouse=True)
-def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node that rests does so to the end of the test."""
-    monkeypatch.setattr(failover, "NODE_REST_S", LONG_REST_S)
-
-
-@pytest.fixture
-def short_rests(long_rests: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that wait for the end of one."""
-    monkeypatch.setattr(failover, "NODE_REST_S", NODE_REST_S)
+pytestmark = pytest.mark.usefixtures("long_rests")
 
 
 async def test_a_head_that_goes_far_back_is_not_believed() -> None:

@@ -16,7 +16,7 @@ from cambist.config.errors import (
     TransactionRefused,
 )
 from cambist.config.nodes import NodeSettings
-from cambist.config.timeouts import NODE_REST_S, NODE_REST_S_MAX
+from cambist.config.timeouts import NODE_REST_S_MAX
 from cambist.crypto.keccak import keccak256
 from cambist.engine.chain import failover
 from cambist.engine.chain.port import Call, LogFilter
@@ -37,17 +37,7 @@ from support.rpc_nodes import (
 )
 from support.scripted_rpc import ADDRESS, TOPIC, RpcError, ScriptedRpc, block_hash, hexed, scripted_rpc
 
-
-@pytest.fixture(autouse=True)
-def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node that rests does so to the end of the test."""
-    monkeypatch.setattr(failover, "NODE_REST_S", LONG_REST_S)
-
-
-@pytest.fixture
-def short_rests(long_rests: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that wait for the end of one."""
-    monkeypatch.setattr(failover, "NODE_REST_S", NODE_REST_S)
+pytestmark = pytest.mark.usefixtures("long_rests")
 
 
 def over_rate(node: ScriptedRpc) -> None:

@@ -1,15 +1,11 @@
 // Compiles the contracts and writes their artifacts: node compile_contracts.mjs SOURCES ARTIFACTS
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import solc from "solc";
+import { contractSources } from "./contract_sources.mjs";
 
 const [sources, artifacts] = process.argv.slice(2);
-const names = readdirSync(sources, { recursive: true })
-  .filter((name) => name.endsWith(".sol"))
-  .sort();
-const content = Object.fromEntries(
-  names.map((name) => [name, { content: readFileSync(join(sources, name), "utf8") }]),
-);
+const content = contractSources(sources);
 const output = JSON.parse(
   solc.compile(
     JSON.stringify({
@@ -43,7 +39,7 @@ const layout = (file) => {
   );
 };
 const [kept, transient] = layout("Delta");
-for (const settler of names.filter((name) => /^\w+Settler.sol$/.test(name))) {
+for (const settler of Object.keys(content).filter((name) => /^\w+Settler.sol$/.test(name))) {
   const [its, passing] = layout(settler.slice(0, -4));
   if (its.some((slot, i) => slot !== kept[i]) || String(passing) !== String(transient)) {
     throw new Error(`${settler} and Delta.sol have different storage:\n${its.join("\n")}\n${kept.join("\n")}`);

@@ -3,20 +3,15 @@
 // Every function of a contract or interface outside lib, dev and examples that anybody may call, inherited functions
 // too, has a notice, a name and words for each argument, and words for each value that it returns. The getter of a
 // public variable has a notice: Solidity allows no @param there.
-import { readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
 import solc from "solc";
+import { contractSources } from "./contract_sources.mjs";
 
 const [sources] = process.argv.slice(2);
-const names = readdirSync(sources, { recursive: true }).filter((name) => name.endsWith(".sol")).sort();
-const content = Object.fromEntries(
-  names.map((name) => [name, { content: readFileSync(join(sources, name), "utf8") }]),
-);
 const output = JSON.parse(
   solc.compile(
     JSON.stringify({
       language: "Solidity",
-      sources: content,
+      sources: contractSources(sources),
       settings: { evmVersion: "cancun", outputSelection: { "*": { "*": ["abi", "userdoc", "devdoc"], "": ["ast"] } } },
     }),
   ),

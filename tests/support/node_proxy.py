@@ -19,9 +19,9 @@ from cambist.config.nodes import NodeSettings
 from cambist.feeds.net.http_client import HttpClient, HttpFailure
 from support.anvil import Anvil
 from support.patience import PATIENCE_S
+from support.port_gate import ENDED, pump
 from support.scripted_server import Caller, scripted_server
 
-_ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError)
 _JSON = (b"content-type", b"application/json")
 _WIDE = Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 _Words = dict[str, Any]
@@ -85,7 +85,7 @@ class NodeProxy:
                 body = json.dumps(answered if isinstance(asked, list) else answered[0]).encode()
                 head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
                 await caller.stream.send_all(head % len(body) + body)
-            except _ENDED:
+            except ENDED:
                 return
 
     async def _answers(self, asked: list[_Words]) -> list[_Words]:
@@ -136,17 +136,8 @@ class NodeProxy:
         self._sockets.add(caller.stream)
         async with node, trio.open_nursery() as nursery:
             for source, target in ((caller.stream, node), (node, caller.stream)):
-                nursery.start_soon(_pump, source, target, nursery.cancel_scope)
+                nursery.start_soon(pump, source, target, nursery.cancel_scope)
         self._sockets.discard(caller.stream)
-
-
-async def _pump(source: trio.abc.Stream, target: trio.abc.Stream, scope: trio.CancelScope) -> None:
-    try:
-        while data := await source.receive_some():
-            await target.send_all(data)
-    except _ENDED:
-        pass
-    scope.cancel()
 
 
 @asynccontextmanager

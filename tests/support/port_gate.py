@@ -14,7 +14,8 @@ import trio
 
 from cambist.feeds.net.streams import listen
 
-_ENDED = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
+ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError, OSError)
+"""What a stream raises whose other side has ended."""
 
 
 class PortGate:
@@ -64,20 +65,21 @@ class PortGate:
                     await trio.sleep_forever()
                 far = await trio.open_tcp_stream("127.0.0.1", self.target)
                 async with far, trio.open_nursery() as nursery:
-                    nursery.start_soon(_pump, stream, far, scope)
-                    nursery.start_soon(_pump, far, stream, scope)
-            except _ENDED:
+                    nursery.start_soon(pump, stream, far, scope)
+                    nursery.start_soon(pump, far, stream, scope)
+            except ENDED:
                 pass
             finally:
                 self._tunnels.discard(scope)
                 await trio.aclose_forcefully(stream)
 
 
-async def _pump(source: trio.abc.Stream, target: trio.abc.Stream, scope: trio.CancelScope) -> None:
+async def pump(source: trio.abc.Stream, target: trio.abc.Stream, scope: trio.CancelScope) -> None:
+    """Pass bytes on until either side ends, then cancel."""
     try:
         while data := await source.receive_some():
             await target.send_all(data)
-    except _ENDED:
+    except ENDED:
         pass
     scope.cancel()
 

@@ -9,36 +9,31 @@ from trio.testing import MockClock
 
 from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
 from cambist.config.timeouts import READY_ANSWER_S
-from cambist.engine.store.backend import Lease
-from cambist.engine.store.queries import Query
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import NONCE_USED
 from cambist.engine.store.units import DONE, Outcome, Put, Unit
+from support.write_link import WriteLink
 
 SOON_S = 2.0
 LARGE = Unit((Put(NONCE_USED.name, ()),))
 FULL = StoreUnavailable("the database cannot be used: database or disk is full")
 
 
-class ScriptedLink:
+class ScriptedLink(WriteLink):
     """A database that takes everything, or fails as it is told.
 
     Attributes:
         error: raised for each batch.
         answers: batches are answered while it is set.
         changes_max: of a unit that fits.
-        batches: sizes of those that came.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.error: StoreError | None = None
         self.answers = trio.Event()
         self.answers.set()
         self.changes_max = 1
-        self.batches: list[int] = []
-
-    def prepare(self, unit: Unit) -> Unit:
-        return unit
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
         self.batches.append(len(units))
@@ -49,21 +44,6 @@ class ScriptedLink:
         if any(len(unit.changes) > self.changes_max for unit in units):
             raise FULL
         return [DONE for _ in units]
-
-    async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        raise NotImplementedError
-
-    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        raise NotImplementedError
-
-    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        raise NotImplementedError
-
-    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        raise NotImplementedError
-
-    async def prune(self, before_ms: int, count_max: int) -> int:
-        raise NotImplementedError
 
 
 @pytest.fixture

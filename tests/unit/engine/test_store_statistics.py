@@ -9,28 +9,24 @@ import trio.testing
 
 from cambist.config.errors import StoreFull, StoreUnavailable
 from cambist.engine.store import store as store_module
-from cambist.engine.store.backend import Lease
 from cambist.engine.store.batcher import SIZES
-from cambist.engine.store.queries import Query
 from cambist.engine.store.store import COMMIT_BOUNDS_S, Store
 from cambist.engine.store.units import DONE, Outcome, Unit
+from support.write_link import WriteLink
 
 UNIT = Unit(())
 
 
-class ScriptedLink:
+class ScriptedLink(WriteLink):
     """Takes as long for each batch as the script says, or fails; `go` lets one batch through."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.now_s = 0.0
-        self.batches: list[int] = []
         self._script, self._take = trio.open_memory_channel[float | StoreUnavailable](16)
 
     def go(self, what: float | StoreUnavailable) -> None:
         self._script.send_nowait(what)
-
-    def prepare(self, unit: Unit) -> Unit:
-        return unit
 
     async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
         self.batches.append(len(units))
@@ -39,21 +35,6 @@ class ScriptedLink:
             raise what
         self.now_s += what
         return [DONE] * len(units)
-
-    async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
-        raise NotImplementedError
-
-    async def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        raise NotImplementedError
-
-    async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
-        raise NotImplementedError
-
-    async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
-        raise NotImplementedError
-
-    async def prune(self, before_ms: int, count_max: int) -> int:
-        raise NotImplementedError
 
 
 async def test_the_counters_are_those_of_what_happened(

@@ -1,6 +1,7 @@
 """Settlements that fail, one after the other: which runner-up is next."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -60,6 +61,22 @@ def of(amount: int) -> bytes:
     return settle(a_delta_order(nonce=1), SIGNATURE, amount, Execution(FAIR, 0, (), (), agent_id("ann")))
 
 
+@asynccontextmanager
+async def handed_in(
+    folder: Path, agent: PlayedAgent, relayer: FailingRelayer, read_to: Callable[[], int]
+) -> AsyncIterator[LiveOrder]:
+    """SALE, once the relayer has its first settlement."""
+    async with an_auction(folder, ann=agent) as auction, trio.open_nursery() as tasks:
+        settling = settling_of(auction, relayer, read_to)
+        settling.start(tasks)
+        auction.auctioneer.settling = settling
+        auction.orders.changed = settling.tend
+        await auction.submitted(SALE)
+        await until(lambda: bool(relayer.handed))
+        yield auction.live(SALE)
+        tasks.cancel_scope.cancel()
+
+
 def settling_of(auction: PlayedAuction, relayer: FailingRelayer, read_to: Callable[[], int]) -> Settling:
     """What settles what an auction wins."""
     return Settling(
@@ -89,20 +106,12 @@ async def test_a_runner_up_for_more_than_is_left_is_none(tmp_path: Path, left: i
     promised = {"orderHash": f"0x{SALE.order_hash.hex()}", "promisedAmount": str(FAIR)}
     bids = [{"parts": [promised | {"amount": str(size)}]} for size in (5 * TENTH, 2 * TENTH, ONE)]
     relayer = FailingRelayer()
-    async with an_auction(tmp_path, ann=PlayedAgent(lambda _: bids)) as auction, trio.open_nursery() as tasks:
-        settling = settling_of(auction, relayer, read_to=lambda: 1)
-        settling.start(tasks)
-        auction.auctioneer.settling = settling
-        auction.orders.changed = settling.tend
-        await auction.submitted(SALE)
-        await until(lambda: bool(relayer.handed))
-        live = auction.live(SALE)
+    async with handed_in(tmp_path, PlayedAgent(lambda _: bids), relayer, lambda: 1) as live:
         live.filled = ONE - left
         relayer.may_fail.set()
         await until(lambda: live.settling is None)
         assert relayer.handed == [of(amount) for amount in tried]
         assert live.row.failures == len(tried)
-        tasks.cancel_scope.cancel()
 
 
 async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_chain_is_read(
@@ -113,20 +122,12 @@ async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_ch
     receipt = Receipt(bytes(32), False, 7, bytes(32), 0, 1, 1, None, ())
     relayer = FailingRelayer("NonceUsed(nonce 1)", receipt)
     relayer.may_fail.set()
-    async with an_auction(tmp_path, ann=ann) as auction, trio.open_nursery() as tasks:
-        settling = settling_of(auction, relayer, read_to=lambda: read_to)
-        settling.start(tasks)
-        auction.auctioneer.settling = settling
-        auction.orders.changed = settling.tend
-        await auction.submitted(SALE)
-        await until(lambda: bool(relayer.handed))
-        live = auction.live(SALE)
+    async with handed_in(tmp_path, ann, relayer, lambda: read_to) as live:
         await wait_all_tasks_blocked(0.01)
         assert live.settling is not None
         read_to = 7
         await until(lambda: live.settling is None)
         assert (len(relayer.handed), len(ann.asked), live.row.failures) == (1, 1, 0)
-        tasks.cancel_scope.cancel()
 
 
 async def _nothing_lacks(live: LiveOrder, height: int) -> bool:
