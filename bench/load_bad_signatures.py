@@ -1,4 +1,4 @@
-"""Good orders beside clients whose signatures are wrong: what these cost, and what is left of the good rate.
+"""Good orders beside clients whose signatures are wrong: CPU of each wrong one, and rate of the good ones.
 
     quiet    16 clients submit good orders, each the next one when it is answered
     beside   the same beside 64 clients of other addresses, who sign with a key that is not the owner's
@@ -54,7 +54,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class _Load:
-    """What the clients of one measurement share."""
+    """Requests and counters that the clients of one measurement share."""
 
     def __init__(self, port: int, orders: Orders, first: int) -> None:
         self._port = port

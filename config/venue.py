@@ -190,7 +190,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one caller may ask; a route takes its cost.
+    """Rate of one caller's requests; each route takes its cost.
 
     Attributes:
         wrong_signatures: how many of its signatures may be wrong; absent, a hundredth of `per_s` and a fifth
@@ -207,7 +207,7 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def signature_rate(self) -> Rate:
-        """`wrong_signatures`, or what stands for it."""
+        """`wrong_signatures`, or the rate that follows from `per_s` and `burst`."""
         burst = max(self.burst / 5, limits.VENUE_SWAP_ORDERS_MAX)
         return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 

@@ -194,7 +194,7 @@ class Admission:
         return "" if presented is None else self._ring.find(presented).name
 
     def signatures(self, call: Call) -> SignatureBudget:
-        """What an admitted request may spend on wrong signatures; it is answered within."""
+        """Budget of wrong signatures for an admitted request, which is answered within this context."""
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
             return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)

@@ -1,4 +1,4 @@
-"""How many wrong signatures one caller may have us look at. Pure.
+"""Budgets of wrong signatures: how many of each caller's the venue looks at. Pure.
 
 A request with signatures takes a unit of its caller for each, before the first is looked at, and gets it back
 where the signature proves right:
@@ -24,10 +24,10 @@ from .buckets import Buckets
 
 
 class SignatureUnits:
-    """Those of all callers of a tier.
+    """Units of all callers of a tier.
 
     Attributes:
-        buckets: how many units each caller has.
+        buckets: units of each caller.
         spent: units of wrong signatures so far; refused: requests without a unit.
     """
 
@@ -39,7 +39,7 @@ class SignatureUnits:
 
 
 class SignatureBudget:
-    """What one request may spend: a context that the request is answered in.
+    """Units that one request may spend: a context in which the request is answered.
 
     Args:
         units: of the caller's tier.
@@ -71,10 +71,10 @@ class SignatureBudget:
         self._give_back(self._held)
 
     def begin(self, count: int) -> None:
-        """So many signatures are about to be looked at.
+        """Take units for signatures that are about to be looked at.
 
         Args:
-            count: above 0.
+            count: signatures of the request, above 0.
 
         Raises:
             RateLimited: too few units are left; says when they are there.
@@ -92,22 +92,22 @@ class SignatureBudget:
         self._held = count
 
     def proven(self, count: int) -> None:
-        """All signatures were looked at, and the owners' keys made so many; the chain is asked of the others.
+        """Give back the units of signatures that the owners' keys made; the chain is asked about the others.
 
         Args:
-            count: at most the `count` of `begin`.
+            count: such signatures, at most the `count` of `begin`.
         """
         self._give_back(count)
         self._is_chain_asked = bool(self._held)
 
     def refused(self, error: CambistError) -> None:
-        """The request is refused, or was and is answered all the same with what is kept."""
+        """Judge a refusal of the request, or one that the stored order is answered in place of."""
         is_ours = isinstance(error, ServiceUnavailable) or not isinstance(error, RequestError)
         if isinstance(error, InvalidSignature) or (self._is_chain_asked and not is_ours):
             self.wrong()
 
     def wrong(self) -> None:
-        """No signature that is still to be proven is right."""
+        """Spend the units of all signatures that are not proven."""
         self._units.spent += self._held
         self._held = 0
 

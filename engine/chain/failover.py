@@ -217,7 +217,7 @@ class Nodes:
         raise (NodeUnavailable if is_away else ChainError)("; ".join(error.detail for error in failures))
 
     async def ask_others(self, name: str, converse: Callable[[Talk], Awaitable[T]]) -> list[T]:
-        """Answers of the nodes that are well and make sense, except of the node of that name.
+        """Answers of all nodes that are well and make sense, without the node of that name.
 
         Args:
             converse: as in `ask`.
@@ -236,7 +236,7 @@ class Nodes:
         return answers
 
     def _able(self) -> list[_Health]:
-        """Those that are well; where there are none, those that are to be tried again by now."""
+        """Nodes that are well; where none is, nodes whose probe is due."""
         now = trio.current_time()
         well = [health for health in self._healths if health.rests_until <= now]
         if well:

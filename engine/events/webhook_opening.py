@@ -68,7 +68,7 @@ def _origin(url: str) -> tuple[str, int]:
 
 
 def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
-    """A dial for webhooks: (host, port) of `inward` at any address, others at public addresses alone."""
+    """Dial for webhooks: (host, port) of `inward` at any address, others at public addresses alone."""
 
     async def dial_hook(
         host: str,

@@ -1,11 +1,11 @@
-"""What a process keeps is its owner's alone: signed orders, permits and raw transactions are in it.
+"""Files of a process are open to its own account alone: they hold signed orders, permits, raw transactions.
 
-    from now on             what is made is 0600, folders 0700: the umask, which child processes inherit
+    new files               0600, new folders 0700: the umask, which child processes inherit
     the state directory     0700; it is made where there is none
     files that are there    0600
 
-What is wider is narrowed, with a warning. What belongs to another account cannot be: it is refused where it
-is open to everybody.
+A wider mode is narrowed, with a warning. The mode of another account's file cannot be: such a file is refused
+where it is open to everybody.
 """
 
 import os
@@ -24,19 +24,19 @@ _log = structlog.get_logger("cambist.safety")
 
 
 def make_private() -> None:
-    """Make what is made from now on its owner's alone."""
+    """Have new files of this process, and of its children, open to their owner alone."""
     os.umask(_UMASK)
 
 
 def keep_private(folder: Path, files: Iterable[Path]) -> None:
-    """See the module.
+    """Narrow the modes of the state directory and of files; see the module.
 
     Args:
         folder: the state directory.
-        files: that are kept, there or not; what is no plain file is left as it is.
+        files: each may be missing; links and folders among them stay as they are.
 
     Raises:
-        ConfigError: one is open to everybody and not ours to change, or the folder cannot be made.
+        ConfigError: a file of another account is open to everybody, or the folder cannot be made.
     """
     make_private()
     try:
@@ -50,7 +50,7 @@ def keep_private(folder: Path, files: Iterable[Path]) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take away what others may do."""
+    """Take all rights of group and others."""
     mode = S_IMODE(path.stat().st_mode)
     if not mode & _UMASK:
         return
@@ -61,6 +61,6 @@ def _narrow(path: Path) -> None:
             raise ConfigError(
                 "state_dir", f"{path} has mode {mode:04o} and belongs to another account: expected 0700"
             ) from None
-        _log.warning("what is kept is open to a group", path=str(path), mode=f"{mode:04o}")
+        _log.warning("a file of another account is open to its group", path=str(path), mode=f"{mode:04o}")
     else:
-        _log.warning("what is kept was open to others", path=str(path), mode=f"{mode:04o}")
+        _log.warning("a file was open to other accounts", path=str(path), mode=f"{mode:04o}")

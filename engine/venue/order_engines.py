@@ -8,9 +8,9 @@ An engine gets the orders of the shards that come, and leaves those of the shard
 of its kind, whoever wrote it. There is one of everything: leases, a follower of the log, a scheduler, and an
 indexer for each chain that some engine follows.
 
-A start is no different from shards that come later: an order of which something is heard before it is taken
-up is read for that, so that nobody waits for the others. Orders that wait for a round come before limit
-orders, of which there may be very many.
+A start is no different from shards that come later. An event of an order that is not taken up yet has that
+order read at once, so that it waits for no other order. Orders that wait for a round are taken up before
+limit orders, of which there may be very many.
 
 Source: design, "Orders"; storage.md, "Transactions", Boot.
 """

@@ -1,4 +1,4 @@
-"""What wrong signatures cost who sends them, and that nobody else pays: counted by what the venue does."""
+"""Wrong signatures cost their sender and nobody else: recoveries and questions to the chain are counted."""
 
 from collections import Counter
 from collections.abc import AsyncIterator

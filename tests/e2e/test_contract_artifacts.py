@@ -31,7 +31,7 @@ def what_goes_in(sources: Path) -> str:
     program = [path for path in COMPILER.rglob("*") if path.suffix in (".js", ".json")]
     for folder, paths in (
         (COMPILER, program),
-        (ORACLES, [SCRIPT, ORACLES / "package-lock.json"]),
+        (ORACLES, [SCRIPT, ORACLES / "contract_sources.mjs", ORACLES / "package-lock.json"]),
         (sources, sources.rglob("*.sol")),
     ):
         for path in sorted(paths):

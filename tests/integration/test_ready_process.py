@@ -13,7 +13,7 @@ NO_MAKER = f"chain {CHAIN_ID}: no maker has a live book"
 
 
 async def reasons(story: CrashStory) -> list[str]:
-    """Those of /readyz, but for the one that is always there."""
+    """Reasons of /readyz, without the one that is always there."""
     status, told = await story.ask("GET", "/readyz")
     assert (status, told["ready"]) == (503, False)
     assert NO_MAKER in told["reasons"]
@@ -39,7 +39,7 @@ async def well(story: CrashStory) -> None:
 
 
 async def submitted(story: CrashStory, nonce: int) -> tuple[int, Any]:
-    """What an order is answered."""
+    """Status of the answer to an order."""
     order = await story.world.a_delta_order(nonce=nonce)
     return await story.ask("POST", "/v2/delta/orders", story.body(order))
 

@@ -1,4 +1,4 @@
-"""What is kept is its owner's alone."""
+"""Files of the state directory are open to their owner alone."""
 
 import os
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def test_what_belongs_to_others_is_refused_where_everybody_may_enter(
     os.chmod(tmp_path, 0o770)  # noqa: PTH101  that of Path is replaced
     with capture_logs() as logs:
         keep_private(tmp_path, [])
-    assert [line["event"] for line in logs] == ["what is kept is open to a group"]
+    assert [line["event"] for line in logs] == ["a file of another account is open to its group"]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
