@@ -45,13 +45,14 @@ class Front:
         habit: what it does with firm requests; empty hands them on.
         worse_bps: with the habit `drifts`, by how much what the maker signs is worse than it was; below 0 for
             better.
-        asked: how many firm requests came.
+        asked: how many firm requests came; `bodies` are theirs.
     """
 
     def __init__(self, name: str, world: World, port: int, key: SigningKey | None = None) -> None:
         self.habit = ""
         self.worse_bps = 0
         self.asked = 0
+        self.bodies: list[bytes] = []
         self._key = key or KEYS[name]
         self._port = port
         separator = rfq_domain_separator(RFQ_NAME, CHAIN_ID, world.at.rfq)
@@ -70,6 +71,7 @@ class Front:
                     status, body = answer.status, answer.body
                     if request.method == b"POST":
                         self.asked += 1
+                        self.bodies.append(request.body)
                         if self.habit == "cuts":
                             await caller.stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{")
                             return

@@ -1,5 +1,6 @@
 """What a maker says, and which of its books may then be routed."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import permutations
 from time import thread_time
@@ -157,6 +158,14 @@ def test_bad_token_costs_its_pairs_alone(bad: Any, standing: Standing, over: str
     assert made.cache.standing(PAIR)[0] is standing
     made.message(2, tokens={"WETH": token("WETH")})
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+@pytest.mark.parametrize("digits", [str.upper, str.lower, str.swapcase])
+def test_addresses_of_tokens_come_in_any_case(digits: Callable[[str], str]) -> None:
+    made = told()
+    text = ADDRESSES["DAI"]
+    made.message(1, tokens={"WETH": token("WETH", address="0x" + digits(text[2:]), decimals=18)})
+    assert made.live() == {(DAI, USDC)}
 
 
 def test_corrected_address_rebuilds_the_pairs_of_the_token() -> None:
