@@ -45,6 +45,25 @@ async def test_a_whole_fill(front: OtcFront) -> None:
     assert await front.world.balance(front.world.usdc, front.world.taker) == 2_500 * USDC
 
 
+async def test_a_post_costs_no_gas_and_a_fill_that_of_its_taker(front: OtcFront) -> None:
+    world = front.world
+
+    async def purses() -> list[tuple[int, int]]:
+        keys = (world.maker, world.taker)
+        return [
+            (await world.chain.balance(key.address), await world.chain.nonce(key.address)) for key in keys
+        ]
+
+    order = front.an_order()
+    maker, (balance, nonce) = await purses()
+    await front.posted(order)
+    assert await purses() == [maker, (balance, nonce)]
+    receipt = await front.fill(order)
+    gas_wei = receipt.gas_used * receipt.gas_price_wei
+    assert gas_wei > 0
+    assert await purses() == [maker, (balance - gas_wei, nonce + 1)]
+
+
 async def test_an_open_order_is_filled_by_anyone(front: OtcFront) -> None:
     world = front.world
     order = front.an_order(taker=NOBODY)
