@@ -455,7 +455,9 @@ class StrategyToken(Struct, frozen=True):
 
 Strategies = dict[str, StrategyToken]  # GET /v2/delta/prices/strategies/{chainId}, by underlying
 AgentList = tuple[str, ...]  # GET /v2/delta/agents/list/{chainId}
-FillableBalance = dict[str, str]  # GET /v2/delta/orders/fillablebalance/..., token -> raw units
+FillableBalance = dict[
+    str, str
+]  # GET /v2/delta/orders/fillablebalance/..., availablebalance/...: token -> units
 
 decode_delta_prices_query = query_decoder(DeltaPricesQuery)
 decode_orders_query = query_decoder(OrdersQuery)

@@ -190,6 +190,7 @@ CASES: list[Case] = [
         **quoted(chainId=5),
         submit=_elsewhere,
         balances=lambda ground: ground.ask(f"{ORDERS}/fillablebalance/5/{NOBODY}"),
+        available=lambda ground: ground.ask(f"{ORDERS}/availablebalance/5/{NOBODY}"),
         agents=lambda ground: ground.ask("/v2/delta/agents/list/5"),
     ),
     *rows(

@@ -1,4 +1,4 @@
-"""GET /v2/delta/orders, by id, by hash, and fillable balances."""
+"""GET /v2/delta/orders, by id, by hash, and what orders take of an account's tokens."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -23,7 +23,8 @@ from support.settling import Market
 from support.stores import moved
 from support.world import NATIVE, ONE, USDC
 
-FILLABLE = f"{ORDERS}/fillablebalance"
+COMMITTED = f"{ORDERS}/fillablebalance"
+AVAILABLE = f"{ORDERS}/availablebalance"
 NOBODYS_ID = "00000000-0000-4000-8000-000000000000"
 HASH = "0x" + "5a" * 32
 
@@ -142,7 +143,10 @@ async def test_answers_are_as_openapi_describes_them(front: OrderFront, openapi:
         ("post", ORDERS, sale),
         ("get", f"{ORDERS}/{{orderId}}", await front.get(f"{ORDERS}/{sale['id']}")),
         ("get", ORDERS, page),
-        ("get", f"{FILLABLE}/{{chainId}}/{{user}}", await front.get(f"{FILLABLE}/{CHAIN_ID}/{user}")),
+        *[
+            ("get", f"{path}/{{chainId}}/{{user}}", await front.get(f"{path}/{CHAIN_ID}/{user}"))
+            for path in (COMMITTED, AVAILABLE)
+        ],
         ("post", BUILD_CANCEL, built),
         ("post", CANCEL, cancelled),
     ):
@@ -238,13 +242,55 @@ async def test_the_bounds_themselves(front: OrderFront) -> None:
     assert (await front.get(ORDERS, ids=",".join(["x"] * 100)))["total"] == 0
 
 
-# --- Fillable balances ----------------------------------------------------------------------------------
+# --- Commitments ----------------------------------------------------------------------------------------
+
+
+async def test_open_limit_orders_commit_what_they_may_still_take(front: OrderFront) -> None:
+    world, market = front.world, Market(front.world, b"")
+    user, weth, usdc = to_checksum(world.user.address), to_hex(world.weth), to_hex(world.usdc)
+    everything = f"{COMMITTED}/{CHAIN_ID}/{user}"
+    path = f"{everything}/{to_checksum(world.weth)}"
+    nothing = dict.fromkeys(map(to_hex, (NATIVE, world.weth, world.usdc, world.dai, front.odd)), "0")
+    assert await front.get(path) == {weth: "0"}
+    assert await front.get(everything) == nothing
+    for order in (await front.a_sale(), await market.a_twap(), await front.a_purchase()):
+        await front.submitted(order)
+    assert await front.get(path) == {weth: "0"}, "no limit order"
+    limit = await front.submitted(await front.a_sale(), type="LIMIT", partiallyFillable=True)
+    assert await front.get(path) == {weth: str(ONE)}
+    purchase = await front.submitted(await front.a_purchase(), type="LIMIT")
+    committed = ONE + 11 * ONE // 10
+    assert await front.get(f"{path}/") == {weth: str(committed)}
+    assert await front.get(everything) == nothing | {weth: str(committed)}
+    assert await front.get(f"{everything}/{usdc}") == {usdc: "0"}
+    assert await front.get(f"{COMMITTED}/{CHAIN_ID}/{to_hex(world.stranger.address)}/{weth}") == {weth: "0"}
+    await settled(front, limit, filled=ONE // 4, spent=ONE // 4, received=1)
+    assert await front.get(path) == {weth: str(committed - ONE // 4)}
+    await world.approve(world.user, world.weth, world.at.delta, 0)
+    assert await front.get(path) == {weth: str(committed - ONE // 4)}, "whatever the wallet has"
+    assert (await front.post(CANCEL, front.cancellation([purchase["id"]])))[0] == 200
+    assert await front.get(path) == {weth: str(3 * ONE // 4)}
+    await moved(front.store, await row_of(front, limit), status=OrderStatus.SUSPENDED)
+    assert await front.get(path) == {weth: "0"}, "an order that cannot be filled commits nothing"
+
+
+async def test_a_limit_order_of_native_tokens_commits_nothing_of_the_balance(front: OrderFront) -> None:
+    world = front.world
+    order = await front.a_sale(src_token=NATIVE)
+    deposit = deposit_native_and_pre_sign(world.delta_hash(order))
+    await world.send(world.user, world.at.delta, deposit, value_wei=ONE)
+    await front.submitted(order, type="LIMIT")
+    path = f"{COMMITTED}/{CHAIN_ID}/{to_hex(world.user.address)}/{to_hex(NATIVE)}"
+    assert await front.get(path) == {to_hex(NATIVE): "0"}
+
+
+# --- Available balances ----------------------------------------------------------------------------------
 
 
 async def test_what_an_account_can_still_give(front: OrderFront) -> None:
     world, market = front.world, Market(front.world, b"")
     user, weth = to_checksum(world.user.address), to_hex(world.weth)
-    path = f"{FILLABLE}/{CHAIN_ID}/{user}/{to_checksum(world.weth)}"
+    path = f"{AVAILABLE}/{CHAIN_ID}/{user}/{to_checksum(world.weth)}"
     assert await front.get(path) == {weth: str(10 * ONE)}
     sale = await front.submitted(await front.a_sale(), partiallyFillable=True)
     await front.submitted(await front.a_purchase())
@@ -260,6 +306,20 @@ async def test_what_an_account_can_still_give(front: OrderFront) -> None:
     assert await front.get(path) == {weth: str(left + ONE - 7 * ONE)}
     await world.approve(world.user, world.weth, world.at.delta, ONE)
     assert await front.get(f"{path}/") == {weth: "0"}
+
+
+@pytest.mark.parametrize("status", [OrderStatus.SUSPENDED, OrderStatus.CANCELLING])
+async def test_an_order_that_is_suspended_takes_nothing_and_one_that_is_cancelled_still_may(
+    front: OrderFront, status: OrderStatus
+) -> None:
+    world = front.world
+    path = f"{AVAILABLE}/{CHAIN_ID}/{to_hex(world.user.address)}/{to_hex(world.weth)}"
+    await front.submitted(await front.a_sale())
+    giant = await front.submitted(await front.a_sale(src_amount=9 * ONE))
+    assert await front.get(path) == {to_hex(world.weth): "0"}
+    await moved(front.store, await row_of(front, giant), status=status)
+    left = 9 * ONE if status is OrderStatus.SUSPENDED else 0
+    assert await front.get(path) == {to_hex(world.weth): str(left)}
 
 
 async def test_a_fill_between_the_two_reads_does_not_show_more_than_there_is(tmp_path: Path) -> None:
@@ -299,7 +359,7 @@ async def test_a_fill_between_the_two_reads_does_not_show_more_than_there_is(tmp
         (filling_chain,) = chains
         filling_chain.fill = fill
         weth = to_hex(world.weth)
-        told_of = await front.get(f"{FILLABLE}/{CHAIN_ID}/{to_hex(world.user.address)}/{weth}")
+        told_of = await front.get(f"{AVAILABLE}/{CHAIN_ID}/{to_hex(world.user.address)}/{weth}")
         assert not filling_chain.__dict__["fill"]
         assert int(told_of[weth]) <= await world.balance(world.weth, world.user)
 
@@ -308,7 +368,7 @@ async def test_all_listed_tokens(front: OrderFront) -> None:
     world = front.world
     await world.give(world.stranger, world.usdc, 5, world.at.delta)
     await world.mint(world.dai, world.stranger, 7)
-    told_of = await front.get(f"{FILLABLE}/{CHAIN_ID}/{to_hex(world.stranger.address)}")
+    told_of = await front.get(f"{AVAILABLE}/{CHAIN_ID}/{to_hex(world.stranger.address)}")
     native = told_of.pop(to_hex(NATIVE))
     assert int(native) == await world.chain.balance(world.stranger.address)
     assert told_of == {
@@ -318,7 +378,7 @@ async def test_all_listed_tokens(front: OrderFront) -> None:
 
 async def test_native_tokens_of_orders_are_deposited_already(front: OrderFront) -> None:
     world = front.world
-    path = f"{FILLABLE}/{CHAIN_ID}/{to_checksum(world.user.address)}/{to_hex(NATIVE)}"
+    path = f"{AVAILABLE}/{CHAIN_ID}/{to_checksum(world.user.address)}/{to_hex(NATIVE)}"
     order = await front.a_sale(src_token=NATIVE)
     await world.send(
         world.user, world.at.delta, deposit_native_and_pre_sign(world.delta_hash(order)), value_wei=ONE
@@ -329,7 +389,7 @@ async def test_native_tokens_of_orders_are_deposited_already(front: OrderFront) 
 
 
 async def test_tokens_that_are_not_listed(front: OrderFront) -> None:
-    path = f"{FILLABLE}/{CHAIN_ID}/{to_hex(front.world.user.address)}"
+    path = f"{AVAILABLE}/{CHAIN_ID}/{to_hex(front.world.user.address)}"
     other = "0x" + "Ab" * 20
     assert await front.get(f"{path}/{other}") == {other.lower(): "0"}
 
@@ -345,10 +405,11 @@ async def test_tokens_that_are_not_listed(front: OrderFront) -> None:
     ],
 )
 async def test_balances_that_are_refused(front: OrderFront, path: str, status: int, error_type: str) -> None:
-    assert told(await front.answer(f"{FILLABLE}/{path}"))[:2] == (status, error_type)
+    for balances in (COMMITTED, AVAILABLE):
+        assert told(await front.answer(f"{balances}/{path}"))[:2] == (status, error_type)
 
 
-async def test_without_the_chain_nothing_is_told(tmp_path: Path) -> None:
+async def test_without_the_chain_the_commitments_alone_are_told(tmp_path: Path) -> None:
     class Away:
         def __init__(self, chain: Any) -> None:
             self._chain = chain
@@ -360,5 +421,7 @@ async def test_without_the_chain_nothing_is_told(tmp_path: Path) -> None:
             raise NodeUnavailable("gone")
 
     async with an_order_front(tmp_path, chain=Away) as front:
-        refusal = told(await front.answer(f"{FILLABLE}/{CHAIN_ID}/{to_hex(front.world.user.address)}"))
+        account = f"{CHAIN_ID}/{to_hex(front.world.user.address)}"
+        refusal = told(await front.answer(f"{AVAILABLE}/{account}"))
         assert refusal[:2] == (503, "ServiceUnavailable")
+        assert set((await front.get(f"{COMMITTED}/{account}")).values()) == {"0"}

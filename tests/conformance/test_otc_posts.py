@@ -151,8 +151,8 @@ async def test_an_order_above_the_balance_is_kept_suspended(front: OtcFront) -> 
     stored = await front.posted(front.an_order(maker_amount=10_001 * USDC))
     assert stored["state"] == "SUSPENDED"
     assert stored["fillableBalance"] == str(10_001 * USDC)
-    assert stored["makerBalance"] == stored["reservedBalance"] == str(10_000 * USDC)
-    assert stored["swappableBalance"] == "0"
+    assert stored["makerBalance"] == str(10_000 * USDC)
+    assert stored["reservedBalance"] == stored["swappableBalance"] == "0"
 
 
 async def test_an_order_above_the_allowance_is_kept_suspended(front: OtcFront) -> None:
@@ -162,7 +162,22 @@ async def test_an_order_above_the_allowance_is_kept_suspended(front: OtcFront) -
     assert (stored["state"], stored["makerBalance"]) == ("SUSPENDED", str(2_499 * USDC))
     exact = await front.posted(front.an_order(maker_amount=2_499 * USDC))
     assert exact["state"] == "PENDING", "its own remaining amount is covered"
-    assert (exact["reservedBalance"], exact["swappableBalance"]) == ("0", "0"), "the older one has it"
+    assert exact["reservedBalance"] == exact["swappableBalance"] == str(2_499 * USDC), (
+        "the older one has none"
+    )
+
+
+async def test_an_order_above_the_funds_hides_no_later_one(front: OtcFront) -> None:
+    world = front.world
+    giant = await front.posted(front.an_order(maker_amount=UINT256_MAX))
+    later = await front.posted(front.an_order())
+    assert (giant["state"], later["state"]) == ("SUSPENDED", "PENDING")
+    assert later["reservedBalance"] == later["swappableBalance"] == str(2_500 * USDC)
+    listed = await front.get(f"{P2P}/maker/{later['maker']}", hideSmallBalances="true")
+    assert [one["orderHash"] for one in listed["orders"]] == [later["orderHash"]]
+    token = to_hex(world.usdc)
+    told_of = await front.get(f"/ft/fillablebalance/{CHAIN_ID}/{later['maker']}/{token}")
+    assert told_of == {token: str(7_500 * USDC)}
 
 
 async def test_funds_are_shared_oldest_first(front: OtcFront) -> None:

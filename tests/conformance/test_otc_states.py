@@ -136,8 +136,8 @@ async def test_funds_that_fall_below_the_order_and_come_back(front: OtcFront, wh
         await given_away(front, 8_000 * USDC)
     else:
         await world.approve(world.maker, world.usdc, world.at.rfq, 2_000 * USDC)
-    found = await front.until(stored, state="SUSPENDED", swappableBalance="0")
-    assert found["makerBalance"] == found["reservedBalance"] == str(2_000 * USDC)
+    found = await front.until(stored, state="SUSPENDED", reservedBalance="0", swappableBalance="0")
+    assert found["makerBalance"] == str(2_000 * USDC)
     assert (found["fillableBalance"], found["transactionHash"]) == (str(2_500 * USDC), None)
     if what == "balance":
         await world.mint(world.usdc, world.maker, 500 * USDC)

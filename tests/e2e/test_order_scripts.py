@@ -109,6 +109,13 @@ def test_a_script_finds_its_resting_order_and_cancels_it(
     assert told["cancelled"] == {"success": True, "cancelled": [told["id"]]}
     assert (told["record"]["status"], told["record"]["transactions"]) == ("CANCELLED", [])
     assert (told["spent"], told["received"]) == ("0", "0")
+    token = running.devnet.text(src).lower()
+    most = min(int(told["approved"]), int(told["has"]))
+    for when, committed in (("before", 0), ("resting", amount), ("cancelled", 0)):
+        assert told["balancesTold"][when] == {
+            "committed": {token: str(committed)},
+            "available": {token: str(most - committed)},
+        }, when
 
 
 # --- cambist order ------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ async def test_a_draft_that_is_accepted_without_funds_is_suspended(world: World,
         await world.send(world.partner, wallet, away)
         await story.becomes(stored, "DRAFT", **balances_of(2_500 * USDC, 2_000 * USDC, 0, 0))
         await accepts(world, wallet, world.user)
-        await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, 2_000 * USDC, 2_000 * USDC, 0))
+        await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, 2_000 * USDC, 0, 0))
         await world.send(world.stranger, world.usdc, calldata.transfer(wallet, 500 * USDC))
         await story.becomes(stored, "PENDING", **all_of(2_500 * USDC))
 

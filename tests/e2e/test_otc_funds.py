@@ -37,9 +37,9 @@ async def test_a_balance_that_moves_away_suspends_until_it_is_back(world: World,
         assert await story.seen(stored) == stored
         await story.pays(1)
         some = 2_500 * USDC - 1
-        gone = await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, some, some, 0))
+        gone = await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, some, 0, 0))
         assert gone["transactionHash"] is None
-        assert await story.fillable() == 0
+        assert await story.fillable() == some
         assert await story.refused(gone, order, story.filling(order)) == "TRANSFER_FROM_FAILED"
         await story.pays(some)
         await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, 0, 0, 0))
@@ -57,8 +57,8 @@ async def test_an_allowance_that_is_revoked_suspends_until_it_is_back(world: Wor
         stored = await story.posted(order)
         for allowed in (0, 2_500 * USDC - 1):
             await story.allows(allowed)
-            gone = await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, allowed, allowed, 0))
-            assert await story.fillable() == 0
+            gone = await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, allowed, 0, 0))
+            assert await story.fillable() == allowed
             assert await story.refused(gone, order, story.filling(order)) == "TRANSFER_FROM_FAILED"
         await world.approve(world.maker, world.usdc, world.stranger.address)
         assert await story.seen(stored) == gone
@@ -73,14 +73,14 @@ async def test_an_order_that_funds_do_not_cover_is_taken_and_waits(world: World,
     async with an_otc_story(world, tmp_path) as story:
         order = story.an_order(maker_amount=12_000 * USDC)
         stored = await story.posted(order)
-        short = balances_of(12_000 * USDC, 10_000 * USDC, 10_000 * USDC, 0)
+        short = balances_of(12_000 * USDC, 10_000 * USDC, 0, 0)
         assert stored["state"] == "SUSPENDED"
         assert short.items() <= stored.items()
         # A part is filled all the same: the contract only asks for what it takes.
         receipt = await story.fill(order, ONE // 2)
         begun = await story.seen(stored)
         assert (begun["state"], begun["transactionHash"]) == ("SUSPENDED", text_of(receipt))
-        await story.becomes(stored, "SUSPENDED", **balances_of(6_000 * USDC, 4_000 * USDC, 4_000 * USDC, 0))
+        await story.becomes(stored, "SUSPENDED", **balances_of(6_000 * USDC, 4_000 * USDC, 0, 0))
         await world.mint(world.usdc, world.maker, 2_000 * USDC)
         await story.becomes(stored, "PENDING", **all_of(6_000 * USDC))
 
@@ -109,12 +109,30 @@ async def test_funds_go_to_the_oldest_order_first(world: World, tmp_path: Path) 
         await story.becomes(third, "PENDING", **share(4_000 * USDC, 0))
         assert await story.order(first) == first
         await story.pays(4_000 * USDC)
-        for stored, reserved in ((first, 3_000), (second, 0), (third, 0)):
-            left = balances_of(4_000 * USDC, 3_000 * USDC, reserved * USDC, 0)
-            await story.becomes(stored, "SUSPENDED", **left)
+        for stored in (first, second, third):
+            await story.becomes(stored, "SUSPENDED", **balances_of(4_000 * USDC, 3_000 * USDC, 0, 0))
         await story.gets_back(7_000 * USDC)
         for stored, reserved in ((first, 4_000), (second, 4_000), (third, 2_000)):
             await story.becomes(stored, "PENDING", **share(4_000 * USDC, reserved * USDC))
+
+
+async def test_an_order_above_the_funds_hides_none_of_the_later_ones(world: World, tmp_path: Path) -> None:
+    async with an_otc_story(world, tmp_path) as story:
+        giant = await story.later(story.an_order(maker_amount=12_000 * USDC))
+        assert (giant["state"], giant["reservedBalance"]) == ("SUSPENDED", "0")
+        assert await story.fillable() == 10_000 * USDC
+        order = story.an_order()
+        stored = await story.later(order)
+        assert all_of(2_500 * USDC).items() <= stored.items()
+        assert await story.fillable() == 7_500 * USDC
+        await world.mint(world.usdc, world.maker, 2_000 * USDC)  # covered, it is the older one again
+        await story.becomes(giant, "PENDING", **all_of(12_000 * USDC))
+        await story.becomes(stored, "PENDING", **share(2_500 * USDC, 0))
+        await story.pays(1)
+        await story.becomes(giant, "SUSPENDED", reservedBalance="0")
+        await story.becomes(stored, "PENDING", **all_of(2_500 * USDC))
+        await story.fill(order)
+        assert (await story.seen(stored))["state"] == "FULFILLED"
 
 
 async def test_an_allowance_is_shared_as_a_balance_is(world: World, tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ async def test_funds_that_a_reorganisation_gives_back(world: World, tmp_path: Pa
     async with an_otc_story(world, tmp_path) as story:
         stored = await story.posted(story.an_order())
         await story.pays(9_000 * USDC)
-        await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, 1_000 * USDC, 1_000 * USDC, 0))
+        await story.becomes(stored, "SUSPENDED", **balances_of(2_500 * USDC, 1_000 * USDC, 0, 0))
         await world.chain.reorganise(1)
         await story.becomes(stored, "PENDING", **all_of(2_500 * USDC))
         await story.allows(0)
@@ -187,7 +187,7 @@ async def test_an_order_that_is_open_again_without_funds_is_suspended(world: Wor
             stored,
             "SUSPENDED",
             transactionHash=None,
-            **balances_of(10_000 * USDC, 1_000 * USDC, 1_000 * USDC, 0),
+            **balances_of(10_000 * USDC, 1_000 * USDC, 0, 0),
         )
 
 

@@ -124,6 +124,19 @@ def test_what_was_signed_is_kept_and_found(running: Running, private: Told) -> N
     assert stored not in listed["open"]["orders"]
 
 
+def test_an_older_order_above_the_makers_funds_reserves_nothing(private: Told) -> None:
+    giant, stored = private["tooLarge"], private["stored"]
+    assert (giant["state"], giant["maker"], giant["makerAsset"]) == (
+        "SUSPENDED",
+        private.maker,
+        private.gives,
+    )
+    assert (giant["reservedBalance"], giant["swappableBalance"]) == ("0", "0")
+    assert giant["createdAt"] <= stored["createdAt"]
+    assert stored["reservedBalance"] == stored["swappableBalance"] == str(private.amount)
+    assert stored in private["listed"]["taker"]["orders"], "hideSmallBalances=true"
+
+
 def test_a_stranger_is_refused_by_the_contract(private: Told) -> None:
     assert private["stranger"] == {"word": "Access denied", "isFailed": True}
     assert private["untouched"] == private["stored"]

@@ -96,12 +96,19 @@ async function swap(venue, owner, trade, bytes) {
 
 // A limit order far from the market: it rests, is found in every way, and is cancelled by a signature.
 async function rest(venue, owner, trade, bytes) {
-  const { toSign, quoted, orderHash } = await built(venue, owner, { ...trade, limit: 2 });
+  const { toSign, quoted, approved, orderHash } = await built(venue, owner, { ...trade, limit: 2 });
   const before = await balances(owner, trade);
+  const account = `${owner.chainId}/${owner.address}/${trade.srcToken}`;
+  const told = async () => {
+    const [committed, available] = ["fillablebalance", "availablebalance"].map((name) => venue.ask(`/v2/delta/orders/${name}/${account}`));
+    return { committed: await committed, available: await available };
+  };
+  const balancesTold = { before: await told() };
   const { id } = await venue.ask("/v2/delta/orders", {
     chainId: owner.chainId, order: toSign.value, signature: await owner.sign(toSign, bytes), type: "LIMIT",
   });
   const resting = await venue.followed(id, ["ACTIVE", ...ENDED]);
+  balancesTold.resting = await told();
   const whose = new URLSearchParams({ userAddress: owner.address, chainId: owner.chainId, type: "LIMIT", status: "ACTIVE" });
   const found = {
     listed: (await venue.ask(`/v2/delta/orders?${whose}`)).data.map((each) => each.id),
@@ -114,9 +121,10 @@ async function rest(venue, owner, trade, bytes) {
   const signature = await owner.sign(cancellation.toSign, bytes);
   const cancelled = await venue.ask("/v2/delta/orders/cancel", { orderIds: [id], signature });
   const { record } = await venue.followed(id, ENDED);
+  balancesTold.cancelled = await told();
   const after = await balances(owner, trade);
   return {
-    id, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
+    id, approved, has: before.src, balancesTold, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
     cancelHash: cancellation.hash, hash: owner.hash(cancellation.toSign),
     spent: before.src - after.src, received: after.dest - before.dest,
   };

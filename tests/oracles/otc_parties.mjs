@@ -147,6 +147,17 @@ const posted = (order, signature, permit) => ({
   takerAmount: order.takerAmount.toString(), signature, permitMakerAsset: permit,
 });
 
+// An order of which the maker has not nearly the amount: posted first, and never covered.
+async function giant(venue, parties, rfq, trade) {
+  const { address, chainId } = parties;
+  const order = {
+    nonceAndMeta: (BigInt(address.stranger) << 96n) | random(96), expiry: nowS() + LIFE_S, makerAsset: trade.makerAsset,
+    takerAsset: trade.takerAsset, maker: address.maker, taker: address.stranger, makerAmount: 10n ** 40n, takerAmount: 1n,
+  };
+  const signature = await parties.sign("maker", typed(chainId, rfq, order), 65);
+  return (await venue.ask(`/ft/p2p/${chainId}`, posted(order, signature, null))).order;
+}
+
 // A private order: posted, listed, refused to a stranger, filled in part by its taker, cancelled; and what is heard of it.
 async function privately(venue, parties, trade, { bytes, slash }) {
   const { address, chainId } = parties;
@@ -154,6 +165,7 @@ async function privately(venue, parties, trade, { bytes, slash }) {
   const part = takerAmount / 4n;
   const rfq = await rfqContract(venue, chainId);
   await parties.send("maker", trade.makerAsset, "approve", [rfq, 2n * makerAmount]);
+  const tooLarge = await giant(venue, parties, rfq, trade);
   const fillables = { before: await fillable(venue, chainId, address.maker, trade.makerAsset) };
   const heard = { maker: await begun(venue, { maker: address.maker, chainId }), taker: await begun(venue, { taker: address.taker }) };
   const order = {
@@ -205,7 +217,7 @@ async function privately(venue, parties, trade, { bytes, slash }) {
   const replaying = await begun(venue, { orderHash: hash, after: toMaker[0].token });
   await replaying.until("the end again", isEnd);
   return {
-    rfq, hash, body, answer, again, stored, unknown, refused, listed, fillables, stranger, untouched, part, fillHash, filled, left, whole,
+    rfq, hash, body, answer, again, stored, tooLarge, unknown, refused, listed, fillables, stranger, untouched, part, fillHash, filled, left, whole,
     cancelHash, cancelled, closed, hidden: hidden.orders.map((it) => it.orderHash), moved: await moved(parties, trade, before),
     pushed: { maker: toMaker, taker: toTaker, again: await replaying.leave(hash) }, signedBytes: signature.length / 2 - 1,
   };

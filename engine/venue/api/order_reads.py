@@ -1,6 +1,6 @@
-"""The endpoints that read Delta orders, and what an account can still give.
+"""The endpoints that read Delta orders, and what they take of an account's tokens.
 
-Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3.
+Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3; choices.md 25a.
 Choice: a hash that is none is 400; an id that is none is one that no order has: 404.
 """
 
@@ -13,6 +13,7 @@ from ....codecs.delta_messages import (
     OrdersQuery,
     decode_orders_query,
 )
+from ....codecs.vocabulary import OrderType
 from ....codecs.wire import encode
 from ....config.errors import InvalidInput, OrderNotFound
 from ....config.limits import VENUE_ORDER_IDS_MAX
@@ -22,15 +23,17 @@ from ...server.routing import Call, Reply
 from ...store.queries import DeltaFilter
 from ...store.store import Store
 from ..asking import in_time
-from ..delta.fillable import fillable, promised
+from ..delta.fillable import MAY_BE_SETTLED, fillable, promised
+from ..delta.life import OPEN
 from ..delta.stored_orders import Page, StoredOrders
 from ..delta.usable_funds import usable_of
-from ..place import Places, delta_place_at
+from ..place import Place, Places, delta_place_at
 from .resources import chain_in_path
 from .routes import Endpoint
 
 _HASH_BYTES = 32
-_FILLABLE = "/v2/delta/orders/fillablebalance/{chainId}/{user}"
+_COMMITTED = "/v2/delta/orders/fillablebalance/{chainId}/{user}"
+_AVAILABLE = "/v2/delta/orders/availablebalance/{chainId}/{user}"
 _row = partial(Endpoint, method="GET", group="Delta orders")
 
 
@@ -68,17 +71,31 @@ class OrderReads:
                 answer=OrderRecord,
             ),
             _row(
-                path=_FILLABLE,
-                coroutine=self._fillable,
+                path=_COMMITTED,
+                coroutine=self._committed,
                 cost=5,
-                summary="What an account can still give with Delta orders, of each listed token",
+                summary="What an account's open limit orders have committed of each listed token",
                 answer=FillableBalance,
             ),
             _row(
-                path=f"{_FILLABLE}/{{token}}",
-                coroutine=self._fillable,
+                path=f"{_COMMITTED}/{{token}}",
+                coroutine=self._committed,
                 cost=5,
-                summary="What an account can still give of a token with Delta orders",
+                summary="What an account's open limit orders have committed of a token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=_AVAILABLE,
+                coroutine=self._available,
+                cost=5,
+                summary="What an account can still give with new Delta orders, of each listed token",
+                answer=FillableBalance,
+            ),
+            _row(
+                path=f"{_AVAILABLE}/{{token}}",
+                coroutine=self._available,
+                cost=5,
+                summary="What an account can still give of a token with new Delta orders",
                 answer=FillableBalance,
             ),
         )
@@ -122,18 +139,28 @@ class OrderReads:
             raise InvalidInput(field="ids", expected=f"at most {VENUE_ORDER_IDS_MAX} ids", got=len(query.ids))
         return await self._stored.page_of_ids(query.ids, wanted, query.page, query.limit)
 
-    async def _fillable(self, call: Call) -> Reply:
+    async def _committed(self, call: Call) -> Reply:
+        place, user, tokens = self._account(call)
+        taken = promised(await self._stored.settled_of(user, place.chain_id, OPEN, OrderType.LIMIT))
+        answer: FillableBalance = {to_hex(token): str(taken.get(token, 0)) for token in tokens}
+        return Reply(200, encode(answer))
+
+    async def _available(self, call: Call) -> Reply:
+        place, user, tokens = self._account(call)
+        listed = [token for token in tokens if token in place.tokens.by_address]
+        taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
+        usable = await in_time(usable_of(place, user, listed))  # last: a fill between counts twice, not never
+        answer: FillableBalance = {
+            to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in tokens
+        }
+        return Reply(200, encode(answer))
+
+    def _account(self, call: Call) -> tuple[Place, bytes, list[bytes]]:
+        """(the chain, the account, the token of the path or all listed tokens) of a request for balances."""
         chain_text, user_text, *tokens = call.parameters
         place = delta_place_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")
-        wanted = [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
-        listed = [token for token in wanted if token in place.tokens.by_address]
-        taken = promised(await self._stored.live_of(user, place.chain_id))
-        usable = await in_time(usable_of(place, user, listed))  # last: a fill between counts twice, not never
-        answer: FillableBalance = {
-            to_hex(token): str(fillable(usable.get(token, 0), taken.get(token, 0))) for token in wanted
-        }
-        return Reply(200, encode(answer))
+        return place, user, [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
 
 
 def _filter(query: OrdersQuery) -> DeltaFilter:

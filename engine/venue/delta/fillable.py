@@ -1,12 +1,18 @@
-"""How much of a token an account can still give with new Delta orders. Pure.
+"""What Delta orders take of an account's tokens, and what new orders can still give. Pure.
 
-    min(balance, allowance to the Delta contract) - what its live orders of the token may still take
+    committed   what the account's open limit orders may still take of a token
+    available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may
+                still take, at least 0
 
-Source: interop.md 3, fillablebalance; document 1, "Other Delta endpoints" (limit-order sizing).
-Choice: every order that has not ended counts, a suspended one and one that is being cancelled too; the rest
-    is at least 0. Keys are in lower case; a token that is not listed has "0".
-Choice: native tokens need no allowance, and what orders give of them is deposited already: all of the
-    balance counts.
+Source: interop.md 3, fillablebalance; document 1, "Other Delta endpoints" (limit-order sizing);
+    choices.md 25a.
+Choice: an order that cannot be settled commits nothing: one that is suspended, or whose owner has yet to sign
+    on chain. Of a purchase the most that it may spend is committed.
+Choice: an order that is being cancelled is not open, and takes from what is available: a settlement that is
+    under way may still win.
+Choice: keys are in lower case. A token that nobody has listed has "0".
+Choice: native tokens need no allowance, and orders that sell them have deposited them: these orders commit
+    nothing of the balance.
 """
 
 from collections.abc import Iterable
@@ -14,7 +20,12 @@ from collections.abc import Iterable
 from ....codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
 from ....codecs.rounding import mul_div_down
 from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.vocabulary import OrderStatus
+from .life import OPEN
 from .terms import SettledOrder, next_part
+
+MAY_BE_SETTLED = OPEN | {OrderStatus.CANCELLING}
+"""States of orders of which a settlement may be mined."""
 
 
 def still_given(order: SettledOrder, filled: int) -> int:
@@ -40,7 +51,8 @@ def still_given(order: SettledOrder, filled: int) -> int:
 
 
 def promised(orders: Iterable[tuple[SettledOrder, int]]) -> dict[bytes, int]:
-    """Source token -> what orders may still take of it; of native tokens nothing, which are deposited.
+    """Source token -> raw units that orders may still take of it; native tokens, which are deposited, are
+    left out.
 
     Args:
         orders: each with what is settled of it.

@@ -9,13 +9,13 @@ Choice: a listing is newest first; with `ids` it is of those orders that pass th
     between two pages moves the later one on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from msgspec import Struct
 
 from ....codecs.delta_messages import OrderRecord
-from ....codecs.vocabulary import OrderStatus
+from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import DELTA, hashes_of_id, order_id
 from ...store.queries import IDS_MAX, DeltaFilter, among, between, by, delta_page
 from ...store.rows import DeltaFill, DeltaRefund, Document, amount_of
@@ -25,11 +25,8 @@ from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, DELTA_REFUN
 from ...store.units import row_of
 from .cancellation import parse_order_id
 from .document import decode_document, order_of
-from .life import ENDED
 from .record import order_record
 from .terms import SettledOrder
-
-_LIVE = tuple(status for status in OrderStatus if status not in ENDED)
 
 
 class Page(Struct, frozen=True):
@@ -119,9 +116,16 @@ class StoredOrders:
         hashes = [row.order_hash for row in passing[start : start + limit]]
         return Page(await self.records(hashes), len(passing))
 
-    async def live_of(self, owner: bytes, chain_id: int) -> list[tuple[SettledOrder, int]]:
-        """An account's orders on a chain that have not ended, each with what is settled of it."""
-        wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), statuses=_LIVE)
+    async def settled_of(
+        self, owner: bytes, chain_id: int, statuses: Collection[OrderStatus], kind: OrderType | None = None
+    ) -> list[tuple[SettledOrder, int]]:
+        """An account's orders on a chain, each with what is settled of it: of the fixed side, or slices.
+
+        Args:
+            statuses: orders in these states alone.
+            kind: orders of this type alone; None for all.
+        """
+        wanted = DeltaFilter(owner=owner, chain_ids=(chain_id,), type=kind, statuses=tuple(sorted(statuses)))
         hashes: dict[bytes, None] = {}
         while True:
             rows, _ = await self._store.read(*delta_page(wanted, IDS_MAX, len(hashes)))

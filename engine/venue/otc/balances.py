@@ -3,15 +3,16 @@
     the live orders of one (chain, maker, maker's asset) + what the maker has and allows -> a Standing each
 
     makerBalance    min(balance, allowance, what is left of the order)
-    reserved        its share: the oldest order first, each as much as is left of it and of the funds
-    swappable       min(reserved, makerBalance) while PENDING, else 0
     SUSPENDED       while balance or allowance is below what is left of the order itself
+    reserved        its share: the oldest PENDING order first, each as much as is left of it and of the funds
+    swappable       min(reserved, makerBalance) while PENDING, else 0
 
 The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
 whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
 
 Source: document 2, "Stored order", "States and transitions"; choices.md 23.
-Choice: shares go by when an order was kept, then by its hash; a DRAFT cannot be filled and takes none.
+Choice: shares go by when an order was kept, then by its hash. A DRAFT and a SUSPENDED order cannot be filled
+    and reserve nothing: one order above the maker's funds hides none of the later ones.
 Choice: an order whose permit allows more than what is left of the allowance takes of the allowance first, as
     a fill without the permit does.
 """
@@ -69,17 +70,15 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
     for order in sorted(orders, key=lambda order: (order.created_ms, order.order_hash)):
         usable = min(there.balance, max(there.allowance, order.permitted))
         maker_balance = min(usable, order.remaining)
-        if order.status is OtcState.DRAFT:
-            found[order.order_hash] = Standing(OtcState.DRAFT, maker_balance, 0, 0)
+        if order.status is OtcState.DRAFT or not is_backed(order, holding):
+            status = OtcState.DRAFT if order.status is OtcState.DRAFT else OtcState.SUSPENDED
+            found[order.order_hash] = Standing(status, maker_balance, 0, 0)
             continue
         reserved = min(order.remaining, balance, max(allowance, order.permitted))
         balance -= reserved
         allowance = max(allowance - reserved, 0)
-        if is_backed(order, holding):
-            swappable = min(reserved, maker_balance)
-            found[order.order_hash] = Standing(OtcState.PENDING, maker_balance, reserved, swappable)
-        else:
-            found[order.order_hash] = Standing(OtcState.SUSPENDED, maker_balance, reserved, 0)
+        swappable = min(reserved, maker_balance)
+        found[order.order_hash] = Standing(OtcState.PENDING, maker_balance, reserved, swappable)
     return found
 
 

@@ -63,6 +63,8 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/v2/delta/orders/{orderId}"), ("GET", "/v2/delta/orders/hash/{hash}"),
             ("GET", "/v2/delta/orders/fillablebalance/{chainId}/{user}"),
             ("GET", "/v2/delta/orders/fillablebalance/{chainId}/{user}/{token}"),
+            ("GET", "/v2/delta/orders/availablebalance/{chainId}/{user}"),
+            ("GET", "/v2/delta/orders/availablebalance/{chainId}/{user}/{token}"),
             ("POST", "/v2/delta/orders/build/cancellation"), ("POST", "/v2/delta/orders/cancel"),
             ("GET", "/v2/delta/auctions/{auctionId}"), ("GET", "/v2/delta/orders/{orderId}/explain"),
             ("GET", "/v2/delta/agents/list/{chainId}"), ("GET", "/v2/delta/agents/scores/{chainId}"),

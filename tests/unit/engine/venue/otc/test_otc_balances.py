@@ -29,15 +29,15 @@ def an_order(
     [
         (100, 100, 0, Standing(_S.PENDING, 100, 100, 100)),
         (10**30, 10**30, 0, Standing(_S.PENDING, 100, 100, 100)),
-        (99, 100, 0, Standing(_S.SUSPENDED, 99, 99, 0)),
-        (100, 99, 0, Standing(_S.SUSPENDED, 99, 99, 0)),
+        (99, 100, 0, Standing(_S.SUSPENDED, 99, 0, 0)),
+        (100, 99, 0, Standing(_S.SUSPENDED, 99, 0, 0)),
         (0, 100, 0, Standing(_S.SUSPENDED, 0, 0, 0)),
         (100, 0, 0, Standing(_S.SUSPENDED, 0, 0, 0)),
         (100, 0, 100, Standing(_S.PENDING, 100, 100, 100)),
-        (100, 40, 60, Standing(_S.SUSPENDED, 60, 60, 0)),
-        (100, 60, 40, Standing(_S.SUSPENDED, 60, 60, 0)),
+        (100, 40, 60, Standing(_S.SUSPENDED, 60, 0, 0)),
+        (100, 60, 40, Standing(_S.SUSPENDED, 60, 0, 0)),
         (100, 100, 1, Standing(_S.PENDING, 100, 100, 100)),
-        (40, 0, 10**30, Standing(_S.SUSPENDED, 40, 40, 0)),
+        (40, 0, 10**30, Standing(_S.SUSPENDED, 40, 0, 0)),
     ],
 )
 def test_one_order(balance: int, allowance: int, permitted: int, expected: Standing) -> None:
@@ -64,9 +64,9 @@ def test_of_orders_of_one_moment_the_lower_hash_is_served_first() -> None:
     assert (found[A].reserved, found[B].reserved) == (60, 0)
 
 
-def test_a_suspended_order_keeps_its_share_from_younger_ones() -> None:
+def test_a_suspended_order_leaves_all_funds_to_the_others() -> None:
     found = standings([an_order(A, 200, at=1), an_order(B, 10, at=2)], Holding(100, 100))
-    assert found == {A: Standing(_S.SUSPENDED, 100, 100, 0), B: Standing(_S.PENDING, 10, 0, 0)}
+    assert found == {A: Standing(_S.SUSPENDED, 100, 0, 0), B: Standing(_S.PENDING, 10, 10, 10)}
 
 
 def test_a_draft_has_a_balance_and_takes_no_share() -> None:
@@ -119,16 +119,26 @@ def test_no_more_is_reserved_than_there_is_and_the_older_is_never_worse_off(
         assert one.maker_balance == min(usable, order.remaining)
         assert one.swappable == (min(one.reserved, one.maker_balance) if one.status is _S.PENDING else 0)
         assert (one.status is _S.DRAFT) == (order.status is _S.DRAFT)
-        if order.status is _S.DRAFT:
-            assert one.reserved == 0
-        else:
+        if order.status is not _S.DRAFT:
             assert (one.status is _S.PENDING) == (usable >= order.remaining)
-            assert one.reserved <= order.remaining
-    taking = [order for order in by_approval if order.status is not _S.DRAFT]
+        assert one.reserved <= (order.remaining if one.status is _S.PENDING else 0)
+    taking = [order for order in by_approval if found[order.order_hash].status is _S.PENDING]
     ordered = sorted(taking, key=lambda order: (order.created_ms, order.order_hash))
     for older, younger in pairwise(ordered):
         if found[younger.order_hash].reserved:
             assert found[older.order_hash].reserved == older.remaining, "first come, first served"
+
+
+@given(orders=ORDERS, balance=AMOUNTS, allowance=AMOUNTS, data=st.data())
+def test_an_order_that_cannot_be_filled_changes_nothing_for_the_others(
+    orders: list[Backed], balance: int, allowance: int, data: st.DataObject
+) -> None:
+    holding = Holding(balance, allowance)
+    at = data.draw(st.integers(-1, 4))
+    giant = Backed(b"\xff" * 32, _S.PENDING, max(balance, allowance) + 1, at, 0)
+    found = standings([*orders, giant], holding)
+    assert found.pop(giant.order_hash).reserved == 0
+    assert found == standings(orders, holding)
 
 
 @given(orders=ORDERS, balance=AMOUNTS, allowance=AMOUNTS, data=st.data())

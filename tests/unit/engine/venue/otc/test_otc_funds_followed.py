@@ -64,7 +64,7 @@ async def test_orders_follow_the_funds_of_their_maker(tmp_path: Path, autojump_c
         await venue.is_told()
         assert await stand(venue, rows) == [(_S.PENDING, 100), (_S.PENDING, 100), (_S.PENDING, 50)]
         for balance, allowance, expected in (
-            (99, 10**6, [(_S.SUSPENDED, 99), (_S.SUSPENDED, 0), (_S.SUSPENDED, 0)]),
+            (99, 10**6, [(_S.SUSPENDED, 0), (_S.SUSPENDED, 0), (_S.SUSPENDED, 0)]),
             (100, 10**6, [(_S.PENDING, 100), (_S.PENDING, 0), (_S.PENDING, 0)]),
             (10**6, 150, [(_S.PENDING, 100), (_S.PENDING, 50), (_S.PENDING, 0)]),
             (10**6, 0, [(_S.SUSPENDED, 0), (_S.SUSPENDED, 0), (_S.SUSPENDED, 0)]),
