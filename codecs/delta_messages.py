@@ -455,9 +455,7 @@ class StrategyToken(Struct, frozen=True):
 
 Strategies = dict[str, StrategyToken]  # GET /v2/delta/prices/strategies/{chainId}, by underlying
 AgentList = tuple[str, ...]  # GET /v2/delta/agents/list/{chainId}
-FillableBalance = dict[
-    str, str
-]  # GET /v2/delta/orders/fillablebalance/..., availablebalance/...: token -> units
+FillableBalance = dict[str, str]  # GET /v2/delta/orders/{fillable,available}balance/..., token -> raw units
 
 decode_delta_prices_query = query_decoder(DeltaPricesQuery)
 decode_orders_query = query_decoder(OrdersQuery)

@@ -113,3 +113,30 @@ async def test_is_token_supported(venue: QuietVenue, token: str) -> None:
     assert await venue.get(path, chainId=A_SALE["chainId"], token=token) == {"supported": True}
     status, told = await venue.answer(path, chainId=MARKET_ONLY, token=token)
     assert (status, told["errorType"]) == (422, "UnsupportedChain")
+
+
+@pytest.mark.parametrize(
+    ("path", "empty", "wrong"),
+    [
+        ("bridge-routes?bridges=a,b&allowBridgeAndSwap=false", {"routes": []}, "allowBridgeAndSwap=perhaps"),
+        ("bridge-routes", {"routes": []}, f"bridges={'x' * 129}"),
+        ("bridge-protocols", {"bridgeProtocols": []}, ""),
+        (f"strategies/{A_SALE['chainId']}", {}, ""),
+    ],
+)
+async def test_documented_paths_answer_with_nothing_in_them(
+    venue: QuietVenue, path: str, empty: object, wrong: str
+) -> None:
+    """choices.md 35."""
+    assert await venue.get(f"{PRICES}/{path}") == empty
+    bare, _, query = path.partition("?")
+    assert await venue.get(f"{PRICES}/{bare}/" + (f"?{query}" if query else "")) == empty
+    if wrong:
+        status, told = await venue.answer(f"{PRICES}/{bare}?{wrong}")
+        assert (status, told["errorType"]) == (400, "InvalidInput")
+
+
+@pytest.mark.parametrize("chain_id", [MARKET_ONLY, 5])
+async def test_strategies_of_a_chain_without_delta(venue: QuietVenue, chain_id: int) -> None:
+    status, told = await venue.answer(f"{PRICES}/strategies/{chain_id}")
+    assert (status, told["errorType"]) == (422, "UnsupportedChain")

@@ -207,6 +207,9 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
     yield "/makers/scores", "/makers/scores"
     yield "/v2/delta/auctions/{auctionId}", "/v2/delta/auctions/7"
     yield "/v2/delta/orders/{orderId}/explain", "/v2/delta/orders/7/explain"
+    for name in ("bridge-routes", "bridge-protocols"):
+        yield f"/v2/delta/prices/{name}", f"/v2/delta/prices/{name}"
+    yield "/v2/delta/prices/strategies/{chainId}", f"/v2/delta/prices/strategies/{CHAIN_ID}"
     path = "/v2/delta/prices/is-token-supported"
     yield path, f"{path}?chainId={CHAIN_ID}&token={TRADER}"
 

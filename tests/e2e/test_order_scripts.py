@@ -103,6 +103,9 @@ def test_a_script_finds_its_resting_order_and_cancels_it(
     limit = str(2 * int(told["quoted"]["dest"]))
     assert told["order"]["destAmount"] == told["order"]["expectedAmount"] == limit
     assert told["found"] == {"listed": [told["id"]], "byIds": [told["id"]], "byHash": [told["id"]]}
+    assert told["empty"] == {
+        "routes": {"routes": []}, "protocols": {"bridgeProtocols": []}, "strategies": {},
+    }  # fmt: skip
     assert len(told["refused"]) == 1
     assert are_not_the_owners(told["refused"], library), told["refused"]
     assert told["hash"] == told["cancelHash"]

@@ -115,6 +115,11 @@ async function rest(venue, owner, trade, bytes) {
     byIds: (await venue.ask(`/v2/delta/orders?ids=${id}`)).data.map((each) => each.id),
     byHash: [(await venue.ask(`/v2/delta/orders/hash/${orderHash}`)).id],
   };
+  const prices = "/v2/delta/prices";
+  const empty = {
+    routes: await venue.ask(`${prices}/bridge-routes`), protocols: await venue.ask(`${prices}/bridge-protocols`),
+    strategies: await venue.ask(`${prices}/strategies/${owner.chainId}`),
+  };
   const cancellation = await venue.ask("/v2/delta/orders/build/cancellation", { orderIds: [id] });
   const ofOrder = await owner.sign(toSign, bytes);
   const refused = [await venue.refusal("/v2/delta/orders/cancel", { orderIds: [id], signature: ofOrder })];
@@ -124,7 +129,7 @@ async function rest(venue, owner, trade, bytes) {
   balancesTold.cancelled = await told();
   const after = await balances(owner, trade);
   return {
-    id, approved, has: before.src, balancesTold, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
+    id, empty, approved, has: before.src, balancesTold, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
     cancelHash: cancellation.hash, hash: owner.hash(cancellation.toSign),
     spent: before.src - after.src, received: after.dest - before.dest,
   };

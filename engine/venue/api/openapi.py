@@ -86,6 +86,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "excludeAgents": ("Names of agents: all but these.", {}),
     "includeBridges": ("Names of bridges: only these.", {}),
     "excludeBridges": ("Names of bridges: all but these.", {}),
+    "bridges": ("Names of bridges: only their lanes.", {}),
     "allowBridgeAndSwap": ("Whether a bridge may be followed by a swap.", {}),
     "orderId": ("Id of an order, as its record has it.", {}),
     "auctionId": ("Id of a closed round, as agents and explanations name it.", {}),

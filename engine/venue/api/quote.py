@@ -3,7 +3,8 @@
     query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
                                                               +--> Market route, sealed
 
-Source: document 1, GET /v2/quote, "Path selection rules"; interop.md 3; choices.md 2, 3, 7, 8, 11 and 35.
+Source: document 1, GET /v2/quote, "Path selection rules", "Other Delta endpoints"; interop.md 3; choices.md
+    2, 3, 7, 8, 11 and 35.
 Choice: `mode=MARKET` on a chain without Market is No route, as `mode=DELTA` is where Delta is not.
 Choice: where neither path can be had, the error is that of Market; on a chain without Market that of Delta.
 Choice: `maxImpact` and `maxUSDImpact` say when a Market route has `maxImpactReached`; a Delta price has no
@@ -11,6 +12,8 @@ Choice: `maxImpact` and `maxUSDImpact` say when a Market route has `maxImpactRea
 Choice: GET /v2/delta/prices takes the names of agents and bridges, which change nothing of a price on one
     chain: what is expected is what the books give.
 Choice: a request without a partner has the default partner of its API key.
+Choice: bridge-routes, bridge-protocols and strategies are answered with nothing in them: no bridge and no
+    strategy is settled here. Their parameters are checked.
 """
 
 from collections import Counter
@@ -21,11 +24,16 @@ from uuid import UUID
 from msgspec import UNSET
 
 from ....codecs.delta_messages import (
+    BridgeProtocols,
+    BridgeRoutes,
+    BridgeRoutesQuery,
     DeltaBlock,
     DeltaPricesQuery,
     IsTokenSupported,
     QuoteParameters,
+    Strategies,
     TokenSupportQuery,
+    decode_bridge_routes_query,
     decode_delta_prices_query,
     decode_token_support_query,
 )
@@ -48,6 +56,7 @@ from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place, Places, delta_place_at, place_at
+from .resources import chain_in_path
 from .routes import Endpoint
 
 
@@ -116,6 +125,25 @@ class Quotes:
                 query=TokenSupportQuery,
                 answer=IsTokenSupported,
             ),
+            row(
+                path="/v2/delta/prices/bridge-routes",
+                plain=_bridge_routes,
+                summary="The lanes between chains that Delta orders can take; none yet",
+                query=BridgeRoutesQuery,
+                answer=BridgeRoutes,
+            ),
+            row(
+                path="/v2/delta/prices/bridge-protocols",
+                plain=_bridge_protocols,
+                summary="The bridges that Delta orders can take; none yet",
+                answer=BridgeProtocols,
+            ),
+            row(
+                path="/v2/delta/prices/strategies/{chainId}",
+                plain=self._strategies,
+                summary="The yield strategies of a chain, by underlying token; none yet",
+                answer=Strategies,
+            ),
         )
 
     def body(self, raw_query: bytes, now_ms: int, partner: str = "") -> bytes:
@@ -178,6 +206,10 @@ class Quotes:
             return Reply(200, encode(IsTokenSupported(supported=False)))
         return Reply(200, encode(IsTokenSupported(supported=True)))
 
+    def _strategies(self, call: Call) -> Reply:
+        delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        return Reply(200, encode(Strategies()))
+
     def _delta(self, place: Place, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         if not place.settings.delta:
             raise NoRoute("Delta is not served on this chain")
@@ -202,6 +234,15 @@ class Quotes:
     def _gas(self, plan: PlanTotal) -> int:
         """Of a settlement: that of the fills, and what it needs beside them."""
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
+
+
+def _bridge_routes(call: Call) -> Reply:
+    decode_bridge_routes_query(call.request.query or b"")
+    return Reply(200, encode(BridgeRoutes(())))
+
+
+def _bridge_protocols(_: Call) -> Reply:
+    return Reply(200, encode(BridgeProtocols(())))
 
 
 def _check_lane(query: QuoteParameters) -> None:

@@ -56,7 +56,9 @@ async def test_every_route_that_is_served_is_described_and_no_other(
         (method, template)
         for method, template in (
             ("GET", "/v2/quote"), ("GET", "/v2/quote/stream"), ("GET", "/v2/delta/prices"),
-            ("GET", "/v2/delta/prices/is-token-supported"), ("GET", "/prices"), ("GET", "/swap"),
+            ("GET", "/v2/delta/prices/is-token-supported"), ("GET", "/v2/delta/prices/bridge-routes"),
+            ("GET", "/v2/delta/prices/bridge-protocols"), ("GET", "/v2/delta/prices/strategies/{chainId}"),
+            ("GET", "/prices"), ("GET", "/swap"),
             ("POST", "/transactions/{chainId}"), ("GET", "/chains"), ("GET", "/tokens/{chainId}"),
             ("POST", "/v2/delta/orders/build"), ("POST", "/v2/delta/orders"), ("GET", "/v2/delta/orders"),
             ("GET", "/v2/delta/orders/events"),
