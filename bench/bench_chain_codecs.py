@@ -14,7 +14,7 @@ from cambist.codecs.transactions import Transaction, decode_transaction, sign_tr
 from cambist.crypto.signatures import to_65
 
 ORDERS = [rfq_order(number) for number in range(1_000)]
-DIGEST_OF = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", 31_337, CONTRACT))
+DIGEST_OF = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("AUGUSTUS RFQ", 31_337, CONTRACT))
 SIGNATURE = to_65(*KEY.sign(DIGEST_OF(ORDERS[0])))
 TRANSACTIONS = [
     Transaction(31_337, nonce, 10**9, 30 * 10**9, 250_000, CONTRACT, 0, fill_order(ORDERS[0], SIGNATURE))

@@ -62,7 +62,7 @@ def bench_order_digest(benchmark: Any) -> None:
 
 
 def bench_delta_order_digest(benchmark: Any) -> None:
-    digest_of = ORDER.compiled.digest_for(delta_domain_separator("Cambist Delta", "1", 31_337, CONTRACT))
+    digest_of = ORDER.compiled.digest_for(delta_domain_separator("Portikus", "2.0.0", 31_337, CONTRACT))
     following = itertools.cycle([delta_order(number) for number in range(20_000)]).__next__
     assert len(benchmark(lambda: digest_of(following()))) == 32
 

@@ -22,7 +22,7 @@ from cambist.crypto.signatures import to_compact64
 
 CHAIN_ID = 31_337
 OWNERS = 1_000
-DOMAIN_NAME, DOMAIN_VERSION = "Cambist Delta", "1"
+DOMAIN_NAME, DOMAIN_VERSION = "Portikus", "2.0.0"
 DEADLINE_S = 4_000_000_000
 _ONE, _USDC = 10**18, 10**6
 _SOLD, _LEAST, _EXPECTED = _ONE // 100, 24 * _USDC, 25 * _USDC

@@ -24,7 +24,7 @@ from cambist.config.errors import CambistError
 from cambist.crypto.signatures import signer
 
 _DIGEST_OF = RFQ_ORDER.compiled.digest_for(
-    rfq_domain_separator("Cambist RFQ", CHAIN_ID, bytes.fromhex(CONTRACT[2:]))
+    rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, bytes.fromhex(CONTRACT[2:]))
 )
 _ADDRESS_BITS = 160
 EXPIRY_AHEAD_S_MIN = 120

@@ -12,7 +12,7 @@ KEY = SigningKey(bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efc
 CONTRACT = bytes.fromhex("5fbdb2315678afecb367f032d93f642f64180aa3")
 USDC = bytes.fromhex("a0b86991c6218b36c1d19d4a2e9eb0ce3606eb48")
 WETH = bytes.fromhex("c02aaa39b223fe8d0a0e5c4f27ead9083c756cc2")
-DOMAIN_SEPARATOR = rfq_domain_separator("Cambist RFQ", 31_337, CONTRACT)
+DOMAIN_SEPARATOR = rfq_domain_separator("AUGUSTUS RFQ", 31_337, CONTRACT)
 NOW_MS = 1_795_000_000_000
 SECRET = b"a secret key of a plausible length"
 

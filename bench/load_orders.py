@@ -37,6 +37,7 @@ from cambist.codecs.abi import decode_uint
 from cambist.codecs.calldata import balance_of
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.maker_messages import PriceGrid
+from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.embedded import EmbeddedChain
@@ -45,7 +46,7 @@ from cambist.engine.events.follower import START, Follower
 from cambist.engine.store.orders import order_id
 from cambist.engine.venue.app import VenueApp
 from cambist.engine.venue.delta.build import delta_domains
-from cambist.engine.venue.delta.cancellation import cancellation_digest
+from cambist.engine.venue.delta.cancellation import cancellation_hash
 from cambist.feeds.book import build_book
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.pair_index import LiveBook
@@ -185,7 +186,8 @@ class OrderLoad:
                 orders = list(of_owner)
                 ids = [str(order_id(one.order_hash)) for one in orders]
                 key = owner_key(orders[0].order.nonce % OWNERS)
-                signature = to_hex(to_compact64(*key.sign(cancellation_digest(ids, domain))))
+                digest32 = signing_digest(domain.separator, cancellation_hash(ids))
+                signature = to_hex(to_compact64(*key.sign(digest32)))
                 body = msgspec.json.encode({"orderIds": ids, "signature": signature})
                 answer = await client.request(
                     b"POST", b"/v2/delta/orders/cancel", [_JSON], body, deadline_s=PATIENCE_S

@@ -22,7 +22,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         native_symbol: of the native token.
         wrapped_native: address of its ERC-20 form; empty where none is configured.
         confirmations: blocks after which a settlement is final.
-        delta, market, rfq: which surfaces are served.
+        delta, market, rfq: which surfaces are served; a devnet of the settings has `rfq` unless it says no.
         router, delta_contract, rfq_contract, executor, fee_vault: contract addresses; empty until deployed.
         rfq_domain_name: name of the RFQ contract's signing domain (interop.md section 1).
         delta_domain_name, delta_domain_version: of the Delta contract's (interop.md section 2).
@@ -41,9 +41,9 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     rfq_contract: str = ""
     executor: str = ""
     fee_vault: str = ""
-    rfq_domain_name: str = "Cambist RFQ"
-    delta_domain_name: str = "Cambist Delta"
-    delta_domain_version: str = "1"
+    rfq_domain_name: str = limits.RFQ_DOMAIN_NAME
+    delta_domain_name: str = limits.DELTA_DOMAIN_NAME
+    delta_domain_version: str = limits.DELTA_DOMAIN_VERSION
     node: NodeSettings = NodeSettings()
 
 

@@ -29,6 +29,7 @@ NATIVE_PLACEHOLDER = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"  # D1, mixed c
 
 # --- D2 --------------------------------------------------------------------------------------------
 RFQ_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # D2, "What the service does"
+RFQ_DOMAIN_NAME = "AUGUSTUS RFQ"  # interop 1: clients hard-code it
 RFQ_DOMAIN_VERSION = "1"  # D2, Order: the signing domain's version
 OTC_NONCE_BITS = 96  # D2, nonceAndMeta: maker in the upper 160 bits, nonce in the lower 96
 LISTING_LIMIT_DEFAULT = 100  # D2 Limits
@@ -42,6 +43,8 @@ FIRM_RANDOM_BITS = 96  # D3 Limits, nonceAndMeta random part: below 2^96
 TOKEN_TYPE = "ERC20"  # D3 Limits, token type  # noqa: S105
 
 # --- interop.md ------------------------------------------------------------------------------------
+DELTA_DOMAIN_NAME = "Portikus"  # interop 2: clients hard-code name and version
+DELTA_DOMAIN_VERSION = "2.0.0"
 ORDER_PAGE_LIMIT_DEFAULT = 100  # interop 3, GET /v2/delta/orders
 ORDER_PAGE_LIMIT_MAX = 1_000  # interop 3, GET /v2/delta/orders
 
@@ -161,6 +164,7 @@ VENUE_ISSUED_WAITING_MAX = 100_000  # of them, that may wait for the store
 VENUE_METADATA_BYTES_MAX = 4 << 10  # of a Delta order
 VENUE_ISSUED_BATCH_MAX = 500  # of them, in one write
 VENUE_SIGNATURE_BYTES_MAX = 4_096  # of an order or cancellation: a contract's (EIP-1271) has no fixed length
+OTHER_DOMAINS_MAX = 16  # over which a stranger's signature is tried, on the way to its refusal
 VENUE_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed, as the Delta contract gives it
 VENUE_PERMIT_GAS_MAX = 1_000_000  # for a token or Permit2 to take a permit
 VENUE_ORDER_AGENTS_MAX = 100  # names of includeAgents, and of excludeAgents

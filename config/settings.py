@@ -26,7 +26,7 @@ import msgspec
 
 from . import limits
 from .agent import AgentSettings
-from .chains import ADDRESS_SETTINGS, SHIPPED_CHAINS, Chain
+from .chains import ADDRESS_SETTINGS, DEVNET_CHAINS, SHIPPED_CHAINS, Chain
 from .error_text import shown
 from .errors import ConfigError
 from .maker import MakerSettings
@@ -215,7 +215,7 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
 
 
 def _with_shipped(chains: object) -> object:
-    """The shipped chains, each with what the file says of it on top."""
+    """The shipped chains, each with what the file says of it on top; a devnet has OTC by default."""
     if not isinstance(chains, dict):
         return chains
     merged: dict[str, Any] = {
@@ -224,7 +224,8 @@ def _with_shipped(chains: object) -> object:
     for chain_id, said in chains.items():
         if not _CHAIN_ID.match(chain_id):
             raise ConfigError(f"chains.{chain_id}", "a chain is named by its id, a number above zero")
-        merged[chain_id] = merged.get(chain_id, {}) | said if isinstance(said, dict) else said
+        before = {"rfq": True} if int(chain_id) in DEVNET_CHAINS else merged.get(chain_id, {})
+        merged[chain_id] = before | said if isinstance(said, dict) else said
     return merged
 
 

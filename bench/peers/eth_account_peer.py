@@ -14,7 +14,7 @@ from eth_account.messages import encode_typed_data
 
 KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 DOMAIN = {
-    "name": "Cambist RFQ",
+    "name": "AUGUSTUS RFQ",
     "version": "1",
     "chainId": 31337,
     "verifyingContract": "0x5FbDB2315678afecb367f032d93F642f64180aa3",

@@ -39,7 +39,7 @@ from bench.maker_work import (
 )
 from bench.peers.served import freeze, inherited, options
 
-DOMAIN_DATA = {"name": "Cambist RFQ", "version": "1", "chainId": CHAIN_ID, "verifyingContract": CONTRACT}
+DOMAIN_DATA = {"name": "AUGUSTUS RFQ", "version": "1", "chainId": CHAIN_ID, "verifyingContract": CONTRACT}
 TYPES = {
     "Order": [
         {"name": "nonceAndMeta", "type": "uint256"},

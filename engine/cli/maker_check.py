@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ...config.errors import CambistError, ConfigError, InvalidInput
+from ...config.limits import RFQ_DOMAIN_NAME
 from ...config.secret import read_secret
 from ...config.settings import SecretEncoding
 from ...crypto.addresses import checked_address
@@ -68,7 +69,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--chain-id", type=click.IntRange(min=1), help="Of the orders' signing domain.")
 @click.option("--rfq-contract", type=_ADDRESS, help="Of the orders' signing domain.")
 @click.option(
-    "--domain-name", default="Cambist RFQ", show_default=True, help="Of the orders' signing domain."
+    "--domain-name", default=RFQ_DOMAIN_NAME, show_default=True, help="Of the orders' signing domain."
 )
 @click.option("--contract-maker", is_flag=True, help="The maker signs by EIP-1271.")
 @click.option("--node-url", help="A JSON-RPC node: balances, allowances, EIP-1271.")

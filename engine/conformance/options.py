@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ...codecs.http1.request_head import is_host, is_target
 from ...config.errors import ConfigError
+from ...config.limits import RFQ_DOMAIN_NAME
 from .auth import Credentials
 from .rules import Selection
 
@@ -96,7 +97,7 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     selection: Selection = Selection()
     chain_id: int | None = None
     rfq_contract: bytes | None = None
-    domain_name: str = "Cambist RFQ"
+    domain_name: str = RFQ_DOMAIN_NAME
     contract_maker: bool = False
     taker: str | None = None
     user: str | None = None

@@ -14,10 +14,12 @@ from itertools import pairwise
 from msgspec import Struct
 
 from ...codecs.eip712_orders.nonce_and_meta import firm_user
-from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
+from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from ...codecs.eip712_orders.signing_names import NamedDomain, Signing, rfq_others
 from ...config.errors import InvalidSignature
-from ...config.limits import FIRM_RANDOM_BITS
+from ...config.limits import FIRM_RANDOM_BITS, RFQ_DOMAIN_VERSION
 from ...crypto.addresses import parse_address
+from ...crypto.eip712 import signing_digest
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import HALF_ORDER
 from ...crypto.signatures import signer
@@ -46,6 +48,11 @@ class SigningDomain(Struct, frozen=True):
 
 def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
     """The 32-byte digest of an order of sound form."""
+    signing = _signing(order, domain)
+    return signing_digest(signing.here.separator, signing.struct_hash32)
+
+
+def _signing(order: dict[str, str | int], domain: SigningDomain) -> Signing:
     values = RfqOrder(
         nonce_and_meta=int(order["nonceAndMeta"]),
         expiry=int(order["expiry"]),
@@ -56,8 +63,8 @@ def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
         maker_amount=int(order["makerAmount"]),
         taker_amount=int(order["takerAmount"]),
     )
-    separator = rfq_domain_separator(domain.name, domain.chain_id, domain.contract)
-    return RFQ_ORDER.compiled.digest_for(separator)(values)
+    here = NamedDomain(domain.name, RFQ_DOMAIN_VERSION, domain.chain_id, domain.contract)
+    return Signing(RFQ_ORDER.compiled.hash_struct(values), here, rfq_others(here))
 
 
 def judge_signature(quoted: Quoted, domain: SigningDomain | None, *, is_contract: bool) -> Iterator[Result]:
@@ -106,8 +113,11 @@ def _judge_signer(quoted: Quoted, raw: bytes, domain: SigningDomain) -> Iterator
     except InvalidSignature as error:
         yield fault("firm.signature", where, expected, Said(error.detail))
         return
-    same = found == parse_address(order["maker"])
-    yield judged("firm.signature", same, where, expected, Said(f"recovers {to_hex(found)}"))
+    maker = parse_address(order["maker"])
+    got = f"recovers {to_hex(found)}"
+    if found != maker and (other := _signing(order, domain).other_of(raw, maker)):
+        got += f"; the maker's key signed over the domain {other}"
+    yield judged("firm.signature", found == maker, where, expected, Said(got))
 
 
 def judge_user(quoted: Quoted) -> Iterator[Result]:

@@ -151,7 +151,7 @@ def _show_speed(console: Console, maker: SigningKey, user: SigningKey) -> None:
         maker_amount=parse_units("2270", 6),
         taker_amount=parse_units("1.5", 18),
     )
-    digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", _CHAIN_ID, _CONTRACT))
+    digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("AUGUSTUS RFQ", _CHAIN_ID, _CONTRACT))
     digests: Iterator[bytes] = iter([secrets.token_bytes(32) for _ in range(2 * _ROUNDS)])
     rs64, recovery_id = maker.sign(digest_of(quote))
     steps: tuple[tuple[str, Callable[[], object]], ...] = (

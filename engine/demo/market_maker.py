@@ -160,7 +160,7 @@ async def _show_quote(console: Console, venue: _Venue, stage: Stage) -> tuple[Rf
     order = RFQ_ORDER.from_wire(members)
     usdc = format_units(order.maker_amount, 6)
     console.print(f"  1.5 WETH for {usdc} USDC, answered in {taken_us:.0f} us", highlight=False)
-    digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", CHAIN_ID, stage.at("rfq")))
+    digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, stage.at("rfq")))
     changed = msgspec.structs.replace(order, maker_amount=order.maker_amount + 1)
     table = Table("order", "recovered signer", box=None)
     for name, shown, expected in (("as signed", order, True), ("one unit more", changed, False)):

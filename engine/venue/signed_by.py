@@ -24,6 +24,7 @@ from enum import Enum
 from msgspec import Struct
 
 from ...codecs.delta_calldata import is_pre_signed
+from ...codecs.eip712_orders.signing_names import Signing
 from ...config.errors import InvalidSignature
 from ...config.limits import VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
 from ...crypto.addresses import to_checksum
@@ -78,6 +79,7 @@ def read_signature(
     kind: type[InvalidSignature] = InvalidSignature,
     *,
     is_awaited: bool = False,
+    signing: Signing | None = None,
 ) -> OwnerSignature:
     """A signature of a request.
 
@@ -86,9 +88,12 @@ def read_signature(
             pre-signature.
         is_awaited: a contract that does not accept it yet may do so later, whatever it is; there are no
             pre-signatures.
+        signing: what else the owner may have signed by mistake; looked at only where its key has not signed
+            `digest32`.
 
     Raises:
-        InvalidSignature: `kind`; it is not hexadecimal, or longer than any is taken.
+        InvalidSignature: `kind`; it is not hexadecimal, longer than any is taken, or the owner's over another
+            domain, which it names.
     """
     try:
         raw = parse_signature_text(text)
@@ -99,6 +104,8 @@ def read_signature(
             field="signature", expected=f"at most {VENUE_SIGNATURE_BYTES_MAX} bytes", got=f"{len(raw)} bytes"
         )
     kept, fault = _of_key(raw, digest32, owner)
+    if signing is not None and not kept and (other := signing.other_of(raw, owner)):
+        raise kind(f"the owner signed for the domain {other}; expected {signing.here}", field="signature")
     return OwnerSignature(
         owner, digest32, kept or raw, is_by_key=bool(kept), fault=fault, kind=kind, is_awaited=is_awaited
     )

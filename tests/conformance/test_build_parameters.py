@@ -161,8 +161,8 @@ async def test_the_hash_is_that_of_the_typed_data(venue: QuietVenue) -> None:
     for told in await every_kind(venue):
         to_sign = told["toSign"]
         assert to_sign["domain"] == {
-            "name": "Cambist Delta",
-            "version": "1",
+            "name": "Portikus",
+            "version": "2.0.0",
             "chainId": CHAIN_ID,
             "verifyingContract": DELTA,
         }

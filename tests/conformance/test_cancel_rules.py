@@ -10,10 +10,15 @@ import pytest
 from cambist.codecs.abi import address_word
 from cambist.codecs.calldata import approve
 from cambist.codecs.delta_calldata import set_pre_signature
+from cambist.codecs.eip712_orders.delta import (
+    ORDER_CANCELLATIONS,
+    OrderCancellations,
+    delta_domain_separator,
+)
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.crypto.signatures import to_65
+from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy import create
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import among, by
@@ -227,6 +232,17 @@ async def test_other_signatures(front: OrderFront) -> None:
         assert refusal[2].startswith("Invalid signature")
     assert {await status_of(front, one) for one in ids} == {"PENDING"}
     assert (await front.post(CANCEL, {"orderIds": ids, "signature": right}))[0] == 200
+
+
+async def test_a_signature_for_another_name_is_named(front: OrderFront) -> None:
+    ids, world = [await an_order(front)], front.world
+    separator = delta_domain_separator("Cambist Delta", "1", world.chain.chain_id, world.at.delta)
+    digest32 = ORDER_CANCELLATIONS.compiled.digest_for(separator)(OrderCancellations(tuple(ids)))
+    signature = to_hex(to_compact64(*world.user.sign(digest32)))
+    refusal = told(await front.post(CANCEL, {"orderIds": ids, "signature": signature}))
+    assert refusal[:2] == SIGNATURE
+    assert "expected Portikus version 2.0.0, chain" in refusal[2]
+    assert "signed for the domain Cambist Delta version 1, chain" in refusal[2]
 
 
 async def test_a_signature_of_65_bytes(front: OrderFront) -> None:

@@ -142,6 +142,11 @@ async def test_rules_of_the_request(desk: Desk) -> None:
             desk.body(one(signature="0x" + "11" * 65)),
             (400, "InvalidSignature", "orders[0].signature"),
         ),
+        (
+            "wrong name",
+            desk.body(one(name="Cambist RFQ")),
+            (400, "InvalidSignature", "orders[0].signature: the owner signed for the domain Cambist RFQ"),
+        ),
         ("permit", desk.body(one(permitMakerAsset="0x" + "00" * 96)), _input("orders[0].permitMakerAsset")),
     ]
     faults: list[str] = []

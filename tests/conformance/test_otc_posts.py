@@ -297,8 +297,22 @@ async def test_a_signature_for_another_chain_is_named(front: OtcFront) -> None:
     separator = rfq_domain_separator(RFQ_NAME, OTHER_RFQ, OTHER_CONTRACT)
     signature = to_65(*front.world.maker.sign(RFQ_ORDER.compiled.digest_for(separator)(order)))
     refusal = await front.fault(order, signature=signature)
-    said = f"signature: expected the domain of chain {CHAIN_ID}, got 'that of chain {OTHER_RFQ}'"
+    here = f"AUGUSTUS RFQ version 1, chain {CHAIN_ID}, contract {to_checksum(front.world.at.rfq)}"
+    there = f"AUGUSTUS RFQ version 1, chain {OTHER_RFQ}, contract {to_checksum(OTHER_CONTRACT)}"
+    said = f"signature: the owner signed for the domain {there}; expected {here}"
     assert refusal == (400, "InvalidSignature", f"Invalid signature: {said}")
+
+
+async def test_a_signature_for_another_name_is_named(front: OtcFront) -> None:
+    order = front.an_order()
+    separator = rfq_domain_separator("Cambist RFQ", CHAIN_ID, front.world.at.rfq)
+    digest32 = RFQ_ORDER.compiled.digest_for(separator)(order)
+    *kind, said = await front.fault(order, signature=to_65(*front.world.maker.sign(digest32)))
+    assert kind == [400, "InvalidSignature"]
+    assert f"signed for the domain Cambist RFQ version 1, chain {CHAIN_ID}, contract" in said
+    *kind, said = await front.fault(order, signature=to_65(*front.world.stranger.sign(digest32)))
+    assert kind == [400, "InvalidSignature"]
+    assert "signed this, not the owner" in said
 
 
 async def test_a_contract_signs_by_eip_1271(front: OtcFront) -> None:

@@ -104,12 +104,19 @@ async def test_a_signature_for_another_chain_contract_or_deployment(front: Order
     for domain in (
         (DELTA_NAME, DELTA_VERSION, here + 1, delta),
         (DELTA_NAME, DELTA_VERSION, here, front.world.at.rfq),
-        ("Portikus", DELTA_VERSION, here, delta),
-        (DELTA_NAME, "2.0.0", here, delta),
+        ("Cambist Delta", DELTA_VERSION, here, delta),
+        (DELTA_NAME, "1", here, delta),
+        ("Cambist Delta", "1", here, delta),
     ):
         digest = DELTA_TYPES[type(order)].compiled.digest_for(delta_domain_separator(*domain))(order)
         signature = to_compact64(*front.world.user.sign(digest))
-        assert (await front.fault(order, signature=signature))[:2] == INVALID
+        *kind, said = await front.fault(order, signature=signature)
+        assert tuple(kind) == INVALID
+        if domain[:2] == ("Cambist Delta", "1"):
+            assert f"expected Portikus version 2.0.0, chain {here}" in said
+            assert f"signed for the domain Cambist Delta version 1, chain {here}, contract" in said
+        else:
+            assert "signed this, not the owner" in said
 
 
 @pytest.mark.parametrize("member", ["srcAmount", "destAmount", "expectedAmount", "deadline", "nonce"])

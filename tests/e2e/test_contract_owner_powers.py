@@ -106,9 +106,9 @@ async def test_a_closed_deployment_is_paused_and_without_caps(world: World) -> N
         weth=world.weth,
         permit2=world.permit2,
         protocol=world.protocol,
-        rfq_name="Cambist RFQ",
-        delta_name="Cambist Delta",
-        delta_version="1",
+        rfq_name="AUGUSTUS RFQ",
+        delta_name="Portikus",
+        delta_version="2.0.0",
         salt32=b"\x02" * 32,
     )
     closed = await deploy(world.chain, world.owner, plan)

@@ -82,8 +82,8 @@ async def test_a_signature_for_another_chain_contract_or_deployment(world: World
     for domain in (
         (DELTA_NAME, DELTA_VERSION, here + 1, delta),
         (DELTA_NAME, DELTA_VERSION, here, world.at.rfq),
-        ("Portikus", DELTA_VERSION, here, delta),
-        (DELTA_NAME, "2.0.0", here, delta),
+        ("Cambist Delta", DELTA_VERSION, here, delta),
+        (DELTA_NAME, "1", here, delta),
     ):
         digest = ORDER.compiled.digest_for(delta_domain_separator(*domain))(order)
         signature = to_compact64(*world.user.sign(digest))

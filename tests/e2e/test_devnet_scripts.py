@@ -91,7 +91,7 @@ async def _check_delta(chain: AnvilChain, devnet: Devnet, script: dict[str, Any]
     """The hash of viem is ours; the contract takes its signature and stops at what is wrong next."""
     told = script["deltaOrder"]
     delta = parse_address(devnet.told["chains"][0]["contracts"]["delta"])
-    separator = delta_domain_separator("Cambist Delta", "1", 31_337, delta)
+    separator = delta_domain_separator("Portikus", "2.0.0", 31_337, delta)
     order = DeltaOrder(
         owner=parse_address(told["owner"]),
         beneficiary=parse_address(told["beneficiary"]),

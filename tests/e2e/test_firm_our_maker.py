@@ -58,7 +58,7 @@ def a_desk(world: World, client: FirmClient) -> FirmDesk:
         world.chain,
         rfq=world.at.rfq,
         executor=world.at.executor,
-        separator=rfq_domain_separator("Cambist RFQ", CHAIN_ID, world.at.rfq),
+        separator=rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, world.at.rfq),
         settings=PATIENT,
         wall_ms=clock.now_ms,
     )

@@ -139,7 +139,7 @@ async def test_a_signature_for_another_domain_is_none(world: World) -> None:
         (RFQ_NAME, chain_id + 1, contract),
         (RFQ_NAME, 1, contract),
         (RFQ_NAME, chain_id, world.at.router),
-        ("AUGUSTUS RFQ", chain_id, contract),
+        ("Cambist RFQ", chain_id, contract),
     ):
         digest = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(*domain))(order)
         data = calldata.fill_order(order, to_65(*world.maker.sign(digest)))

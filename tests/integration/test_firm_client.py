@@ -28,7 +28,7 @@ from support.server_certificates import make_certificate
 CLOCK = WallClock()
 SIGNER = RequestSigner("venue", "key-1", SECRET.encode())
 DIGEST_OF = RFQ_ORDER.compiled.digest_for(
-    rfq_domain_separator("Cambist RFQ", CHAIN_ID, parse_address(CONTRACT))
+    rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, parse_address(CONTRACT))
 )
 ONE = 10**18
 

@@ -59,7 +59,7 @@ async def test_ten_thousand_quotes_over_64_connections_are_valid_and_unique(tmp_
     assert len({int(order.nonce_and_meta) >> 160 for order in answers.values()}) == QUOTES
     given = dict.fromkeys(promised, 0)
     digest_of = RFQ_ORDER.compiled.digest_for(
-        rfq_domain_separator("Cambist RFQ", CHAIN_ID, parse_hex(CONTRACT, ""))
+        rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, parse_hex(CONTRACT, ""))
     )
     for number, order in answers.items():
         members = msgspec.to_builtins(order)

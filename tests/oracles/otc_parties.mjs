@@ -8,7 +8,7 @@
 //   refusal(who, address, name, args): the words of its revert;  forced(who, address, name, args): whether it was mined as failed
 // }
 const ZERO = "0x0000000000000000000000000000000000000000";
-const DOMAIN_NAME = "Cambist RFQ";
+const DOMAIN_NAME = "AUGUSTUS RFQ";
 const LIFE_S = 3_600;
 const PAUSE_MS = { first: 25, most: 500, all: 30_000 };
 const ORDER = [

@@ -118,7 +118,7 @@ const deltaOrder = {
   nonce: 7n, partnerAndFee: 0n, permit: "0x", metadata: "0x",
   bridge: { protocolSelector: "0x00000000", destinationChainId: 0n, outputToken: zeroAddress, scalingFactor: 0, protocolData: "0x" },
 };
-const deltaDomain = { name: "Cambist Delta", version: "1", chainId: Number(chainId), verifyingContract: entry.delta };
+const deltaDomain = { name: "Portikus", version: "2.0.0", chainId: Number(chainId), verifyingContract: entry.delta };
 const deltaHash = hashTypedData({ domain: deltaDomain, types: deltaTypes, primaryType: "Order", message: deltaOrder });
 const deltaSignature = await taker.signTypedData({ domain: deltaDomain, types: deltaTypes, primaryType: "Order", message: deltaOrder });
 const deltaSeparator = await read(entry.delta, deltaAbi, "DOMAIN_SEPARATOR", []);

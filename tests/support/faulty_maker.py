@@ -20,7 +20,7 @@ from cambist.crypto.signatures import to_65
 CHAIN_ID = 31_337
 PREFIX = "/31337"
 CONTRACT = bytes(range(1, 21))
-DOMAIN_NAME = "Cambist RFQ"
+DOMAIN_NAME = "AUGUSTUS RFQ"
 DOMAIN, ACCESS_KEY, SECRET = "venue", "access-1", "correct horse battery staple"
 TAKER = "0x" + "7a" * 20
 BLACKLISTED = "0x" + "bb" * 20

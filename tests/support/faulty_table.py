@@ -279,7 +279,7 @@ _WHOLE: dict[str, Planted] = {
 
 _FIRM: dict[str, Planted] = {
     "domain of another chain": domain(chain_id=1),
-    "domain of another name": domain(name="AUGUSTUS RFQ"),
+    "domain of another name": domain(name="Cambist RFQ"),
     "domain of another contract": domain(contract=bytes(20)),
     "signature in upper case": order(_upper, "firm.signature-form"),
     "signature with high s": order(_high_s, "firm.signature-low-s"),

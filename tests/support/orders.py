@@ -16,8 +16,8 @@ SIGNED_TYPES: tuple[TypedStruct[Any], ...] = (RFQ_ORDER, *ORDER_TYPES, ORDER_CAN
 SIGNED_TYPE_IDS = ["RFQ order", *(order_type.name for order_type in ORDER_TYPES), "OrderCancellations"]
 
 DOMAIN = {
-    "name": "Cambist Delta",
-    "version": "1",
+    "name": "Portikus",
+    "version": "2.0.0",
     "chainId": 31337,
     "verifyingContract": to_checksum(bytes(range(20))),
 }

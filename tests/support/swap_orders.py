@@ -29,15 +29,17 @@ def an_order(**changed: Any) -> RfqOrder:
     return replace(order, **changed)
 
 
-def hash_of(order: RfqOrder, rfq: bytes = RFQ) -> bytes:
+def hash_of(order: RfqOrder, rfq: bytes = RFQ, name: str = RFQ_NAME) -> bytes:
     """What its maker signs."""
-    digest: bytes = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(RFQ_NAME, CHAIN_ID, rfq))(order)
+    digest: bytes = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(name, CHAIN_ID, rfq))(order)
     return digest
 
 
-def sent(order: RfqOrder, key: SigningKey | None = None, rfq: bytes = RFQ, **more: Any) -> dict[str, Any]:
+def sent(
+    order: RfqOrder, key: SigningKey | None = None, rfq: bytes = RFQ, name: str = RFQ_NAME, **more: Any
+) -> dict[str, Any]:
     """An item of `orders`, signed by its maker or with another key; None leaves a member out."""
-    signature = to_65(*(key or KEYS.get(order.maker, MAKER)).sign(hash_of(order, rfq)))
+    signature = to_65(*(key or KEYS.get(order.maker, MAKER)).sign(hash_of(order, rfq, name)))
     item = {
         "nonceAndMeta": str(order.nonce_and_meta),
         "expiry": order.expiry,

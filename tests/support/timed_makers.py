@@ -35,7 +35,7 @@ from support.scripted_chain import ScriptedChain
 
 NOW_MS = 1_795_000_000_000
 USER, EXECUTOR, RFQ = b"\xbb" * 20, b"\xaa" * 20, b"\x0f" * 20
-SEPARATOR = rfq_domain_separator("Cambist RFQ", 31_337, RFQ)
+SEPARATOR = rfq_domain_separator("AUGUSTUS RFQ", 31_337, RFQ)
 DIGEST_OF = RFQ_ORDER.compiled.digest_for(SEPARATOR)
 ONE = 10**18
 SETTINGS = FirmSettings()

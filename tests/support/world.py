@@ -48,7 +48,7 @@ NOBODY = bytes(20)
 MOST = (1 << 256) - 1
 HOUR_S = 3_600
 URGENT_TIP_WEI = 50 * 10**9
-RFQ_NAME, DELTA_NAME, DELTA_VERSION = "Cambist RFQ", "Cambist Delta", "1"
+RFQ_NAME, DELTA_NAME, DELTA_VERSION = "AUGUSTUS RFQ", "Portikus", "2.0.0"
 DELTA_TYPES: dict[type, Any] = {DeltaOrder: ORDER, TwapOrder: TWAP_ORDER, TwapBuyOrder: TWAP_BUY_ORDER}
 
 

@@ -22,6 +22,7 @@ Choice: a permit is refused for the native token, which is deposited, and where 
     approval.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET, Raw, Struct
@@ -39,9 +40,9 @@ from ....codecs.eip712_orders.delta import (
     DeltaOrder,
     TwapBuyOrder,
     TwapOrder,
-    delta_domain_separator,
 )
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, delta_others
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.permit import parse_permit, permit_spender
 from ....codecs.vocabulary import BuildOrderType, Side
@@ -88,11 +89,18 @@ class DeltaDomain(Struct, frozen=True):
         contract: 20 bytes.
         typed: as `toSign` gives it.
         separator: 32 bytes.
+        named: its values; `others` are domains that it is mistaken for.
     """
 
     contract: bytes
     typed: TypedDomain
     separator: bytes
+    named: NamedDomain
+    others: tuple[NamedDomain, ...]
+
+    def signing(self, struct_hash32: bytes) -> Signing:
+        """What an owner may have signed of a struct."""
+        return Signing(struct_hash32, self.named, self.others)
 
 
 class BuildTerms(Struct, frozen=True):
@@ -121,20 +129,31 @@ class _Amounts(Struct, frozen=True):
     expected: int
 
 
-def delta_domain_of(chain_id: int, contract: bytes, chain: Chain) -> DeltaDomain:
-    """The domain of a chain, as configured."""
-    typed = TypedDomain(chain.delta_domain_name, chain.delta_domain_version, chain_id, to_checksum(contract))
-    separator = delta_domain_separator(typed.name, typed.version, chain_id, contract)
-    return DeltaDomain(contract, typed, separator)
+def delta_domain_of(
+    chain_id: int, contract: bytes, chain: Chain, served: Iterable[NamedDomain] = ()
+) -> DeltaDomain:
+    """The domain of a chain, as configured.
+
+    Args:
+        served: of the venue's other chains.
+    """
+    named = _named(chain_id, contract, chain)
+    typed = TypedDomain(named.name, named.version, chain_id, to_checksum(contract))
+    return DeltaDomain(contract, typed, named.separator, named, delta_others(named, served))
 
 
 def delta_domains(places: Places) -> dict[int, DeltaDomain]:
     """The domains of the chains that have Delta, by chain id."""
+    served = {chain_id: place for chain_id, place in places.items() if place.settings.delta}
+    named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
     return {
-        chain_id: delta_domain_of(chain_id, place.delta, place.settings)
-        for chain_id, place in places.items()
-        if place.settings.delta
+        chain_id: delta_domain_of(chain_id, place.delta, place.settings, named)
+        for chain_id, place in served.items()
     }
+
+
+def _named(chain_id: int, contract: bytes, chain: Chain) -> NamedDomain:
+    return NamedDomain(chain.delta_domain_name, chain.delta_domain_version, chain_id, contract)
 
 
 def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:

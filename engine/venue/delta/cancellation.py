@@ -101,10 +101,9 @@ def cancelling(now_ms: int) -> Callable[[OrderRow], DeltaStep | None]:
     return decide
 
 
-def cancellation_digest(order_ids: Sequence[str], domain: DeltaDomain) -> bytes:
-    """The 32 bytes that are signed."""
-    message = OrderCancellations(tuple(order_ids))
-    return signing_digest(domain.separator, ORDER_CANCELLATIONS.compiled.hash_struct(message))
+def cancellation_hash(order_ids: Sequence[str]) -> bytes:
+    """The 32 bytes of the struct, which are signed in a domain."""
+    return ORDER_CANCELLATIONS.compiled.hash_struct(OrderCancellations(tuple(order_ids)))
 
 
 def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> CancellationBuildResponse:
@@ -114,5 +113,5 @@ def cancellation_to_sign(order_ids: Sequence[str], domain: DeltaDomain) -> Cance
         for name, members in ORDER_CANCELLATIONS.wire_types.items()
     }
     value = CancellationBuildBody(tuple(order_ids))
-    digest = cancellation_digest(order_ids, domain)
+    digest = signing_digest(domain.separator, cancellation_hash(order_ids))
     return CancellationBuildResponse(CancellationToSign(domain.typed, types, value), to_hex(digest))

@@ -31,6 +31,7 @@ from ....config.errors import (
     TooManyOpenOrders,
 )
 from ....config.partners import Partner
+from ....crypto.eip712 import signing_digest
 from ...admission.signatures import SignatureBudget
 from ...store.orders import order_id
 from ...store.rows import DeltaOrder as OrderRow
@@ -40,7 +41,7 @@ from ..place import Place, Places, delta_place_at
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from .build import DeltaDomain, delta_domains
 from .cancellation import (
-    cancellation_digest,
+    cancellation_hash,
     cancellation_to_sign,
     cancelling,
     check_ids,
@@ -123,8 +124,11 @@ class OrderDesk:
         """
         rows = await self._of_one_signer(body.order_ids)
         domain, first = self._domain_of(rows), rows[0]
-        digest = cancellation_digest(body.order_ids, domain)
-        signature = read_signature(body.signature, digest, first.owner, InvalidCancelSignature)
+        signing = domain.signing(cancellation_hash(body.order_ids))
+        digest = signing_digest(domain.separator, signing.struct_hash32)
+        signature = read_signature(
+            body.signature, digest, first.owner, InvalidCancelSignature, signing=signing
+        )
         signatures.proven(signature.is_by_key)
         await in_time(_check_cancel(self._places[first.chain_id], signature, domain.contract))
         hashes = [row.order_hash for row in rows]

@@ -60,6 +60,7 @@ from ....codecs.eip712_orders.delta import (
     TwapOrder,
     order_type_of,
 )
+from ....codecs.eip712_orders.signing_names import Signing
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.permit import PermitForm, permit_form
 from ....codecs.trading_token import NATIVE_TOKEN
@@ -105,11 +106,13 @@ class Identified(Struct, frozen=True):
 
     Attributes:
         order_hash: 32 bytes, what the owner signs.
+        signing: what it may have signed instead.
     """
 
     order_type: TypedStruct[Any]
     order: SettledOrder
     order_hash: bytes
+    signing: Signing
 
 
 class Rules(Struct, frozen=True):
@@ -196,8 +199,9 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> Identified:
         raise InvalidInput(f"settlement of {order_type.name} is not enabled", field="order")
     if order.bridge != SAME_CHAIN:
         raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
-    order_hash = signing_digest(domain.separator, order_type.compiled.hash_struct(order))
-    return Identified(order_type, order, order_hash)
+    signing = domain.signing(order_type.compiled.hash_struct(order))
+    order_hash = signing_digest(domain.separator, signing.struct_hash32)
+    return Identified(order_type, order, order_hash, signing)
 
 
 def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
@@ -216,7 +220,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
     _check_permit(body, order, src, rules.domain.contract)
     partner = _partner(body, rules)
     _check_deadline(order, rules.now_ms // 1_000)
-    signature = read_signature(body.signature, found.order_hash, order.owner)
+    signature = read_signature(body.signature, found.order_hash, order.owner, signing=found.signing)
     return Submission(
         chain_id=rules.chain_id,
         order=order,

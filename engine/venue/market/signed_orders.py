@@ -22,17 +22,18 @@ from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
 from ....codecs.eip712_orders.nonce_and_meta import firm_user
-from ....codecs.eip712_orders.rfq import RfqOrder, rfq_domain_separator
+from ....codecs.eip712_orders.rfq import RfqOrder
+from ....codecs.eip712_orders.signing_names import NamedDomain
 from ....codecs.market_messages import SwapOrder, TransactionBody
 from ....codecs.permit import RFQ_FORMS, permit_form
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, InvalidSignature, UnsupportedChain
-from ....config.limits import UINT256_MAX
+from ....config.limits import RFQ_DOMAIN_VERSION, UINT256_MAX
 from ....config.partners import ResolvedFee
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import parse_hex
 from ...routing.tokens import ListedToken
-from ..otc.terms import OtcDomain, identify
+from ..otc.terms import Identified, identify, otc_domain
 from ..signed_by import OwnerSignature, read_signature
 from ..token_permits import check_named
 from .prices import Fees, ends_of
@@ -98,9 +99,9 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
     amount = fixed_amount(body, side)
     check_bound(body, side)
     fee = fee_asked(body.partner, body, fees)
-    separator = rfq_domain_separator(place.settings.rfq_domain_name, place.chain_id, place.rfq)
-    domain = OtcDomain(separator, place.rfq)
-    unsigned: dict[bytes, tuple[SwapOrder, str, RfqOrder, int, bytes]] = {}
+    name = place.settings.rfq_domain_name
+    domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, place.chain_id, place.rfq))
+    unsigned: dict[bytes, tuple[SwapOrder, str, Identified, int, bytes]] = {}
     for at, sent in enumerate(body.orders or ()):
         field = f"orders[{at}]"
         found = identify(sent, domain, f"{field}.")
@@ -111,17 +112,17 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
         if digest32 in unsigned:
             raise InvalidInput("it is in the list already", field=field)
         most, permit = _taker_most(sent, order, field), _permit(sent, order, place.rfq, field)
-        unsigned[digest32] = sent, field, order, most, permit
+        unsigned[digest32] = sent, field, found, most, permit
     orders = [
         SignedOrder(
             field=field,
-            order=order,
+            order=found.order,
             digest32=digest32,
-            signature=_signature(sent.signature, digest32, order.maker, field),
+            signature=_signature(sent.signature, found, field),
             taker_most=most,
             permit=permit,
         )
-        for digest32, (sent, field, order, most, permit) in unsigned.items()
+        for digest32, (sent, field, found, most, permit) in unsigned.items()
     ]
     return OrderSwap(side, amount, src, dest, parties, fee, tuple(orders))
 
@@ -164,9 +165,9 @@ def _check_taker(place: "Place", order: RfqOrder, user: bytes, field: str) -> No
         )
 
 
-def _signature(text: str, digest32: bytes, maker: bytes, field: str) -> OwnerSignature:
+def _signature(text: str, found: Identified, field: str) -> OwnerSignature:
     try:
-        return read_signature(text, digest32, maker)
+        return read_signature(text, found.order_hash, found.order.maker, signing=found.signing)
     except InvalidSignature as error:
         told = error.detail.removeprefix(f"{error.message}: ")
         raise InvalidSignature(f"{field}.{told}") from None

@@ -22,7 +22,7 @@ Choice: 200,000 orders of all makers may still change, and 50,000 of them wait f
 """
 
 from ....codecs.calldata import remaining
-from ....codecs.eip712_orders.rfq import rfq_domain_separator
+from ....codecs.eip712_orders.signing_names import NamedDomain
 from ....codecs.otc_messages import OtcOrderBody, PostedOrder, posted
 from ....codecs.vocabulary import OtcState
 from ....config import limits
@@ -41,7 +41,7 @@ from .live_orders import OtcOrders
 from .record import stored_order
 from .stored_orders import StoredOtcOrders
 from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
-from .terms import Identified, OtcDomain, OtcTerms, checked, identify
+from .terms import Identified, OtcTerms, checked, identify, otc_domain
 
 _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
@@ -58,13 +58,14 @@ class OtcDesk:
         self._places = places
         self._orders = orders
         self._stored = stored
-        self._domains = {
-            chain_id: OtcDomain(
-                rfq_domain_separator(place.settings.rfq_domain_name, chain_id, place.rfq), place.rfq
+        named = {
+            chain_id: NamedDomain(
+                place.settings.rfq_domain_name, limits.RFQ_DOMAIN_VERSION, chain_id, place.rfq
             )
             for chain_id, place in places.items()
             if place.settings.rfq and place.rfq
         }
+        self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
 
     async def submit(
         self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget

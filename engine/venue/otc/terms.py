@@ -25,25 +25,25 @@ Choice: an OTC order may be of any ERC-20 token, listed or not.
 Choice: an expiry that is now has passed, and one is at most 2^53 - 1, as all numbers of a body are.
 Choice: amounts may be of any size, though partial fills need a product that fits into the contract's words.
 Choice: a permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
-Choice: a signature that is right for the same order on another chain that is served is refused with its id.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from ....codecs.amounts import parse_amount
 from ....codecs.eip712_orders.nonce_and_meta import taker_from_meta
 from ....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, rfq_others
 from ....codecs.otc_messages import OtcOrderBody
 from ....codecs.permit import RFQ_FORMS
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import OtcType
-from ....config.errors import InvalidInput, InvalidSignature, OrderExpired
+from ....config.errors import InvalidInput, OrderExpired
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex
-from ....crypto.signatures import parse_signature, signer, to_65
+from ....crypto.signatures import parse_signature, to_65
 from ..signed_by import OwnerSignature, read_signature
 from ..token_permits import check_named
 
@@ -56,12 +56,19 @@ class OtcDomain(Struct, frozen=True):
     """Where orders of one chain are signed for.
 
     Attributes:
-        separator: 32 bytes, of the RFQ contract's domain.
-        contract: 20 bytes.
+        named: the RFQ contract's domain.
+        separator: 32 bytes, of `named`.
+        others: domains that it is mistaken for.
     """
 
+    named: NamedDomain
     separator: bytes
-    contract: bytes
+    others: tuple[NamedDomain, ...]
+
+    @property
+    def contract(self) -> bytes:
+        """20 bytes."""
+        return self.named.contract
 
 
 OtcDomains = Mapping[int, OtcDomain]
@@ -72,13 +79,13 @@ class Identified(Struct, frozen=True):
     """What a body holds.
 
     Attributes:
-        struct_hash: 32 bytes, of the order on whatever chain.
         order_hash: 32 bytes, what the maker signs.
+        signing: what it may have signed instead.
     """
 
     order: RfqOrder
-    struct_hash: bytes
     order_hash: bytes
+    signing: Signing
 
 
 class OtcTerms(Struct, frozen=True):
@@ -101,6 +108,15 @@ class OtcTerms(Struct, frozen=True):
     permit: bytes | None
 
 
+def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDomain:
+    """The domain of a chain's RFQ contract.
+
+    Args:
+        served: of the venue's other chains.
+    """
+    return OtcDomain(here, here.separator, rfq_others(here, served))
+
+
 def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identified:
     """The signed struct of a body.
 
@@ -121,7 +137,8 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
         taker=parse_address(body.taker, f"{prefix}taker"),
     )
     struct_hash = RFQ_ORDER.compiled.hash_struct(order)
-    return Identified(order, struct_hash, signing_digest(domain.separator, struct_hash))
+    signing = Signing(struct_hash, domain.named, domain.others)
+    return Identified(order, signing_digest(domain.separator, struct_hash), signing)
 
 
 def checked(
@@ -146,9 +163,9 @@ def checked(
     if order.maker == ZERO_ADDRESS:
         raise InvalidInput(field="maker", expected="an account", got=body.maker)
     permit = _permit(body.permit_maker_asset, order.maker, domains[chain_id].contract)
-    signature = read_signature(body.signature, found.order_hash, order.maker, is_awaited=True)
-    if not signature.is_by_key:
-        _check_chain(body.signature, found, domains, chain_id)
+    signature = read_signature(
+        body.signature, found.order_hash, order.maker, is_awaited=True, signing=found.signing
+    )
     return OtcTerms(
         order=order,
         order_hash=found.order_hash,
@@ -189,22 +206,6 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
         )
     check_named(permit, maker, rfq, "maker", _PERMIT)
     return permit
-
-
-def _check_chain(text: str, found: Identified, domains: OtcDomains, chain_id: int) -> None:
-    """Pass unless the maker's key has signed the same order for another chain."""
-    raw = parse_hex(text, "signature")
-    for other, domain in domains.items():
-        if other == chain_id:
-            continue
-        try:
-            by = signer(signing_digest(domain.separator, found.struct_hash), raw)
-        except InvalidSignature:
-            continue
-        if by == found.order.maker:
-            raise InvalidSignature(
-                field="signature", expected=f"the domain of chain {chain_id}", got=f"that of chain {other}"
-            )
 
 
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:

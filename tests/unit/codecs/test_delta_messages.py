@@ -48,7 +48,7 @@ RECORD = delta.OrderRecord(
     expires_at="2026-01-01T01:00:00.000Z",
 )
 BUILD: dict[str, Any] = {"route": {"origin": {}}, "owner": "0x1", "deadline": 1700000000}
-DOMAIN = delta.TypedDomain("Cambist Delta", "1", 1, "0xd")
+DOMAIN = delta.TypedDomain("Portikus", "2.0.0", 1, "0xd")
 
 
 def keys_of(message: Any) -> list[str]:
@@ -208,7 +208,7 @@ def test_a_build_response() -> None:
         DOMAIN, {"Order": (delta.TypedMember("owner", "address"),)}, Raw(b'{"owner":"0x1"}')
     )
     assert encode(delta.BuildResponse(to_sign, "0x2")) == (
-        b'{"toSign":{"domain":{"name":"Cambist Delta","version":"1","chainId":1,"verifyingContract":"0xd"},'
+        b'{"toSign":{"domain":{"name":"Portikus","version":"2.0.0","chainId":1,"verifyingContract":"0xd"},'
         b'"types":{"Order":[{"name":"owner","type":"address"}]},"value":{"owner":"0x1"}},"orderHash":"0x2"}'
     )
 
@@ -253,7 +253,7 @@ def test_building_a_cancellation() -> None:
     response = delta.CancellationBuildResponse(delta.CancellationToSign(DOMAIN, types, value), "0x2")
     assert json.loads(encode(response)) == {
         "toSign": {
-            "domain": {"name": "Cambist Delta", "version": "1", "chainId": 1, "verifyingContract": "0xd"},
+            "domain": {"name": "Portikus", "version": "2.0.0", "chainId": 1, "verifyingContract": "0xd"},
             "types": {"OrderCancellations": [{"name": "orderIds", "type": "string[]"}]},
             "value": {"orderIds": ["a"]},
         },

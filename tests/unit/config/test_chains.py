@@ -34,12 +34,12 @@ def test_no_contract_of_ours_is_claimed_to_be_anywhere(chain_id: int) -> None:
     assert {chain.router, chain.delta_contract, chain.rfq_contract, chain.executor, chain.fee_vault} == {""}
 
 
-def test_signing_domains_have_our_names_by_default() -> None:
+def test_signing_domains_are_those_that_clients_hard_code() -> None:
     chain = Chain(name="devnet")
     assert (chain.rfq_domain_name, chain.delta_domain_name, chain.delta_domain_version) == (
-        "Cambist RFQ",
-        "Cambist Delta",
-        "1",
+        "AUGUSTUS RFQ",
+        "Portikus",
+        "2.0.0",
     )
     assert (chain.delta, chain.market, chain.rfq) == (False, False, False)
 

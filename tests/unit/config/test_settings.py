@@ -28,6 +28,15 @@ def refusal(text: str = "", environ: Mapping[str, str] | None = None) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("chain_id", "said", "has"),
+    [(31337, "", True), (31338, "", True), (777, "", False), (31337, "rfq = false", False)],
+)
+def test_a_devnet_has_otc_unless_it_says_no(chain_id: int, said: str, has: bool) -> None:
+    chains = settings(f'[chains.{chain_id}]\nname = "devnet"\n{said}\n').chains
+    assert chains[chain_id].rfq is has
+
+
 def test_defaults_need_no_file() -> None:
     default = read_settings(None, {"HOME": "/nowhere"})
     assert default.chains == SHIPPED_CHAINS

@@ -13,10 +13,22 @@ from msgspec import structs
 
 from cambist.codecs.maker_messages import Pair, PriceGrid, Token
 from cambist.config.errors import ConfigError
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.crypto.signatures import to_65
 from cambist.engine.conformance import rules
 from cambist.engine.conformance.check_table import CHECKS
 from cambist.engine.conformance.exchange import Exchange, read_json
-from cambist.engine.conformance.firm import Quoted, ask, deep_amount, judge_answer, small_amount, tiny_amount
+from cambist.engine.conformance.firm import (
+    Asking,
+    Quoted,
+    ask,
+    deep_amount,
+    judge_answer,
+    small_amount,
+    tiny_amount,
+)
 from cambist.engine.conformance.grids import judge_grid
 from cambist.engine.conformance.hostile import PIPELINED, RawAnswer, judge_pipelined
 from cambist.engine.conformance.life import Sighting, judge_retirements
@@ -25,7 +37,7 @@ from cambist.engine.conformance.market import LEGS, Market, Range, deviation_bps
 from cambist.engine.conformance.options import read_place
 from cambist.engine.conformance.resources import RESOURCES, judge_contents, judge_resource
 from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, Result, Selection, Status, Tally
-from cambist.engine.conformance.signatures import judge_nonces
+from cambist.engine.conformance.signatures import SigningDomain, judge_nonces, judge_signature, order_digest
 from cambist.engine.conformance.stream import (
     Heard,
     PriceSample,
@@ -458,3 +470,26 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
 def test_a_later_message_of_another_form_is_a_fault(raw: bytes, failed: str) -> None:
     results = list(judge_update(2, Heard(0, raw), {}))
     assert {result.check for result in results if result.status is Status.FAILED} == {failed}
+
+
+def test_the_name_over_which_a_maker_signed_is_said() -> None:
+    key, contract = SigningKey(b"\7" * 32), b"\xc0" * 20
+    plain = {
+        "nonceAndMeta": "1",
+        "expiry": 9,
+        "makerAmount": "2",
+        "takerAmount": "3",
+        "taker": "0x" + "33" * 20,
+    }
+    tokens = {"makerAsset": TOKENS["WETH"].address, "takerAsset": TOKENS["USDC"].address}
+    order: dict[str, Any] = plain | tokens | {"maker": to_checksum(key.address)}
+    digest32 = order_digest(order, SigningDomain("Cambist RFQ", 5, contract))
+    order["signature"] = to_hex(to_65(*key.sign(digest32)))
+    asking = Asking("WETH/USDC", LEGS[0], 1, "small", {"userAddress": "0x" + "44" * 20})
+    quoted = Quoted(asking, Exchange(method="POST", target="/firm"), order)
+    results = list(judge_signature(quoted, SigningDomain("AUGUSTUS RFQ", 5, contract), is_contract=False))
+    (refused,) = [result for result in results if result.status is Status.FAILED]
+    assert refused.check == "firm.signature"
+    assert "the maker's key signed over the domain Cambist RFQ version 1, chain 5" in str(refused)
+    results = list(judge_signature(quoted, SigningDomain("Cambist RFQ", 5, contract), is_contract=False))
+    assert not faults(results)

@@ -37,7 +37,7 @@ from support.maker_role import (
 )
 
 DIGEST_OF = RFQ_ORDER.compiled.digest_for(
-    rfq_domain_separator("Cambist RFQ", CHAIN_ID, bytes.fromhex(CONTRACT[2:]))
+    rfq_domain_separator("AUGUSTUS RFQ", CHAIN_ID, bytes.fromhex(CONTRACT[2:]))
 )
 ONE = 10**18
 

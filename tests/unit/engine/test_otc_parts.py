@@ -29,7 +29,7 @@ from cambist.engine.trader.terms import TradedToken
 
 MAKER, TAKER, RFQ = b"\x11" * 20, b"\x22" * 20, b"\x33" * 20
 USDC, WETH = TradedToken(b"\x44" * 20, "USDC", 6), TradedToken(b"\x55" * 20, "WETH", 18)
-CONTRACT = RfqContract(5, RFQ, rfq_domain_separator("Cambist RFQ", 5, RFQ))
+CONTRACT = RfqContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
 AMOUNTS = st.integers(1, 40) | st.integers(1, 2**128)
 
 

@@ -27,7 +27,7 @@ from support.firm_books import DAI, USDC, WETH, a_live_book
 NOW_S = 1_795_000_000
 KEY, OTHER_KEY = SigningKey(b"\x01" * 32), SigningKey(b"\x02" * 32)
 USER, EXECUTOR, RFQ = b"\xbb" * 20, b"\xaa" * 20, b"\x0f" * 20
-DIGEST_OF = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("Cambist RFQ", 31_337, RFQ))
+DIGEST_OF = RFQ_ORDER.compiled.digest_for(rfq_domain_separator("AUGUSTUS RFQ", 31_337, RFQ))
 SALE = FirmAsked(WETH, USDC, Side.SELL, 10**18, USER, EXECUTOR)
 PURCHASE = FirmAsked(WETH, USDC, Side.BUY, 2_500 * 10**6, USER, EXECUTOR)
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cambist.codecs.abi import uint_word
-from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
+from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
+from cambist.codecs.eip712_orders.signing_names import NamedDomain
 from cambist.codecs.otc_messages import OtcOrderBody, posted
 from cambist.codecs.vocabulary import OtcState, OtcType
 from cambist.config.errors import (
@@ -40,7 +41,7 @@ from cambist.engine.venue.otc.submission import (
     new_row,
     submission_calls,
 )
-from cambist.engine.venue.otc.terms import OtcDomain, OtcTerms, checked, identify
+from cambist.engine.venue.otc.terms import OtcTerms, checked, identify, otc_domain
 from support.stores import USDC as OTHER_ASSET
 from support.stores import an_otc_order
 
@@ -50,9 +51,8 @@ CHAIN_ID = 31_337
 RFQ = b"\xf1" * 20
 KEY = SigningKey(b"\7" * 32)
 USDC, WETH, TAKER = b"\x5d" * 20, b"\xe0" * 20, b"\x7a" * 20
-DOMAINS = {
-    chain_id: OtcDomain(rfq_domain_separator("Cambist RFQ", chain_id, RFQ), RFQ) for chain_id in (1, CHAIN_ID)
-}
+NAMED = [NamedDomain("AUGUSTUS RFQ", "1", chain_id, RFQ) for chain_id in (1, CHAIN_ID)]
+DOMAINS = {here.chain_id: otc_domain(here, NAMED) for here in NAMED}
 ORDER = RfqOrder(7, 0, USDC, WETH, KEY.address, TAKER, 2_500, 1_000)
 ADDRESSED = ("maker_asset", "taker_asset", "maker", "taker")
 ADDRESSES = st.binary(min_size=20, max_size=20)
@@ -137,7 +137,10 @@ def test_a_signature_is_shown_as_it_came_but_for_v() -> None:
 
 def test_a_signature_of_another_chain_is_told() -> None:
     wrong = to_65(*KEY.sign(identify(a_body(), DOMAINS[1]).order_hash))
-    with pytest.raises(InvalidSignature, match="the domain of chain 31337, got 'that of chain 1'"):
+    with pytest.raises(
+        InvalidSignature,
+        match=r"signed for the domain AUGUSTUS RFQ version 1, chain 1, .*expected .*, chain 31337,",
+    ):
         terms_of(a_body(signature=wrong))
 
 

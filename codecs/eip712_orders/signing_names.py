@@ -1,0 +1,98 @@
+"""Names of signing domains that clients of this protocol family sign for, and which of them was used. Pure.
+
+A signature over another domain recovers to an address that nobody knows. The domains in use are few: trying
+each of them tells the owner which one its client signs for.
+
+Source: interop.md 1 and 2.
+Choice: the refusal of a signature that is the owner's over another domain names that domain. Tried are the
+    names below at the same contract, then the other chains of the venue, at most OTHER_DOMAINS_MAX of them.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from msgspec import Struct
+
+from ...config import limits
+from ...config.errors import InvalidSignature
+from ...crypto.addresses import to_checksum
+from ...crypto.eip712 import domain_separator, signing_digest
+from ...crypto.signatures import signer
+from .delta import delta_domain
+
+RFQ_NAMES = (limits.RFQ_DOMAIN_NAME, "Cambist RFQ")
+DELTA_NAMES = ((limits.DELTA_DOMAIN_NAME, limits.DELTA_DOMAIN_VERSION), ("Cambist Delta", "1"))
+
+
+class NamedDomain(Struct, frozen=True):
+    """A signing domain by its values.
+
+    Attributes:
+        contract: 20 bytes.
+    """
+
+    name: str
+    version: str
+    chain_id: int
+    contract: bytes
+
+    @property
+    def separator(self) -> bytes:
+        """32 bytes, hashed at each look."""
+        domain = delta_domain(self.name, self.version, self.chain_id, self.contract)
+        return domain_separator(domain)
+
+    def __str__(self) -> str:
+        named = f"{self.name} version {self.version}"
+        return f"{named}, chain {self.chain_id}, contract {to_checksum(self.contract)}"
+
+
+class Signing(Struct, frozen=True):
+    """What a signature of an order may have been made over.
+
+    Attributes:
+        struct_hash32: of the order, in whatever domain.
+        here: the domain that counts.
+        others: domains that it is mistaken for.
+    """
+
+    struct_hash32: bytes
+    here: NamedDomain
+    others: tuple[NamedDomain, ...]
+
+    def other_of(self, raw: bytes, owner: bytes) -> NamedDomain | None:
+        """The other domain over which the owner's key made a signature; None where it is none of them.
+
+        Args:
+            raw: the signature, of 65 or 64 bytes.
+            owner: 20 bytes.
+        """
+        for other in islice(self.others, limits.OTHER_DOMAINS_MAX):
+            try:
+                by = signer(signing_digest(other.separator, self.struct_hash32), raw)
+            except InvalidSignature:  # some signatures recover over one digest and not over another
+                continue
+            if by == owner:
+                return other
+        return None
+
+
+def rfq_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
+    """The domains that the one of an RFQ contract is mistaken for.
+
+    Args:
+        served: of the venue's other chains.
+    """
+    return _others(here, [(name, limits.RFQ_DOMAIN_VERSION) for name in RFQ_NAMES], served)
+
+
+def delta_others(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> tuple[NamedDomain, ...]:
+    """The domains that the one of a Delta contract is mistaken for; see `rfq_others`."""
+    return _others(here, DELTA_NAMES, served)
+
+
+def _others(
+    here: NamedDomain, names: Iterable[tuple[str, str]], served: Iterable[NamedDomain]
+) -> tuple[NamedDomain, ...]:
+    known = [NamedDomain(name, version, here.chain_id, here.contract) for name, version in names]
+    return tuple(dict.fromkeys(domain for domain in (*known, *served) if domain != here))
