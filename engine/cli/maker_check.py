@@ -1,6 +1,7 @@
 """`cambist maker check`: does a market maker conform to document 3?
 
-Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all, 130 stopped.
+Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all, 4 too little
+could be judged, 130 stopped.
 """
 
 import os
@@ -25,10 +26,11 @@ from ..conformance.check_table import CHECKS
 from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_place
 from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
-from ..conformance.rules import Selection, Status
-from ..conformance.run import RunReport, check_maker
+from ..conformance.rules import Selection
+from ..conformance.run import Outcome, RunReport, check_maker
 
-FAULTS_FOUND, WRONG_USAGE, UNREACHABLE, STOPPED = 1, 2, 3, 130
+UNREACHABLE, STOPPED = 3, 130
+STATUS = {Outcome.CONFORMS: 0, Outcome.FAULTS: 1, Outcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
 
 
@@ -141,7 +143,8 @@ def check(
     """Judge the market maker at URL, its base URL for one chain, by sending what a service sends and worse.
 
     About 300 requests, a few megabytes among them, and some 250 firm quotes. Exit status: 0 it conforms,
-    1 faults were found, 2 wrong usage, 3 it could not be reached, 130 stopped by Ctrl-C.
+    1 faults were found, 2 wrong usage, 3 it could not be reached, 4 too little could be judged, 130 stopped
+    by Ctrl-C.
 
     \b
     cambist maker check https://maker.example/1 --chain-id 1 --rfq-contract 0x... \\
@@ -169,9 +172,7 @@ def check(
     except KeyboardInterrupt:
         click.echo("Error: stopped before the end: there is no report", err=True)
         ctx.exit(STOPPED)
-    if not (report.count(Status.PASSED) or report.count(Status.FAILED)):
-        raise click.UsageError("every chosen check was skipped: nothing was judged", ctx)
-    ctx.exit(0 if report.conforms else FAULTS_FOUND)
+    ctx.exit(STATUS[report.outcome])
 
 
 def _opened(path: str | None) -> IO[bytes] | None:

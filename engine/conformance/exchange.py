@@ -13,11 +13,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from .rules import Result, Said, fault, judged, passed, skipped
+from .rules import Result, Said, fault, gap, judged, passed
 
 _JSON_TYPES = ("application/json", "application/problem+json", "text/json")
 _INTEGER_DIGITS_MAX = 400
-_TOO_MANY = 429
+TOO_MANY = 429
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
@@ -140,8 +140,8 @@ def judge_refusal(
         client_error: only 4xx will do.
     """
     where = f"{exchange.where} ({what})"
-    if exchange.status == _TOO_MANY:
-        yield skipped(check, "the maker limits the rate of requests: see --pause")
+    if exchange.status == TOO_MANY:
+        yield gap(check, "the maker limits the rate of requests: see --pause")
         return
     held = is_refused(exchange) and not (client_error and exchange.status >= 500)
     expected = "4xx" if client_error else "4xx or 5xx"

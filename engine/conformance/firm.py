@@ -26,7 +26,7 @@ from ...crypto.keccak import keccak256
 from ...feeds.book import Ladder
 from .exchange import Exchange, read_json
 from .market import Leg, Market, Range, deviation_bps, expected_range
-from .rules import Result, Said, fault, judged, passed, skipped
+from .rules import Result, Said, fault, gap, judged, passed
 
 FIRM_KEYS = frozenset(
     {"nonceAndMeta", "expiry", "makerAsset", "takerAsset", "maker", "taker", "makerAmount", "takerAmount"}
@@ -217,7 +217,7 @@ def judge_answer(
     holds = expected_range(before, after, asking.pair_id, asking.leg, asking.amount) is not None
     if not holds:
         for check in asking.checks:
-            yield skipped(check, "the grids around the quote do not hold the amount")
+            yield gap(check, "the grids around the quote do not hold the amount")
         if not exchange.succeeded:
             return
     if asking.must or exchange.succeeded:

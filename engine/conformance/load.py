@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from .rules import Result, Said, judged, skipped
+from .rules import Result, Said, gap, judged
 from .signatures import judge_nonces
 
 LATENCY_P99_MS = 500
@@ -80,7 +80,7 @@ def judge_load(samples: Sequence[LoadSample], report: LoadReport, drift_bps: int
     """The checks over a load."""
     where = f"{report.quotes} quotes over {report.connections} connections"
     if not samples:
-        yield skipped("load.answers", "nothing was asked")
+        yield gap("load.answers", "nothing was asked")
         return
     troubles = sorted({sample.trouble for sample in samples if sample.trouble})
     got = Said(f"{report.failed} failed: {'; '.join(troubles[:3])}")
@@ -89,7 +89,7 @@ def judge_load(samples: Sequence[LoadSample], report: LoadReport, drift_bps: int
     nonces = [sample.nonce_and_meta for sample in samples if sample.nonce_and_meta is not None]
     yield from judge_nonces(nonces, where, "load.distinct-nonces")
     if not any(sample.off_bps is not None for sample in samples):
-        yield skipped("load.drift", "no quote could be measured")
+        yield gap("load.drift", "no quote could be measured")
     else:
         got = Said(f"p50 {report.drift_p50_bps:.2f} bps, max {report.drift_max_bps:.2f} bps")
         held = report.drift_max_bps <= drift_bps

@@ -149,6 +149,11 @@ class Market(Struct, frozen=True):
         base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
+    def ladder(self, pair_id: str, leg: Leg) -> Ladder | None:
+        """The side of a pair that a leg walks; None where it is not quoted, or was not read."""
+        book = self.books.get(pair_id)
+        return None if book is None else book.side(leg)
+
     def legs(self) -> list[tuple[str, Leg, Ladder]]:
         """Everything that can be asked for now: pairs in order, then legs."""
         return [
@@ -265,8 +270,7 @@ def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount
 
 
 def _walk(market: Market, pair_id: str, leg: Leg, amount: int) -> int | None:
-    book = market.books.get(pair_id)
-    ladder = book.side(leg) if book is not None else None
+    ladder = market.ladder(pair_id, leg)
     return None if ladder is None else leg.walk(ladder, amount) or None
 
 

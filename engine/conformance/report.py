@@ -17,7 +17,7 @@ from ...config.version import __version__
 from .check_table import CHECKS, TOPICS
 from .load import LoadReport
 from .rules import Result, Status, Verdict
-from .run import RunReport
+from .run import Outcome, RunReport
 
 _STYLES = {Status.FAILED: "bold red", Status.ADVISED: "yellow", Status.SKIPPED: "dim", Status.PASSED: "green"}
 
@@ -50,7 +50,30 @@ def print_report(report: RunReport, console: Console) -> None:
     console.print(
         f"{report.url}{mode}: {report.requests} requests in {seconds}, seed {report.seed}", soft_wrap=True
     )
-    console.print(summary(report), style="green" if report.conforms else "red", soft_wrap=True)
+    console.print(summary(report), soft_wrap=True)
+    console.print(verdict_line(report), style="green" if report.conforms else "red", soft_wrap=True)
+
+
+def verdict_line(report: RunReport) -> str:
+    """What the run comes to, and why it is inconclusive where it is."""
+    if report.outcome is Outcome.CONFORMS:
+        return "The maker conforms."
+    if report.outcome is Outcome.FAULTS:
+        return "The maker has faults."
+    return f"Inconclusive, nothing is proven: {'; '.join(_reasons(report))}."
+
+
+def _reasons(report: RunReport) -> Iterator[str]:
+    """Why a run is inconclusive."""
+    for broken in report.broken:
+        yield f"the harness has a bug, please report it: {broken}"
+    topics: dict[str, list[str]] = {}
+    for topic, reason in report.thin.items():
+        topics.setdefault(reason, []).append(topic)
+    for reason, names in topics.items():
+        yield f"too little to judge {', '.join(names)} on ({reason})"
+    if report.count(Status.SKIPPED) == len(report.verdicts):
+        yield "every chosen check was skipped"
 
 
 def _topics(verdicts: Sequence[Verdict]) -> Table:
@@ -135,6 +158,8 @@ def to_json(report: RunReport) -> bytes:
         "strict": report.strict,
         "seed": report.seed,
         "conforms": report.conforms,
+        "outcome": report.outcome.value,
+        "inconclusive": [*_reasons(report)],
         "elapsedS": round(report.elapsed_s, 3),
         "requests": report.requests,
         "summary": {status.value: report.count(status) for status in Status},
@@ -165,7 +190,10 @@ def _as_object(verdict: Verdict) -> dict[str, Any]:
 
 
 def to_junit(report: RunReport) -> bytes:
-    """A test suite per topic, a test case per check; advice passes with its text as output."""
+    """A test suite per topic, a test case per check; advice passes with its text as output.
+
+    What makes a run inconclusive is an error of a test case of its own.
+    """
     root = ET.Element("testsuites", name=f"cambist maker check {report.url}")
     for topic in TOPICS:
         verdicts = [verdict for verdict in report.verdicts if verdict.check.topic == topic]
@@ -181,6 +209,13 @@ def to_junit(report: RunReport) -> bytes:
         )
         for verdict in verdicts:
             _add_case(suite, verdict)
+    reasons = [*_reasons(report)]
+    if reasons:
+        suite = ET.SubElement(
+            root, "testsuite", name="enough", tests="1", failures="0", skipped="0", errors="1"
+        )
+        case = ET.SubElement(suite, "testcase", classname="enough", name="enough could be judged")
+        ET.SubElement(case, "error", message="; ".join(reasons))
     ET.indent(root)
     written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"

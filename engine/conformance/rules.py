@@ -2,7 +2,9 @@
 
 A check is a row of `check_table.CHECKS`: one rule of the specification under one name. A judge is a pure
 function over what was recorded; it yields results, any number for a check. One fault makes the check fail;
-results without a fault make it pass; a check nobody judged is skipped, and says why.
+results without a fault make it pass; a check nobody judged is skipped, and says why. A skipped check is a gap
+where the maker gave nothing to judge it on, and none where an option is missing or the document leaves it to
+the maker. A topic with as many gaps as judged checks is thin: a run with a thin topic proves nothing.
 
     severity    a fault of it
     must        is a fault of the maker
@@ -86,6 +88,7 @@ class Result(Struct, frozen=True):
         check: id.
         where: what was looked at, e.g. `GET /prices WETH/USDC.bids[2]`.
         expected, got: of a fault; `got` holds the reason of a skip.
+        is_gap: of a skip: the maker gave nothing to judge the check on.
     """
 
     check: str
@@ -93,6 +96,7 @@ class Result(Struct, frozen=True):
     where: str = ""
     expected: str = ""
     got: str = ""
+    is_gap: bool = False
 
 
 class Verdict(Struct, frozen=True):
@@ -103,6 +107,7 @@ class Verdict(Struct, frozen=True):
         fault_count: of all.
         looks: results it was made of.
         reason: why it was skipped.
+        is_gap: it was skipped because the maker gave nothing to judge it on.
     """
 
     check: Check
@@ -111,6 +116,7 @@ class Verdict(Struct, frozen=True):
     fault_count: int = 0
     looks: int = 0
     reason: str = ""
+    is_gap: bool = False
 
 
 def passed(check: str, where: str = "") -> Result:
@@ -120,12 +126,17 @@ def passed(check: str, where: str = "") -> Result:
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
     """The rule did not hold. `got` is shortened, unless it is a `Said` text of ours."""
-    return Result(check, Status.FAILED, one_line(where), expected, cut(got))
+    return Result(check, Status.FAILED, one_line(where), one_line(expected), cut(got))
 
 
 def skipped(check: str, reason: str) -> Result:
-    """The rule could not be judged."""
+    """The rule was not judged: an option is missing, or the document lets a maker go without it."""
     return Result(check, Status.SKIPPED, got=one_line(reason))
+
+
+def gap(check: str, reason: str) -> Result:
+    """The rule could not be judged: the maker gave nothing to judge it on."""
+    return Result(check, Status.SKIPPED, got=one_line(reason), is_gap=True)
 
 
 def judged(check: str, held: object, where: str, expected: str, got: object) -> Result:
@@ -184,7 +195,7 @@ class Tally:
         self._faults: dict[str, list[Result]] = {check_id: [] for check_id in table}
         self._fault_counts: Counter[str] = Counter()
         self._looks: Counter[str] = Counter()
-        self._skipped: dict[str, str] = {}
+        self._skipped: dict[str, Result] = {}
 
     def __len__(self) -> int:
         """Checks that have a result."""
@@ -196,7 +207,7 @@ class Tally:
         if self._why_not[check_id]:
             return
         if result.status is Status.SKIPPED:
-            self._skipped.setdefault(check_id, result.got)
+            self._skipped.setdefault(check_id, result)
             return
         self._looks[check_id] += 1
         if result.status is Status.FAILED:
@@ -215,5 +226,23 @@ class Tally:
             return Verdict(check, status, faults, self._fault_counts[check.id], looks)
         if looks:
             return Verdict(check, Status.PASSED, looks=looks)
-        reason = self._why_not[check.id] or self._skipped.get(check.id, unreached)
-        return Verdict(check, Status.SKIPPED, reason=reason)
+        if self._why_not[check.id]:
+            return Verdict(check, Status.SKIPPED, reason=self._why_not[check.id])
+        result = self._skipped.get(check.id) or gap(check.id, unreached)
+        return Verdict(check, Status.SKIPPED, reason=result.got, is_gap=result.is_gap)
+
+
+def thin_topics(verdicts: Iterable[Verdict]) -> dict[str, str]:
+    """Topics with at least as many gaps as judged checks -> the most frequent reason of the gaps."""
+    judged_counts: Counter[str] = Counter()
+    reasons: dict[str, Counter[str]] = {}
+    for verdict in verdicts:
+        if verdict.status is not Status.SKIPPED:
+            judged_counts[verdict.check.topic] += 1
+        elif verdict.is_gap:
+            reasons.setdefault(verdict.check.topic, Counter())[verdict.reason] += 1
+    return {
+        topic: found.most_common(1)[0][0]
+        for topic, found in reasons.items()
+        if found.total() >= judged_counts[topic]
+    }

@@ -1,18 +1,28 @@
-"""A run from its first connection to its verdicts."""
+"""A run from its first connection to its verdicts, and what they come to.
+
+    outcome         when
+    faults          a check failed
+    inconclusive    none failed, but a topic is thin (see `rules`), nothing was judged, or a stage broke
+    conforms        otherwise
+
+A stage that raises is a bug of the harness. Its checks that have no result are gaps; the other stages run.
+"""
 
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from functools import partial
 
 import trio
 from msgspec import Struct
 
+from ...config.error_text import one_line
 from ..interrupts import until_interrupted
 from .check_table import TOPICS
 from .load import LoadReport
 from .node import Node
 from .options import CheckOptions
 from .probe import Probe
-from .rules import Said, Status, Verdict, judged
+from .rules import Said, Status, Verdict, judged, thin_topics
 from .session import Session
 from .stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
 from .stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
@@ -35,12 +45,21 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 )
 
 
+class Outcome(StrEnum):
+    """What a run comes to; see the module."""
+
+    CONFORMS = "conforms"
+    FAULTS = "faults"
+    INCONCLUSIVE = "inconclusive"
+
+
 class RunReport(Struct, frozen=True):
     """How a run ended.
 
     Attributes:
         requests: over HTTP and as bytes, without the socket's.
         load: None where there was none.
+        broken: stages that raised, each with the exception: bugs of the harness.
     """
 
     url: str
@@ -50,15 +69,30 @@ class RunReport(Struct, frozen=True):
     requests: int
     seed: int
     strict: bool
+    broken: tuple[str, ...] = ()
 
     def count(self, status: Status) -> int:
         """Verdicts of one status."""
         return sum(verdict.status is status for verdict in self.verdicts)
 
     @property
+    def thin(self) -> dict[str, str]:
+        """Topics of which too little could be judged -> why."""
+        return thin_topics(self.verdicts)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the verdicts come to."""
+        if self.count(Status.FAILED):
+            return Outcome.FAULTS
+        if self.broken or self.thin or self.count(Status.SKIPPED) == len(self.verdicts):
+            return Outcome.INCONCLUSIVE
+        return Outcome.CONFORMS
+
+    @property
     def conforms(self) -> bool:
-        """Whether nothing failed."""
-        return not self.count(Status.FAILED)
+        """Whether nothing failed, and enough was judged."""
+        return self.outcome is Outcome.CONFORMS
 
 
 async def run_checks(
@@ -81,13 +115,18 @@ async def run_checks(
         await asked.reach()
         node = None if options.node is None else Node(node_probe)
         session = Session(options, asked, node, on_progress)
+        broken: list[str] = []
         with trio.move_on_after(options.run_timeout_s) as scope:
             for name, topics, stage in _STAGES:
                 if not topics or session.wants(*topics):
                     session.stage = name
-                    await stage(session)
+                    try:
+                        await stage(session)
+                    except Exception as error:  # noqa: BLE001  a bug here must not cost the report
+                        broken.append(one_line(f"{name}: {_innermost(error)!r}"))
+                        session.lack("the harness broke in this stage", *topics)
                 if session.is_silent:
-                    session.skip("no endpoint answers", *TOPICS)
+                    session.lack("no endpoint answers", *TOPICS)
                     break
         late = scope.cancelled_caught
         got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}")
@@ -102,7 +141,15 @@ async def run_checks(
             asked.requests,
             options.seed,
             options.selection.strict,
+            tuple(broken),
         )
+
+
+def _innermost(error: Exception) -> Exception:
+    """The first exception of nested groups."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def check_maker(options: CheckOptions, *, now_ms: Callable[[], int], on_progress: OnProgress) -> RunReport:

@@ -12,7 +12,7 @@ from ...codecs.maker_messages import Pair, Token
 from ...feeds.book import Ladder
 from .auth import Plain, Target
 from .check_table import CHECKS
-from .exchange import Exchange
+from .exchange import TOO_MANY, Exchange
 from .firm import Asking, Users, ask, small_amount
 from .grids import is_disabled
 from .life import Sighting
@@ -22,7 +22,7 @@ from .node import Node
 from .options import DEFAULT_TAKER, CheckOptions
 from .probe import Probe
 from .resources import RESOURCES, entries_of
-from .rules import Result, Status, Tally, skipped
+from .rules import Result, Status, Tally, gap, judged, skipped
 from .signatures import SigningDomain
 
 _REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
@@ -114,21 +114,25 @@ class Session:
                 got = got.replace(text, "(hidden)")
         return structs.replace(result, got=got)
 
-    def skip(self, reason: str, *topics: str) -> None:
-        """Why the checks of whole topics cannot be judged."""
-        self.add(
-            skipped(check_id, reason)
-            for check_id in sorted(self.selected)
-            if check_id.partition(".")[0] in topics
-        )
+    def skip(self, reason: str, *names: str) -> None:
+        """Why checks, by topic or id, need not be judged."""
+        self.add(skipped(check_id, reason) for check_id in self._named(names))
 
-    def skip_checks(self, reason: str, *check_ids: str) -> None:
-        """Why single checks cannot be judged."""
-        self.add(skipped(check_id, reason) for check_id in check_ids)
+    def lack(self, reason: str, *names: str) -> None:
+        """What the maker did not give to judge checks on, by topic or id."""
+        self.add(gap(check_id, reason) for check_id in self._named(names))
 
     def wants(self, *names: str) -> bool:
         """Whether any check of these topics, or any of these checks, is selected."""
-        return any(check_id in names or check_id.partition(".")[0] in names for check_id in self.selected)
+        return bool(self._named(names))
+
+    def _named(self, names: Iterable[str]) -> list[str]:
+        topics = frozenset(names)
+        return sorted(
+            check_id
+            for check_id in self.selected
+            if check_id in topics or check_id.partition(".")[0] in topics
+        )
 
     async def take_snapshot(self) -> Snapshot:
         """The four endpoints, now."""
@@ -140,9 +144,16 @@ class Session:
 
     async def market(self) -> Market:
         """Prices of now, tokens and pairs of the last snapshot; books of the first pairs alone."""
+        prices = await self.prices()
+        return market_of(self._tokens, self._pairs, read_grids(prices), self.options.pairs_max)
+
+    async def prices(self) -> Exchange:
+        """GET /prices once more; an error is a fault of `prices.status`, unless it is 429."""
         prices = await self.probe.get("prices")
         self._sight(prices)
-        return market_of(self._tokens, self._pairs, read_grids(prices), self.options.pairs_max)
+        if prices.status != TOO_MANY:
+            self.add([judged("prices.status", prices.succeeded, prices.where, "200, each time", prices.said)])
+        return prices
 
     def saw(self, *prices: Mapping[str, object]) -> None:
         """Remember which pairs were disabled."""

@@ -24,7 +24,7 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import HALF_ORDER
 from ...crypto.signatures import signer
 from .firm import Quoted
-from .rules import Result, Said, fault, judged, passed, skipped
+from .rules import Result, Said, fault, gap, judged, passed, skipped
 
 NONCES_MIN = 8
 _NONCES_APART = 1 << 40
@@ -138,7 +138,7 @@ def judge_nonces(nonces: Sequence[int], where: str, distinct_check: str) -> Iter
     """
     upper = [_random_part(nonce) for nonce in nonces]
     if len(upper) < 2:
-        yield skipped(distinct_check, "fewer than two quotes")
+        yield gap(distinct_check, "fewer than two quotes")
         return
     twice = len(upper) - len(set(upper))
     expected = "another random part in every quote"
@@ -146,7 +146,7 @@ def judge_nonces(nonces: Sequence[int], where: str, distinct_check: str) -> Iter
     if distinct_check != "firm.nonce-distinct":
         return
     if len(upper) < NONCES_MIN:
-        yield skipped("firm.nonce-unforeseeable", f"fewer than {NONCES_MIN} quotes")
+        yield gap("firm.nonce-unforeseeable", f"fewer than {NONCES_MIN} quotes")
         return
     why = _pattern(upper)
     if why:

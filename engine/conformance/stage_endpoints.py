@@ -56,9 +56,9 @@ async def check_authentication(session: Session) -> None:
                 await _try(session, credentials, case)
     session.add(judge_signed("after everything refused", await session.probe.get("prices")))
     if not target.prefix:
-        session.skip_checks("the base URL has no path", "auth.prefix-stripped")
+        session.skip("the base URL has no path", "auth.prefix-stripped")
     if target.firm is None:
-        session.skip_checks("no quote was given to start from", "auth.body-swapped")
+        session.lack("no quote was given to start from", "auth.body-swapped")
 
 
 async def _check_signed(session: Session) -> None:

@@ -39,7 +39,7 @@ async def check_quotes(session: Session) -> None:
     """Ask on every leg of the first pairs, and judge each order against the grids around it."""
     market = await session.market()
     if not market.legs():
-        session.skip(NO_PAIR, "firm", "chain")
+        session.lack(NO_PAIR, "firm", "chain")
         return
     asker = session.rng, session.users, session.taker
     orders = await _ask_all(session, market, askings(market, *asker))
@@ -47,9 +47,9 @@ async def check_quotes(session: Session) -> None:
     if orders and market.legs():
         orders += await _ask_all(session, market, [*variations(market, *asker)])
     elif not orders:
-        session.skip("no plain quote was given", "firm", "chain")
+        session.lack("no plain quote was given", "firm", "chain")
         return
-    session.skip_checks("no amount fits the depth", "firm.over-asked-sell", "firm.over-asked-buy")
+    session.lack("no amount fits the depth", "firm.over-asked-sell", "firm.over-asked-buy")
     await _check_nonces(session, orders)
     await _check_chain(session, orders)
     await _check_blacklisted(session)
@@ -88,8 +88,8 @@ async def _judge_order(session: Session, quoted: Quoted, before: Market, after: 
             is_contract = await session.node.has_code(parse_address(quoted.order["maker"]))
     session.add(judge_signature(quoted, session.domain, is_contract=is_contract))
     if is_contract and session.node is None:
-        session.skip_checks("--contract-maker without --node-url", "firm.signature")
-    ladder = before.books[quoted.asking.pair_id].side(quoted.asking.leg)
+        session.skip("--contract-maker without --node-url", "firm.signature")
+    ladder = before.ladder(quoted.asking.pair_id, quoted.asking.leg)
     if quoted.asking.purpose == "small" and ladder is not None:
         session.keep_good(quoted.asking, ladder)
 
@@ -140,7 +140,7 @@ async def _check_chain(session: Session, orders: Sequence[Quoted]) -> None:
             await _check_funds(session, quoted)
             await _check_contract(session, quoted)
     except ChainError as error:
-        session.skip(error.detail, "chain")
+        session.lack(error.detail, "chain")
 
 
 async def _check_funds(session: Session, quoted: Quoted) -> None:
@@ -152,7 +152,7 @@ async def _check_funds(session: Session, quoted: Quoted) -> None:
     balance = await node.balance(token, maker)
     session.add([judged("chain.balance", balance > amount, where, f"more than {amount}", Said(str(balance)))])
     if contract is None:
-        session.skip_checks("needs --rfq-contract", "chain.allowance")
+        session.skip("needs --rfq-contract", "chain.allowance")
         return
     allowance = await node.allowance(token, maker, contract)
     expected = f"more than {amount} for the RFQ contract"
@@ -165,11 +165,11 @@ async def _check_contract(session: Session, quoted: Quoted) -> None:
         return
     maker = parse_address(quoted.order["maker"])
     if not await node.has_code(maker):
-        session.skip_checks("the maker is no contract", "chain.contract-signature")
+        session.skip("the maker is no contract", "chain.contract-signature")
         return
-    session.skip_checks("the maker is a contract: see chain.contract-signature", "firm.signature")
+    session.skip("the maker is a contract: see chain.contract-signature", "firm.signature")
     if domain is None:
-        session.skip_checks("needs --chain-id and --rfq-contract", "chain.contract-signature")
+        session.skip("needs --chain-id and --rfq-contract", "chain.contract-signature")
         return
     text = quoted.order["signature"]
     try:
@@ -188,8 +188,10 @@ async def _check_blacklisted(session: Session) -> None:
     address = session.options.blacklisted or next((text for text in listed if isinstance(text, str)), None)
     asking = await session.find_good()
     if address is None or asking is None:
-        reason = "no address is blacklisted: --blacklisted" if address is None else NO_PAIR
-        session.skip_checks(reason, "firm.blacklisted")
+        if address is None:
+            session.skip("no address is blacklisted: --blacklisted", "firm.blacklisted")
+        else:
+            session.lack(NO_PAIR, "firm.blacklisted")
         return
     body = asking.body | {"userAddress": address}
     blacklisted = Asking(asking.pair_id, asking.leg, asking.amount, "blacklisted", body)
@@ -200,7 +202,7 @@ async def check_refusals(session: Session) -> None:
     """Every spoiled request, one by one."""
     good = await session.find_good()
     if good is None or session.good is None:
-        session.skip("no quote was given to start from", "refuse")
+        session.lack("no quote was given to start from", "refuse")
         return
     market = await session.market()
     found = session.good
@@ -214,7 +216,7 @@ async def check_refusals(session: Session) -> None:
     where = f"{again.where} (after everything refused)"
     session.add([judged("refuse.recovers", again.succeeded, where, "200 with an order", again.said)])
     session.add(not_there(market, taker_given=session.options.taker is not None))
-    session.skip_checks("every two tokens are a pair", "refuse.unlisted-pair")
+    session.skip("every two tokens are a pair", "refuse.unlisted-pair")
 
 
 async def _try(session: Session, case: Spoiled) -> None:
@@ -242,7 +244,7 @@ async def check_load(session: Session) -> None:
         samples.extend(_sample(asking, exchange, before, after) for asking, exchange in answers)
         before = after
     if not samples:
-        session.skip(NO_PAIR, "load")
+        session.lack(NO_PAIR, "load")
         return
     session.load = load_report(samples, options.connections, elapsed_s)
     session.add(judge_load(samples, session.load, options.drift_bps))

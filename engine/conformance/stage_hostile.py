@@ -50,7 +50,7 @@ async def _survived(session: Session, case: Hostile) -> bool:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))
     if not exchange.succeeded:
-        session.skip(f"the maker did not survive: {case.what}", "hostile", "life")
+        session.lack(f"the maker did not survive: {case.what}", "hostile", "life")
     return exchange.succeeded
 
 

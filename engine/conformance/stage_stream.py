@@ -98,7 +98,7 @@ async def check_stream(session: Session) -> None:
         else:
             got = Said(error.detail)
             session.add([fault("stream.handshake", door.place.url, "101", got)])
-            session.skip("no handshake succeeded", "stream")
+            session.lack("no handshake succeeded", "stream")
         return
     except WebSocketClosed as closed:
         got = Said(closed.detail)
@@ -265,7 +265,7 @@ async def _tamper(session: Session, door: Door) -> None:
     credentials = session.options.credentials
     if credentials is None:
         reason = "no credentials are given: --domain, --access-key, --secret"
-        session.skip_checks(reason, "stream.unsigned", "stream.wrong-signature")
+        session.skip(reason, "stream.unsigned", "stream.wrong-signature")
         return
     for case in socket_tamperings(credentials, door.path, door.probe.now_ms()):
         if session.wants(case.check):

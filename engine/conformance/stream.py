@@ -18,7 +18,7 @@ from ...config.limits import BPS_ONE
 from .exchange import Exchange, read_json
 from .grids import SIDES, is_disabled, judge_grid
 from .resources import RESOURCES, entries_of, judge_blacklist, judge_pair, judge_token
-from .rules import Result, Said, fault, judged, passed, skipped
+from .rules import Result, Said, fault, gap, judged, passed
 
 KEYS = frozenset((*RESOURCES, "message"))
 GRACE_MS = 1_000
@@ -196,7 +196,7 @@ def judge_agreement(
 ) -> Iterator[Result]:
     """Every GET /prices made while the socket was open says what the socket says."""
     if not states or not samples:
-        yield skipped("stream.agrees", "no prices over both ways")
+        yield gap("stream.agrees", "no prices over both ways")
         return
     for sample in samples:
         before = [state for state in states if state.at_ms <= sample.sent_ms]

@@ -74,7 +74,9 @@ def test_a_right_maker_ends_with_zero_and_one_line_says_so(served: Served) -> No
     assert done.exit_code == 0, done.output
     assert f"{len(CHECKS)} checks: " in done.stdout
     assert "0 failed" in done.stdout
-    assert "no node is given: --node-url" in done.stdout.splitlines()[-1]
+    *_, counts, verdict = done.stdout.splitlines()
+    assert "no node is given: --node-url" in counts
+    assert verdict == "The maker conforms."
     assert SECRET not in done.output
     assert ACCESS_KEY not in done.output
 
@@ -83,6 +85,7 @@ def test_faults_end_with_one_and_say_rule_and_fix(served: Served) -> None:
     served.maker.flags.add("stale")
     done = run(served.url, *SIGNED, "--only", "auth.stale")
     assert done.exit_code == 1
+    assert done.stdout.splitlines()[-1] == "The maker has faults."
     for text in ("auth.stale", "signed 60 s ago", "expected 4xx", "came     200", "rule document 3, Limits"):
         assert text in done.stdout
 
@@ -212,10 +215,26 @@ def test_wrong_usage_ends_with_two_and_names_what_is_wrong(arguments: tuple[str,
     assert "hunter2" not in done.output
 
 
-def test_a_run_that_skips_every_chosen_check_is_no_success(served: Served) -> None:
+def test_a_run_that_skips_every_chosen_check_is_inconclusive(served: Served) -> None:
     done = run(served.url, *SIGNED, "--only", "chain.*")
-    assert done.exit_code == 2
-    assert "nothing was judged" in done.stderr
+    assert done.exit_code == 4
+    assert done.stdout.splitlines()[-1] == "Inconclusive, nothing is proven: every chosen check was skipped."
+
+
+def test_a_maker_that_quotes_nothing_is_inconclusive_and_the_reports_say_why(
+    served: Served, tmp_path: Path
+) -> None:
+    served.maker.entries["prices"] = lambda prices: {}
+    served.maker.flags.add("no-socket")
+    file = tmp_path / "report.xml"
+    done = run(served.url, *SIGNED, *QUICK, "--json", "-", "--junit", str(file))
+    assert done.exit_code == 4, done.output
+    report = json.loads(done.stdout)
+    assert (report["conforms"], report["outcome"], report["summary"]["failed"]) == (False, "inconclusive", 0)
+    assert any("firm" in reason and "no pair is quoted" in reason for reason in report["inconclusive"])
+    assert done.stderr.splitlines()[-1].startswith("Inconclusive, nothing is proven: too little to judge ")
+    (error,) = ET.fromstring(file.read_text(encoding="utf-8")).iter("error")
+    assert "no pair is quoted" in error.get("message", "")
 
 
 def test_a_file_that_holds_no_certificates_is_wrong_usage(tmp_path: Path) -> None:

@@ -1,20 +1,23 @@
 """A right maker passes, in whole runs: plain, strict, without credentials, without prices, bounded."""
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
 
-from cambist.engine.conformance import stage_stream
+from cambist.engine.conformance import stage_firm, stage_stream
 from cambist.engine.conformance.check_table import CHECKS
 from cambist.engine.conformance.options import read_place
 from cambist.engine.conformance.probe import Probe, Unreachable
+from cambist.engine.conformance.report import verdict_line
 from cambist.engine.conformance.resources import RESOURCES
 from cambist.engine.conformance.rules import Selection, Status
-from cambist.engine.conformance.run import RunReport, run_checks
+from cambist.engine.conformance.run import Outcome, RunReport, run_checks
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
-from support.faulty_maker import Maker
+from support.faulty_maker import Maker, Refused
 from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
 from support.faulty_serving import Server
 from support.faulty_table import RETIRED_WELL
@@ -78,13 +81,54 @@ async def test_a_pair_that_was_disabled_first_may_go() -> None:
     assert status_of(report)["life.retired"] is Status.PASSED, told(report)
 
 
-async def test_a_maker_without_prices_is_right_and_nothing_is_quoted() -> None:
+async def test_a_maker_without_prices_has_no_fault_and_proves_nothing() -> None:
     maker = Maker(now_ms)
     maker.entries["prices"] = lambda prices: {}
     report = await judge(maker, ("prices.*", "firm.*", "refuse.*", "load.*"))
-    assert report.conforms, told(report)
+    assert report.outcome is Outcome.INCONCLUSIVE, told(report)
+    assert {topic: report.thin[topic] for topic in ("firm", "refuse", "load")} == {
+        "firm": "no pair is quoted",
+        "refuse": "no quote was given to start from",
+        "load": "no pair is quoted",
+    }
     reasons = {verdict.reason for verdict in report.verdicts if verdict.check.topic in ("firm", "load")}
     assert "no pair is quoted" in reasons
+
+
+@pytest.mark.parametrize("pair_id", ["WETH/USDC", "WBTC/USDC"])
+async def test_a_pair_that_is_disabled_between_two_looks_is_no_fault(pair_id: str) -> None:
+    maker = Maker(now_ms)
+    looks = itertools.count()
+    maker.entries["prices"] = lambda prices: prices | ({pair_id: {}} if next(looks) % 2 else {})
+    report = await judge(maker, ("prices.*", "firm.*", "refuse.*", "load.*"))
+    assert (report.broken, failed(report)) == ((), set()), told(report)
+
+
+async def test_prices_that_fail_now_and_then_are_a_fault_and_end_nothing() -> None:
+    maker = Maker(now_ms)
+    looks = itertools.count(1)
+    route = maker.resource
+
+    def failing(name: str) -> Any:
+        if name == "prices" and next(looks) % 10 == 0:
+            raise Refused(500, "down")
+        return route(name)
+
+    maker.resource = failing  # type: ignore[method-assign]
+    report = await judge(maker, ("prices.*", "firm.*", "refuse.*", "load.*"))
+    assert (report.broken, failed(report)) == ((), {"prices.status"}), told(report)
+
+
+async def test_a_bug_of_the_harness_costs_one_stage_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("WETH/USDC")
+
+    monkeypatch.setattr(stage_firm, "judge_terms", broken)
+    report = await judge(Maker(now_ms), ("firm.*", "auth.stale"))
+    assert report.outcome is Outcome.INCONCLUSIVE
+    assert report.broken == ("firm quotes: KeyError('WETH/USDC')", "deep quotes: KeyError('WETH/USDC')")
+    assert "has a bug, please report it: firm quotes: KeyError" in verdict_line(report)
+    assert status_of(report)["auth.stale"] is Status.PASSED
 
 
 async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
@@ -142,7 +186,7 @@ async def test_an_answer_429_proves_nothing() -> None:
     maker = Maker(now_ms)
     maker.error_status = 429
     report = await judge(maker, ("refuse.*",))
-    assert report.conforms, told(report)
+    assert report.outcome is Outcome.INCONCLUSIVE, told(report)
     passed = {check for check, status in status_of(report).items() if status is Status.PASSED}
     assert passed == {"refuse.recovers"}
     reasons = {verdict.reason for verdict in report.verdicts if verdict.check.id == "refuse.zero-amount"}

@@ -74,6 +74,7 @@ class Maker:
         firm_body: change of the whole successful answer.
         updates: change of each later message of the socket.
         first: change of the first message.
+        wire: change of an answer's bytes; the connection ends behind one that is changed.
         content_type, error_content_type: of every answer, and of errors.
         error_status, error_text: of every error.
     """
@@ -90,6 +91,7 @@ class Maker:
         self.first: Callable[[Entries], Any] = lambda message: message
         self.domain: dict[str, Any] = {"name": DOMAIN_NAME, "chain_id": CHAIN_ID, "contract": CONTRACT}
         self.key = KEY
+        self.wire: Callable[[bytes], bytes] = lambda raw: raw
         self.content_type = self.error_content_type = b"application/json"
         self.error_status: int | None = None
         self.error_text = ""

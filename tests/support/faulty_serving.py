@@ -86,8 +86,7 @@ class Server:
             if event is None and events:
                 event = events.popleft()
             if isinstance(event, Request):
-                await self._answer(stream, event)
-                if not event.keep_alive:
+                if not (await self._answer(stream, event) and event.keep_alive):
                     return None
             elif isinstance(event, Upgrade):
                 return await self._upgrade(stream, event)
@@ -114,7 +113,8 @@ class Server:
         http.receive_data(data)
         return False
 
-    async def _answer(self, stream: trio.abc.Stream, request: Request) -> None:
+    async def _answer(self, stream: trio.abc.Stream, request: Request) -> bool:
+        """Whether the connection can go on."""
         maker = self.maker
         target, name = request.target.decode(), request.path.decode().rpartition("/")[2]
         if f"hang-{name}" in maker.flags:
@@ -129,7 +129,9 @@ class Server:
             keep_alive=request.keep_alive,
             head=method == "HEAD",
         )
-        await stream.send_all(raw)
+        sent = maker.wire(raw)
+        await stream.send_all(sent)
+        return sent == raw
 
     async def _fault(self, stream: trio.abc.Stream, fault: Fault) -> None:
         if "dies" in self.maker.flags:

@@ -430,6 +430,7 @@ def test_what_a_maker_says_is_shown_short_and_on_one_line() -> None:
     assert len(found.got) < 400
     assert "\x1b" not in rules.cut(rules.Said("\x1b[31m"))
     assert found.where == "a\\nb"
+    assert rules.fault("pairs.id", "", "the id \ud800", "A/B").expected == "the id \\ud800"
 
 
 @pytest.mark.parametrize(
