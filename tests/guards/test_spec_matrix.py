@@ -13,7 +13,7 @@ from cambist.engine.conformance.check_table import CHECKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "spec").glob("*.md"))
-PARTS = ["2-otc.md", "3-market-maker.md"]
+PARTS = ["1-swap-and-delta.md", "2-otc.md", "3-market-maker.md"]
 HEADER = ["| Rule | What holds | Test |", "|---|---|---|"]
 NOT_BUILT, NO_RULE = "not built", "no rule"
 _ROW = re.compile(r"\| (\d+\.\d+\.\d+) \| (.+) \| (.+) \|")
