@@ -127,6 +127,21 @@ async def test_an_order_begun_gives_what_is_left_of_it(world: World) -> None:
         before = await world.chain.snapshot()
 
 
+async def test_what_a_begun_order_may_still_ask_rounds_down(world: World) -> None:
+    """7 of 10 are left, which is 2.1 of 3: for 2 the order gives 6, for 3 it would have to give more than is left."""
+    await funded(world)
+    begun, fresh = world.an_rfq_order(maker_amount=10, taker_amount=3), an_order(world, 2_500)
+    part = calldata.partial_fill_order(begun, world.signed(begun), 1)
+    await world.send(world.taker, world.at.rfq, part)
+    infos = [world.info(begun), world.info(fresh)]
+    data = calldata.try_batch_fill_taker_amount(infos, 2 + ONE // 2, world.taker.address)
+    assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [
+        filled(world, begun, 6, 2),
+        filled(world, fresh, 1_250 * USDC, ONE // 2),
+    ]
+    assert await remaining(world, begun) == 1 + 1
+
+
 async def test_one_order_twice_gives_no_more_than_it_has(world: World) -> None:
     await funded(world)
     order = an_order(world, 2_500)
