@@ -62,10 +62,13 @@ async def test_a_deposit_is_taken_back(world: World, market: Market) -> None:
     before = await world.chain.balance(owner)
     receipt = await world.send(world.user, world.at.delta, withdraw_native(ONE // 4))
     assert native_moves(receipt) == [(NATIVE_WITHDRAWN, owner, ONE // 4)]
+    assert withdrawn_to(receipt) == owner
     gas_wei = receipt.gas_used * receipt.gas_price_wei
     assert await world.chain.balance(owner) == before + ONE // 4 - gas_wei
     stranger = await world.chain.balance(world.stranger.address)
-    await world.send(world.user, world.at.delta, withdraw_to(ONE // 2, world.stranger.address))
+    receipt = await world.send(world.user, world.at.delta, withdraw_to(ONE // 2, world.stranger.address))
+    assert native_moves(receipt) == [(NATIVE_WITHDRAWN, owner, ONE // 2)]
+    assert withdrawn_to(receipt) == world.stranger.address
     assert await world.chain.balance(world.stranger.address) == stranger + ONE // 2
     refused = await world.refused(world.user, world.at.delta, withdraw_native(ONE // 2))
     assert refused == f"InsufficientDeposit(deposited {ONE // 4})"
@@ -279,3 +282,9 @@ def native_moves(receipt: Receipt) -> list[tuple[bytes, bytes, int]]:
         for log in receipt.logs
         if log.topics[0] in topics
     ]
+
+
+def withdrawn_to(receipt: Receipt) -> bytes:
+    """Receiver of the one withdrawal."""
+    (log,) = [log for log in receipt.logs if log.topics[0] == NATIVE_WITHDRAWN]
+    return log.data[12:32]

@@ -122,6 +122,11 @@ async def test_settlements_of_an_hour_give_no_more_than_the_cap(world: World, ma
     assert await world.ask(world.at.delta, given_of(world.weth)) == ONE // 2
     more = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 10}, left 0)"
     assert await market.refused_at(hour_s + HOUR_S - 1, order, *small, amount=ONE // 10) == more
+    before = await world.chain.snapshot()
+    await world.chain.set_time(hour_s + HOUR_S)
+    await world.chain.mine()
+    assert await world.ask(world.at.delta, given_of(world.weth)) == 0
+    await world.chain.restore(before)
     await market.settle(order, *small, amount=ONE // 10, at_s=hour_s + HOUR_S)
     assert await world.ask(world.at.delta, given_of(world.weth)) == ONE // 10
     await world.send(world.owner, world.at.delta, set_cap(world.weth, 0))

@@ -156,7 +156,7 @@ async def test_a_permit2_allowance_allows_first_or_second(world: World) -> None:
         world.at.router,
         world.usdc,
         SOLD,
-        expiration=venue.deadline,
+        expiration=venue.deadline + 3_600,
         nonce=0,
         deadline=venue.deadline,
     )

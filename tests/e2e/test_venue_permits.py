@@ -40,7 +40,7 @@ async def permit2_allowance(world: World, deadline: int) -> bytes:
     await world.approve(world.user, world.usdc, world.permit2)
     return allowance_permit(
         permit2_domain(CHAIN_ID, world.permit2), world.user, world.at.router, world.usdc, SOLD,
-        expiration=deadline, nonce=0, deadline=deadline,
+        expiration=deadline + 3_600, nonce=0, deadline=deadline,
     )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ async def permit2_allowance(world: World, order: DeltaOrder) -> bytes:
         world.at.delta,
         order.src_token,
         SRC,
-        expiration=order.deadline,
+        expiration=order.deadline + 3_600,
         nonce=0,
         deadline=order.deadline,
     )
