@@ -128,7 +128,7 @@ async def test_an_order_begun_gives_what_is_left_of_it(world: World) -> None:
 
 
 async def test_what_a_begun_order_may_still_ask_rounds_down(world: World) -> None:
-    """7 of 10 are left, which is 2.1 of 3: for 2 the order gives 6, for 3 it would have to give more than is left."""
+    """7 of 10 are left, which is 2.1 of 3: for 2 the order gives 6; for 3 it would give more than is left."""
     await funded(world)
     begun, fresh = world.an_rfq_order(maker_amount=10, taker_amount=3), an_order(world, 2_500)
     part = calldata.partial_fill_order(begun, world.signed(begun), 1)
