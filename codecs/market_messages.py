@@ -91,7 +91,7 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """What a route was priced with, so that a transaction is built from the sealed route alone.
+    """What a route was priced with, so that the sealed route alone gives a transaction. `hmac` carries it.
 
     Attributes:
         src_amount, dest_amount: what the user gives and gets before the partner's fee.
@@ -99,6 +99,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
         include, exclude: names of makers.
         route: tokens of the one path that was allowed.
         taxes: src, dest, src_dex, dest_dex, basis points.
+        others: SHA-256 of the canonical `others`, hex; empty where the route has none.
     """
 
     src_amount: str
@@ -108,12 +109,13 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
     exclude: Names = ()
     route: tuple[str, ...] = ()
     taxes: tuple[TaxBps, TaxBps, TaxBps, TaxBps] = (0, 0, 0, 0)
+    others: str = ""
 
 
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
     """Document 1, Market route (`priceRoute` and `market`), then `side` and `others` of interop.md 3.
 
-    `hmac` is UNSET only before the route is sealed; `terms` is ours.
+    `hmac` is UNSET only before the route is sealed.
     """
 
     block_number: Count
@@ -139,7 +141,6 @@ class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
     hmac: str | UnsetType = UNSET
     side: Side
     others: dict[str, OtherRoute] | UnsetType = UNSET
-    terms: RouteTerms | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         check_number("partnerFee", self.partner_fee)
@@ -337,4 +338,5 @@ decode_prices_query = query_decoder(PricesQuery)
 decode_swap_query = query_decoder(SwapQuery)
 decode_transaction_query = query_decoder(TransactionQuery)
 decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
+decode_route_terms = decoder(RouteTerms, bytes_max=JSON_BYTES_MAX)
 decode_transaction_body = decoder(TransactionBody, bytes_max=JSON_BYTES_MAX)

@@ -1,8 +1,12 @@
 """The seal on a Market route: the `hmac` that must stay paired with the route it came with.
 
-    seal = 16 hex digits of the time of issue (ms) || 64 hex digits of HMAC-SHA256(key, time || canonical)
+    seal = 16 hex digits of the time of issue (ms)
+        || 64 hex digits of HMAC-SHA256(key, time || canonical || carried)
+        || hex digits of the carried bytes
 
-It covers canonical bytes (codecs.canonical_json gives them); who checks it learns when it was issued.
+The seal covers the canonical bytes of a JSON object (codecs.canonical_json gives them), and bytes that it
+carries itself: clients keep the members that they know, and they know `hmac` as a string. The object ends at
+the last brace of the message, so that no byte moves between the object and the carried digits.
 Several venue processes share the key; a previous key may stay valid while routes under it live.
 
 Source: document 1, Market route and "Stale priceRoute"; choices.md 11.
@@ -32,10 +36,14 @@ class RouteSeal:
             raise ValueError("a route seal needs a key")
         self._keys = tuple(HmacKey(key) for key in keys)
 
-    def seal(self, canonical: bytes, now_ms: int) -> str:
-        """The `hmac` of a route."""
-        time = f"{now_ms:016x}"
-        return time + self._keys[0].hex_digest(time.encode() + canonical)
+    def seal(self, canonical: bytes, now_ms: int, carried: bytes = b"") -> str:
+        """The `hmac` of a route.
+
+        Args:
+            carried: bytes that come back with the seal, covered by it and readable by everybody.
+        """
+        time, tail = f"{now_ms:016x}", carried.hex()
+        return time + self._keys[0].hex_digest(time.encode() + canonical + tail.encode()) + tail
 
     def check(self, canonical: bytes, seal: object, now_ms: int) -> int:
         """Check a seal. The authenticity is judged before the age.
@@ -47,10 +55,10 @@ class RouteSeal:
             InvalidPriceRoute: the seal is not ours, or not this route's.
             StalePriceRoute: issued more than ROUTE_FRESH_MS ago.
         """
-        if not isinstance(seal, str) or len(seal) != _SEAL_CHARS or not _HEX_DIGITS.issuperset(seal):
+        if not isinstance(seal, str) or len(seal) < _SEAL_CHARS or not _HEX_DIGITS.issuperset(seal):
             raise InvalidPriceRoute(field="hmac", expected="the value issued with the route")
-        time, digest = seal[:_TIME_DIGITS], seal[_TIME_DIGITS:]
-        message = time.encode() + canonical
+        time, digest, tail = seal[:_TIME_DIGITS], seal[_TIME_DIGITS:_SEAL_CHARS], seal[_SEAL_CHARS:]
+        message = time.encode() + canonical + tail.encode()
         if not any(compare_digest(key.hex_digest(message), digest) for key in self._keys):
             raise InvalidPriceRoute("it is not the route that its hmac was issued for")
         issued_ms = int(time, 16)
@@ -58,3 +66,8 @@ class RouteSeal:
         if age_ms > limits.ROUTE_FRESH_MS:
             raise StalePriceRoute(f"issued {age_ms} ms ago, at most {limits.ROUTE_FRESH_MS} ms are allowed")
         return issued_ms
+
+    @staticmethod
+    def carried(seal: str) -> bytes:
+        """The bytes that a seal carries; to be asked of seals that `check` has passed alone."""
+        return bytes.fromhex(seal[_SEAL_CHARS:])

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from cambist.codecs.http1 import Response
-from cambist.codecs.market_messages import decode_price_route
+from cambist.codecs.market_messages import decode_price_route, decode_route_terms
 from cambist.codecs.router_decoding import decode_swap
 from cambist.codecs.wire import encode
 from cambist.config.limits import ROUTE_FRESH_MS
@@ -24,7 +24,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.market.price_route import sealed
+from cambist.engine.venue.market.price_route import Priced, sealed
 from support.trading_requests import (
     API_KEY,
     NATIVE,
@@ -259,7 +259,8 @@ ROUTES: dict[str, tuple[Any, Refusal]] = {
     "a float": (lambda route: route | {"partnerFee": 0.02}, BAD_ROUTE),
     "a member less": (lambda route: {k: v for k, v in route.items() if k != "gasCost"}, BAD_ROUTE),
     "a member more": (lambda route: route | {"extra": 1}, BAD_ROUTE),
-    "no terms": (lambda route: {k: v for k, v in route.items() if k != "terms"}, BAD_ROUTE),
+    "no terms": (lambda route: route | {"hmac": route["hmac"][:80]}, BAD_ROUTE),
+    "other terms": (lambda route: route | {"hmac": f"{route['hmac'][:80]}{b'{}'.hex()}"}, BAD_ROUTE),
     "no seal": (lambda route: {k: v for k, v in route.items() if k != "hmac"}, BAD_ROUTE),
     "another seal": (lambda route: route | {"hmac": "0" * 80}, BAD_ROUTE),
     "a seal that is none": (lambda route: route | {"hmac": 1}, BAD_ROUTE),
@@ -323,7 +324,9 @@ RAW: list[tuple[bytes, Refusal]] = [
 def resealed(route: Body, age_ms: int) -> Body:
     """A route as it would have been issued so long ago."""
     typed = replace(decode_price_route(msgspec.json.encode(route)), hmac=UNSET)
-    issued = sealed(RouteSeal([ROUTE_SEAL.encode()]), typed, WallClock().now_ms() - age_ms)
+    seal = RouteSeal([ROUTE_SEAL.encode()])
+    terms = decode_route_terms(seal.carried(route["hmac"]))
+    issued = sealed(seal, Priced(typed, terms), WallClock().now_ms() - age_ms)
     again: Body = msgspec.json.decode(encode(issued))
     return again
 

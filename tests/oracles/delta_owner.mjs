@@ -5,6 +5,8 @@
 //   balance(token), allowance(token, spender): bigint;  decimals(token): number;
 //   approve(token, spender, amount), deposit(delta, orderHash, wei): mined; give the wei paid for gas
 // }
+import { documented, DELTA_ROUTE } from "./documented.mjs";
+
 export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const SLIPPAGE_BPS = 100;
 const LIFE_S = 600;
@@ -58,7 +60,7 @@ async function built(venue, owner, { srcToken, destToken, amount, side, limit })
   const most = side === "SELL" ? BigInt(amount) : (src * BigInt(10_000 + SLIPPAGE_BPS)) / 10_000n;
   if (srcToken !== NATIVE) await owner.approve(srcToken, delta.spender, most);
   const order = await venue.ask("/v2/delta/orders/build", {
-    route: delta.route, side, owner: owner.address, deadline: Math.floor(Date.now() / 1_000) + LIFE_S,
+    route: documented(delta.route, DELTA_ROUTE), side, owner: owner.address, deadline: Math.floor(Date.now() / 1_000) + LIFE_S,
     slippage: SLIPPAGE_BPS, ...(limit && { limitAmount: (dest * BigInt(limit)).toString() }),
   });
   return { delta, quoted: { src, dest }, approved: most, ...order };

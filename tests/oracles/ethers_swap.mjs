@@ -1,6 +1,7 @@
 // ethers against a venue: prices, approves, has the transaction built, sends it, and says what moved, as JSON.
 // arguments: VENUE_URL RPC_URL PRIVATE_KEY SRC_TOKEN DEST_TOKEN AMOUNT [SELL|BUY]
 import { Contract, JsonRpcProvider, Wallet } from "ethers";
+import { documented, PRICE_ROUTE } from "./documented.mjs";
 
 export async function run([venue, rpc, key, srcToken, destToken, amount, side = "SELL"]) {
   const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
@@ -38,7 +39,7 @@ export async function run([venue, rpc, key, srcToken, destToken, amount, side = 
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({
-      priceRoute, srcToken, destToken, userAddress: wallet.address, slippage: Number(slippage),
+      priceRoute: documented(priceRoute, PRICE_ROUTE), srcToken, destToken, userAddress: wallet.address, slippage: Number(slippage),
       ...(side === "SELL" ? { srcAmount: amount } : { destAmount: amount }),
     }),
   });

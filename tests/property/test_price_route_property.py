@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec import UNSET, structs
 
 from cambist.codecs.canonical_json import canonical
+from cambist.codecs.market_messages import PriceRoute
 from cambist.codecs.vocabulary import MarketVersion, Side
 from cambist.codecs.wire import encode
 from cambist.config.errors import InvalidPriceRoute, StalePriceRoute
@@ -25,8 +26,10 @@ from cambist.engine.venue.market.price_route import (
     price_route,
     sealed,
 )
+from support.documented import documented
 from support.market_place import CHAIN_ID, NOW_MS, ROUTER, a_shop
 
+SEAL_CHARS = 80  # of the time and the digest
 SEAL = RouteSeal([b"one key", b"an older one"])
 TOKENS = a_shop().place.tokens.by_address
 LISTED = [token for token in TOKENS.values() if token.listed is not None]
@@ -96,24 +99,55 @@ def offers(draw: st.DrawFn) -> tuple[Offered, RoutePlan]:
     return offered, plan
 
 
+def bare(route: PriceRoute) -> PriceRoute:
+    """The members that are sealed as they stand."""
+    return structs.replace(route, hmac=UNSET, others=UNSET)
+
+
 @given(offers())
 def test_a_sealed_route_comes_back_as_the_plan_it_was_made_of(offer: tuple[Offered, RoutePlan]) -> None:
     offered, plan = offer
     route = sealed(SEAL, price_route(offered, plan), NOW_MS)
     back = opened(SEAL, encode(route), NOW_MS + ROUTE_FRESH_MS)
-    assert (back.plan, back.wanted, back.route) == (plan, offered.wanted, route)
+    assert (back.plan, back.wanted, back.route) == (plan, offered.wanted, bare(route))
     assert back.fee_bps == offered.fee.fee_bps
 
 
 @given(offers())
-def test_the_seal_is_over_the_canonical_route(offer: tuple[Offered, RoutePlan]) -> None:
-    route = price_route(*offer)
-    assert sealed(SEAL, route, NOW_MS).hmac == SEAL.seal(canonical(encode(route)), NOW_MS)
+def test_the_seal_is_over_the_canonical_route_and_the_terms_that_it_carries(
+    offer: tuple[Offered, RoutePlan],
+) -> None:
+    priced = price_route(*offer)
+    covered = canonical(encode(bare(priced.route)))
+    assert sealed(SEAL, priced, NOW_MS).hmac == SEAL.seal(covered, NOW_MS, encode(priced.terms))
+
+
+@given(offers())
+def test_a_client_that_keeps_documented_members_alone_sends_back_all_that_is_needed(
+    offer: tuple[Offered, RoutePlan],
+) -> None:
+    offered, plan = offer
+    route = json.loads(encode(sealed(SEAL, price_route(offered, plan), NOW_MS)), parse_float=Decimal)
+    for kept in (documented(route), documented(route) | {"others": None}):
+        back = opened(SEAL, encode(kept), NOW_MS)
+        assert (back.plan, back.wanted, back.fee_bps) == (plan, offered.wanted, offered.fee.fee_bps)
+
+
+@given(offers(), offers())
+def test_terms_of_another_route_are_refused(
+    offer: tuple[Offered, RoutePlan], other: tuple[Offered, RoutePlan]
+) -> None:
+    one, two = (json.loads(encode(sealed(SEAL, price_route(*each), NOW_MS))) for each in (offer, other))
+    assume(one != two)
+    for hmac in (two["hmac"], one["hmac"][:SEAL_CHARS] + two["hmac"][SEAL_CHARS:], one["hmac"][:SEAL_CHARS]):
+        if hmac != one["hmac"]:
+            with pytest.raises(InvalidPriceRoute):
+                opened(SEAL, json.dumps(one | {"hmac": hmac}).encode(), NOW_MS)
 
 
 @given(offers())
 def test_percentages_sum_to_a_hundred(offer: tuple[Offered, RoutePlan]) -> None:
-    route = price_route(*offer)
+    route = price_route(*offer).route
     assert sum(part.percent for part in route.best_route) == Decimal(100)
     for part in route.best_route:
         for swap in part.swaps:
@@ -141,7 +175,8 @@ def _changed(value: Any) -> Any:
 def test_every_mutation_is_refused(offer: tuple[Offered, RoutePlan], data: st.DataObject) -> None:
     raw = encode(sealed(SEAL, price_route(*offer), NOW_MS))
     document = json.loads(raw)
-    *parents, last = data.draw(st.sampled_from(_leaves(document)))
+    leaves = [at for at in _leaves(document) if at != ("others",)]  # an empty one may be left out
+    *parents, last = data.draw(st.sampled_from(leaves))
     holder = document
     for key in parents:
         holder = holder[key]
@@ -163,7 +198,7 @@ def test_what_only_looks_different_passes_and_digits_do_not_change(offer: tuple[
         + b", ".join(encode(name) + b" : " + encode(value) for name, value in reversed(members.items()))
         + b"}"
     )
-    assert opened(SEAL, backwards, NOW_MS).route == route
+    assert opened(SEAL, backwards, NOW_MS).route == bare(route)
     for before, after in ((b'"srcAmount":"', b'"srcAmount":"0'), (b'"network":', b'"network":1e0,"n":')):
         with pytest.raises(InvalidPriceRoute):
             opened(SEAL, raw.replace(before, after, 1), NOW_MS)
@@ -175,7 +210,7 @@ def test_a_route_is_good_for_thirty_seconds_and_told_stale_after() -> None:
     shop = a_shop()
     query = f"srcToken=WETH&destToken=USDC&amount={10**18}&network={CHAIN_ID}"
     route = shop.prices(query)
-    assert opened(shop.seal, encode(route), NOW_MS + 30_000).route == route
+    assert opened(shop.seal, encode(route), NOW_MS + 30_000).route == bare(route)
     with pytest.raises(StalePriceRoute, match="Stale priceRoute: issued 30001 ms ago"):
         opened(shop.seal, encode(route), NOW_MS + 30_001)
     changed = structs.replace(route, dest_amount="1")

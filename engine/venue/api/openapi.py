@@ -207,7 +207,6 @@ _SHAPES = {
     "Fees": "What is included in the amounts of the route.",
     "Partner": "`feePercent`: what the partner takes, registered and requested fee together.",
     "PriceRoute": "A Market route. It is sealed by `hmac` for half a minute, to the digit.",
-    "RouteTerms": "What the route was made with.",
     "RoutePart": "One path, and its share of the amount in percent.",
     "Swap": "One hop of a path.",
     "SwapExchange": "What one market maker has of a hop.",

@@ -113,10 +113,11 @@ class MarketDesk:
             fee_bps=query.partner_fee_bps,
             tx_origin=query.tx_origin,
         )
-        route = sealed(self._seal, best_route(place, ask), now_ms)
+        priced = best_route(place, ask)
+        route = sealed(self._seal, priced, now_ms)
         built = await transaction(
             place,
-            unpriced(route),
+            unpriced(priced),
             _body_of(query, route),
             TransactionQuery(ignore_checks=True),
             self._fees,

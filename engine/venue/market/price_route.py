@@ -1,7 +1,8 @@
 """A Market route on the wire: a plan as `priceRoute`, its seal, and the way back to the plan. Pure.
 
 A sealed route holds all that a transaction is built from, so that nothing is remembered between the two
-requests: amounts and makers in `bestRoute`, what it was asked with in `terms`.
+requests: amounts and makers in `bestRoute`, what it was asked with in the terms that `hmac` carries. A client
+that keeps the documented members alone so sends back all that is needed.
 
     sale       destAmount = what the paths give, less the fee
     purchase   srcAmount = what the paths cost, and the fee on top
@@ -12,8 +13,10 @@ Choice: percentages are of the amount that is fixed, with two decimals cut off; 
     missing to 100.
 Choice: hops are written with the tokens that are traded: the wrapped form of the native token.
 Choice: `gasCost` is in units of gas; a value in US dollars that is not known is `"0"`.
+Choice: `others` informs and decides nothing: a route may come back without it, or with it as it was issued.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -32,9 +35,11 @@ from ....codecs.market_messages import (
     Swap,
     SwapExchange,
     decode_price_route,
+    decode_route_terms,
 )
 from ....codecs.rounding import mul_div_down
 from ....codecs.vocabulary import MarketVersion, Side
+from ....codecs.wire import encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, NoRoute
 from ....config.limits import BPS_ONE, UINT256_MAX
 from ....config.partners import ResolvedFee
@@ -52,6 +57,7 @@ _ADDRESSES_REMEMBERED = 1_024
 _text = lru_cache(_ADDRESSES_REMEMBERED)(to_checksum)
 _sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
+_NULL = b"null"
 
 
 class Offered(Struct, frozen=True):
@@ -80,8 +86,15 @@ class Offered(Struct, frozen=True):
     others: Mapping[str, RoutePlan] | None = None
 
 
+class Priced(Struct, frozen=True):
+    """A route that is not sealed yet, and the terms that its seal will carry."""
+
+    route: PriceRoute
+    terms: RouteTerms
+
+
 class Opened(Struct, frozen=True):
-    """A route that came back, and what it was made of."""
+    """A route that came back, without `hmac` and `others`, and what it was made of."""
 
     route: PriceRoute
     plan: RoutePlan
@@ -93,8 +106,8 @@ class Opened(Struct, frozen=True):
         return int(self.route.partner_fee * _PERCENT)
 
 
-def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
-    """The route of a plan, not sealed yet.
+def price_route(offered: Offered, plan: RoutePlan) -> Priced:
+    """The route of a plan.
 
     Raises:
         NoRoute: nothing would be left after the fee, or nobody could pay for it.
@@ -105,8 +118,8 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
     if src_amount > UINT256_MAX:
         raise NoRoute("with the partner's fee it costs more than there can be")
     router = _text(offered.router)
-    wanted, tokens = offered.wanted, offered.tokens
-    return PriceRoute(
+    tokens = offered.tokens
+    route = PriceRoute(
         block_number=offered.block_number,
         network=offered.chain_id,
         src_token=offered.src.text,
@@ -132,8 +145,8 @@ def price_route(offered: Offered, plan: RoutePlan) -> PriceRoute:
         max_impact_reached=offered.is_impact_reached,
         side=plan.side,
         others=UNSET if offered.others is None else _others(offered, offered.others),
-        terms=_terms(wanted, plan),
     )
+    return Priced(route, _terms(offered.wanted, plan, route))
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
@@ -149,9 +162,10 @@ def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tu
 # --- The seal -----------------------------------------------------------------------------------------
 
 
-def sealed(seal: RouteSeal, route: PriceRoute, now_ms: int) -> PriceRoute:
+def sealed(seal: RouteSeal, priced: Priced, now_ms: int) -> PriceRoute:
     """The route with its `hmac`."""
-    return msgspec.structs.replace(route, hmac=seal.seal(_sorted(route), now_ms))
+    covered = _sorted(msgspec.structs.replace(priced.route, others=UNSET))
+    return msgspec.structs.replace(priced.route, hmac=seal.seal(covered, now_ms, encode(priced.terms)))
 
 
 def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
@@ -160,28 +174,29 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
     Args:
         raw: its JSON.
 
+    Guarantees: nothing of what is returned is outside the seal.
+
     Raises:
         InvalidPriceRoute: it is not a route that was issued here, to the digit.
         StalePriceRoute: issued too long ago.
     """
     try:
         members = _members(canonical(raw))
-        given = msgspec.json.decode(members.pop("hmac", Raw(b"null")))
+        given = msgspec.json.decode(members.pop("hmac", Raw(_NULL)))
     except (InvalidInput, msgspec.DecodeError) as error:
         raise InvalidPriceRoute(str(error), field="priceRoute") from None
-    seal.check(_sorted(members), given, now_ms)
-    return unpriced(decode_price_route(raw))
+    others = bytes(members.pop("others", Raw(_NULL)))
+    covered = _sorted(members)
+    seal.check(covered, given, now_ms)
+    terms = decode_route_terms(seal.carried(given))
+    if others != _NULL and _digest(others) != terms.others:
+        raise InvalidPriceRoute(field="priceRoute.others", expected="the member as it was issued, or none")
+    return unpriced(Priced(decode_price_route(covered), terms))
 
 
-def unpriced(route: PriceRoute) -> Opened:
-    """The plan of a route of ours, and what was asked.
-
-    Raises:
-        InvalidPriceRoute: it holds no terms: it is older than they are.
-    """
-    terms = route.terms
-    if isinstance(terms, msgspec.UnsetType):
-        raise InvalidPriceRoute(field="priceRoute.terms", expected="those that it was issued with")
+def unpriced(priced: Priced) -> Opened:
+    """The plan of a route of ours, and what was asked."""
+    route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
         route.side,
@@ -207,7 +222,7 @@ def unpriced(route: PriceRoute) -> Opened:
 # --- Parts --------------------------------------------------------------------------------------------
 
 
-def _terms(wanted: Wanted, plan: RoutePlan) -> RouteTerms:
+def _terms(wanted: Wanted, plan: RoutePlan, route: PriceRoute) -> RouteTerms:
     taxes = wanted.taxes
     return RouteTerms(
         src_amount=str(plan.src_amount),
@@ -217,7 +232,12 @@ def _terms(wanted: Wanted, plan: RoutePlan) -> RouteTerms:
         exclude=tuple(sorted(wanted.without)),
         route=tuple(map(_text, wanted.route)),
         taxes=(taxes.src, taxes.dest, taxes.src_dex, taxes.dest_dex),
+        others="" if route.others is UNSET else _digest(_sorted(route.others)),
     )
+
+
+def _digest(canonical_others: bytes) -> str:
+    return hashlib.sha256(canonical_others).hexdigest()
 
 
 def _others(offered: Offered, plans: Mapping[str, RoutePlan]) -> dict[str, OtherRoute]:

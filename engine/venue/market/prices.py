@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
 from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters, SubmitBody
-from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery, TransactionBody
+from ....codecs.market_messages import PricesQuery, QuoteQuery, SwapQuery, TransactionBody
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
@@ -32,7 +32,7 @@ from ....crypto.addresses import parse_address
 from ...routing.impact import impact, max_impact_reached
 from ...routing.plan import Taxes, Wanted
 from ...routing.tokens import ListedToken, TokenTable
-from .price_route import METHODS, Offered, price_route
+from .price_route import METHODS, Offered, Priced, price_route
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -170,8 +170,8 @@ def ask_of_quote(place: "Place", query: QuoteParameters, fees: Fees, now_ms: int
     )
 
 
-def best_route(place: "Place", ask: MarketAsk) -> PriceRoute:
-    """The best route that the live books give, not sealed yet.
+def best_route(place: "Place", ask: MarketAsk) -> Priced:
+    """The best route that the live books give.
 
     Raises:
         NoRoute: they give none.

@@ -19,6 +19,17 @@ def test_a_seal_is_the_time_and_the_hmac_of_time_and_route() -> None:
     assert seal == time + hmac.new(KEY, time.encode() + ROUTE, "sha256").hexdigest()
 
 
+def test_what_a_seal_carries_is_covered_and_comes_back() -> None:
+    sealed, carried = RouteSeal([KEY]), b'{"taxes":[0,0,0,0]}'
+    seal = sealed.seal(ROUTE, NOW_MS, carried)
+    assert sealed.check(ROUTE, seal, NOW_MS) == NOW_MS
+    assert (sealed.carried(seal), sealed.carried(sealed.seal(ROUTE, NOW_MS))) == (carried, b"")
+    taxed = seal[:80] + b'{"taxes":[0,0,0,1]}'.hex()
+    for other in (seal[:80], seal[:-2], seal + "00", taxed, GOOD + seal[80:]):
+        with pytest.raises(InvalidPriceRoute):
+            sealed.check(ROUTE, other, NOW_MS)
+
+
 @pytest.mark.parametrize("age_ms", [-1_000, 0, 1, 29_999, 30_000])
 def test_a_fresh_seal_tells_when_it_was_issued(age_ms: int) -> None:
     sealed = RouteSeal([KEY])
