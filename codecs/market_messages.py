@@ -15,11 +15,13 @@ Choice: `others` is an object keyed by maker: that maker's best route alone (cho
 from decimal import Decimal
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..config.errors import InvalidInput
 from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT, VENUE_SWAP_ORDERS_MAX
 from .delta_messages import DeltaBlock, QuoteParameters
+from .numerals import NumeralText
 from .otc_messages import OtcOrderBody
 from .query import query_decoder
 from .vocabulary import (
@@ -163,11 +165,14 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /prices. Call `chain`, not `network`."""
+    """Document 1, GET /prices. Call `chain`, not `network`.
 
-    src_token: str
-    dest_token: str
-    amount: str
+    Choice: `route` names source and destination where `srcToken` or `destToken` is not there.
+    """
+
+    src_token: str = ""
+    dest_token: str = ""
+    amount: str = ""
     src_decimals: TokenDecimals | None = None
     dest_decimals: TokenDecimals | None = None
     side: Side = Side.SELL
@@ -183,6 +188,7 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     receiver: str | None = None
     route: str | None = None
     partner: Name | None = None
+    partner_fee_bps: PartnerFeeBps | None = None
     max_impact: Decimal | None = None
     src_token_transfer_fee: TaxBps = 0
     dest_token_transfer_fee: TaxBps = 0
@@ -193,6 +199,18 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     ignore_bad_usd_price: bool = False
 
     def __post_init__(self) -> None:
+        first, _, rest = (self.route or "").partition("-")
+        last = rest.rpartition("-")[2]
+        needed = (
+            ("src_token", "srcToken", first),
+            ("dest_token", "destToken", last),
+            ("amount", "amount", ""),
+        )
+        for attribute, name, otherwise in needed:
+            if not getattr(self, attribute):
+                if not otherwise:
+                    raise InvalidInput("missing", field=name)
+                msgspec.structs.force_setattr(self, attribute, otherwise)
         if self.network is not None and self.chain_id is not None and self.network != self.chain_id:
             raise InvalidInput(
                 field="chainId", expected=f"the same as network, {self.network}", got=self.chain_id
@@ -239,8 +257,8 @@ SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENU
 class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Document 1, POST /transactions/{chainId}, body, with `orders` in place of `priceRoute` (choices.md 12).
 
-    `priceRoute` is kept byte for byte. `partnerFeeBps` is a string here, as the document says; a number is
-    refused. `side` is that of the route; orders have none, so there it may be said.
+    `priceRoute` is kept byte for byte. `partnerFeeBps` is a string, as the document says, and may come as a
+    number. `side` is that of the route; orders have none, so there it may be said.
     """
 
     price_route: Raw | UnsetType = UNSET
@@ -258,7 +276,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
     receiver: str | None = None
     partner: Name | None = None
     partner_address: str | None = None
-    partner_fee_bps: str | None = None
+    partner_fee_bps: NumeralText | None = None
     permit: str | None = None
     deadline: UnixSeconds | None = None
     is_cap_surplus: bool = True
@@ -312,7 +330,6 @@ class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
     slippage: SlippageBps | None = None
     tx_origin: str | None = None
     partner_address: str | None = None
-    partner_fee_bps: PartnerFeeBps | None = None
     permit: str | None = None
     deadline: UnixSeconds | None = None
     is_cap_surplus: bool = True
@@ -339,4 +356,4 @@ decode_swap_query = query_decoder(SwapQuery)
 decode_transaction_query = query_decoder(TransactionQuery)
 decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
 decode_route_terms = decoder(RouteTerms, bytes_max=JSON_BYTES_MAX)
-decode_transaction_body = decoder(TransactionBody, bytes_max=JSON_BYTES_MAX)
+decode_transaction_body = decoder(TransactionBody, bytes_max=JSON_BYTES_MAX, takes_numerals=True)

@@ -31,6 +31,7 @@ import msgspec
 
 from ..config.errors import InvalidInput
 from ..config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX
+from .numerals import numeral_mender
 
 T = TypeVar("T")
 
@@ -63,12 +64,13 @@ class _Described(str):
         return str(self)
 
 
-def decoder(kind: type[T], *, bytes_max: int) -> Callable[[bytes], T]:
+def decoder(kind: type[T], *, bytes_max: int, takes_numerals: bool = False) -> Callable[[bytes], T]:
     """Makes the function that decodes JSON documents of one type.
 
     Args:
         kind: a msgspec Struct, or any type msgspec decodes.
         bytes_max: longest document taken.
+        takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
 
     Returns:
         `decode(raw) -> kind`. It raises InvalidInput whatever the bytes are, and nothing else; `field` is
@@ -77,7 +79,16 @@ def decoder(kind: type[T], *, bytes_max: int) -> Callable[[bytes], T]:
     Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed: that a key
     came once.
     """
-    decode_typed = msgspec.json.Decoder(kind, float_hook=Decimal).decode
+    decode_strict = msgspec.json.Decoder(kind, float_hook=Decimal).decode
+    mend = numeral_mender(kind) if takes_numerals else None
+
+    def decode_typed(raw: bytes) -> T:
+        try:
+            return decode_strict(raw)
+        except msgspec.ValidationError:
+            if mend is None:
+                raise
+        return decode_strict(mend(raw))
 
     def decode(raw: bytes) -> T:
         try:

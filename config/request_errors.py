@@ -188,7 +188,7 @@ class OrderExpired(RequestError):
     messages = ("Order expired",)
     endpoint = (
         "POST /v2/delta/orders/build, POST /v2/delta/orders, POST /ft/p2p/{chainId}, "
-        "POST /transactions/{chainId}"
+        "POST /transactions/{chainId}, GET /swap"
     )
     cause = "`deadline` passed before validation"
     fix = "rebuild or use a later deadline"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cambist.crypto.typed_data import hash_typed_data
-from support.building import HOUR_S, OTHER, ZERO, asked_to_build, order, routed
+from support.building import HOUR_S, OTHER, ZERO, asked_to_build, fault, order, routed
 from support.oracles import javascript_oracle
 from support.quiet_venue import (
     A_PURCHASE,
@@ -71,6 +71,28 @@ async def test_a_purchase(venue: QuietVenue) -> None:
     assert value["kind"] == 1
     assert value["destAmount"] == A_PURCHASE["amount"]
     assert (value["expectedAmount"], value["srcAmount"]) == (str(expected), str(expected * 10_033 // 10_000))
+
+
+async def test_the_side_is_that_of_the_quote(venue: QuietVenue) -> None:
+    """A route says which amounts are swapped, and its quote, which of them is fixed."""
+    sale, purchase = await routed(venue), await routed(venue, **A_PURCHASE)
+    value = await order(venue, route=purchase, slippage=33)
+    assert (value["kind"], value["destAmount"]) == (1, A_PURCHASE["amount"])
+    assert value == await order(venue, route=purchase, slippage=33, side="buy") | {"nonce": value["nonce"]}
+    for route, quoted, asked in ((sale, "SELL", "BUY"), (purchase, "BUY", "SELL")):
+        status, error_type, details = await fault(venue, route=route, side=asked)
+        assert (status, error_type) == (400, "InvalidInput")
+        assert details == f"Invalid input: side: expected the route's, {quoted}, got '{asked}'"
+    twap = {
+        "orderType": "TWAPBuyOrder",
+        "interval": 60,
+        "numSlices": 2,
+        "totalDestAmount": "9",
+        "maxSrcAmount": "9",
+    }
+    status, error_type, details = await fault(venue, route=sale, **twap)
+    assert (status, error_type) == (400, "InvalidInput")
+    assert "side: expected the route's, SELL, got 'BUY': TWAPBuyOrder has one side" in details
 
 
 async def test_a_limit_stands_in_for_bound_and_guess(venue: QuietVenue) -> None:

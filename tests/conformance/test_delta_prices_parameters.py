@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from cambist.codecs.canonical_json import canonical
+from cambist.codecs.vocabulary import Side
+from cambist.engine.venue.delta.issued import quoted_as
 from support.quiet_venue import (
     A_PURCHASE,
     A_SALE,
@@ -102,7 +104,7 @@ async def test_a_route_may_be_built_from_for_as_long_as_the_settings_say(tmp_pat
         before_ms = venue.clock.now_ms()
         route = (await venue.get(PRICES, **A_SALE))["route"]
         after_ms = venue.clock.now_ms()
-        sent_back = canonical(msgspec.json.encode(route))
+        sent_back = quoted_as(Side.SELL, canonical(msgspec.json.encode(route)))
         assert await venue.app.issued.is_issued(sent_back, before_ms + life_s * 1_000)
         assert not await venue.app.issued.is_issued(sent_back, after_ms + (life_s + 60) * 1_000)
 

@@ -21,7 +21,14 @@ from cambist.codecs.market_messages import (
     TransactionQuery,
 )
 from cambist.codecs.wire import encode
-from cambist.config.errors import InvalidInput, NoRoute, RequestError, TokenNotSupported, UnsupportedChain
+from cambist.config.errors import (
+    InvalidInput,
+    NoRoute,
+    OrderExpired,
+    RequestError,
+    TokenNotSupported,
+    UnsupportedChain,
+)
 from cambist.crypto.addresses import to_checksum
 from support.admitting import signatures
 from support.market_place import (
@@ -95,6 +102,8 @@ PRICES = [
         (("0x1", InvalidInput, "receiver"),)),
     Row("route", {"destToken": "DAI", "route": "WETH-USDC-DAI"}, lambda was, now: len(_way(now)) == 2,
         (("WETH-DAI-USDC-WBTC-USDC", InvalidInput, "at most|2 to 4"),)),
+    Row("partnerFeeBps", {"partnerFeeBps": 9}, lambda was, now: (was.partner_fee, now.partner_fee) == (
+        Decimal("0.01"), Decimal("0.09")), ((201, InvalidInput, "partnerFeeBps"),)),
     Row("partner", {"partner": "wallet"},
         lambda was, now: (was.partner_fee, now.partner_fee) == (Decimal("0.01"), Decimal("0.5"))),
     Row("maxImpact", {"maxImpact": "0.01"},
@@ -177,9 +186,9 @@ BODY = [
     Row("partner", {"partner": "wallet"}, _params(7)),
     Row("partnerAddress", {"partnerAddress": to_checksum(STRANGER), "partnerFeeBps": "9"}, _params(7),
         (("0x1", InvalidInput, "partnerAddress"),)),
-    Row("partnerFeeBps", {"partnerFeeBps": "9"}, _params(7), ((9, InvalidInput, "partnerFeeBps"),)),
+    Row("partnerFeeBps", {"partnerFeeBps": "9"}, _params(7), ((201, InvalidInput, "partnerFeeBps"),)),
     Row("permit", {"permit": "0x01"}, _params(8), (("0x0102", InvalidInput, "permit"),)),
-    Row("deadline", {"deadline": NOW_S + 5}, _params(6), ((NOW_S, InvalidInput, "deadline"),)),
+    Row("deadline", {"deadline": NOW_S + 5}, _params(6), ((NOW_S, OrderExpired, "deadline"),)),
     Row("isCapSurplus", {"isCapSurplus": False}, _params(7)),
     Row("takeSurplus", {"takeSurplus": True}, _params(7)),
     Row("isSurplusToUser", {"takeSurplus": True, "isSurplusToUser": True},

@@ -128,7 +128,7 @@ async def test_rules_of_the_request(desk: Desk) -> None:
             _input("orders: expected orders that take srcAmount"),
         ),
         ("bound", desk.body(destAmount=str(GROSS)), _input("destAmount: expected at most what comes of it")),
-        ("slippage", desk.body(slippage=None), (400, "MissingSlippage", "missing slippage")),
+        ("deadline", desk.body(deadline=1), (400, "OrderExpired", "Order expired: deadline")),
         ("token", desk.body(srcToken=NOBODY), (400, "TokenNotSupported", "Token not supported")),
         ("native", desk.body(srcToken=NATIVE.lower()), (400, "InvalidToken", "Invalid srcToken")),
         ("one token", desk.body(destToken=NATIVE), (400, "NoRoute", "No route")),

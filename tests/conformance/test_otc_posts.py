@@ -356,7 +356,7 @@ async def test_members_that_are_required(front: OtcFront, member: str) -> None:
         ("nonceAndMeta", "0x7", "nonceAndMeta: expected a string of 1 to 78 digits"),
         ("nonceAndMeta", str(UINT256_MAX + 1), "nonceAndMeta: expected"),
         ("nonceAndMeta", "-1", "nonceAndMeta: expected"),
-        ("expiry", "0", "expiry: expected an integer"),
+        ("expiry", "0x0", "expiry: expected an integer"),
         ("expiry", -1, "expiry: expected an integer"),
         ("expiry", 1.5, "expiry: expected an integer"),
         ("expiry", 2**53, "expiry: expected an integer"),

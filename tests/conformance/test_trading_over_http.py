@@ -51,6 +51,7 @@ NO_CHAIN: Refusal = (422, "UnsupportedChain", "Unsupported chain")
 NOT_ALLOWED: Refusal = (422, "PartnerNotAllowed", "Partner not allowed")
 NO_SLIPPAGE: Refusal = (400, "MissingSlippage", "missing slippage")
 BAD_ROUTE: Refusal = (400, "InvalidPriceRoute", "Invalid priceRoute")
+EXPIRED: Refusal = (400, "OrderExpired", "Order expired")
 STALE: Refusal = (400, "StalePriceRoute", "Stale priceRoute")
 
 EVERYWHERE: list[tuple[str, Refusal]] = [
@@ -131,7 +132,7 @@ OF_ONE: dict[str, list[tuple[str, Refusal]]] = {
         ("userAddress=0x" + "0" * 40, INPUT),
         ("version=5", INPUT),
         ("txOrigin=x", INPUT),
-        ("deadline=1", INPUT),
+        ("deadline=1", EXPIRED),
         ("permit=0x0102", INPUT),
         ("permit=x", INPUT),
         ("isCapSurplus=1", INPUT),
@@ -274,14 +275,16 @@ MEMBERS: list[tuple[Body, Refusal]] = [
     *(({name: None}, INPUT) for name in ("srcToken", "destToken", "userAddress", "srcAmount", "priceRoute")),
     *(({name: "0x1"}, INPUT) for name in ("userAddress", "receiver", "txOrigin", "partnerAddress")),
     ({"slippage": 10_001}, INPUT),
-    ({"slippage": "100"}, INPUT),
+    ({"slippage": "100.0"}, INPUT),
+    ({"slippage": "10001"}, INPUT),
     ({"slippage": -1}, INPUT),
     ({"srcAmount": "1"}, INPUT),
     ({"srcAmount": 10**18}, INPUT),
     ({"destAmount": "x"}, INPUT),
-    ({"deadline": 1}, INPUT),
+    ({"deadline": 1}, EXPIRED),
     ({"permit": "0x0102"}, INPUT),
-    ({"partnerFeeBps": 5}, INPUT),
+    ({"partnerFeeBps": 5.0}, INPUT),
+    ({"partnerFeeBps": 201}, INPUT),
     ({"partnerFeeBps": "201"}, INPUT),
     ({"isCapSurplus": "true"}, INPUT),
     ({"takeSurplus": 1}, INPUT),

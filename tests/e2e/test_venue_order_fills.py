@@ -42,7 +42,7 @@ def a_sale(src: int, dest: int, fee: int, **makers: tuple[int, int]) -> dict[tup
 
 async def test_one_order_whole(table: OrderTable) -> None:
     order = table.world.an_rfq_order()
-    moved = await table.fill(table.offer(order), **SOLD, slippage=0)
+    moved = await table.fill(table.offer(order), **SOLD, slippage=None)
     assert moved == a_sale(ONE, GROSS, FEE, maker=(ONE, GROSS))
     status, kind, details = await table.refused(table.offer(order), **SOLD)
     assert (status, kind) == (400, "OrderClosed")
@@ -60,7 +60,7 @@ async def test_three_orders_of_which_one_is_filled(table: OrderTable) -> None:
     ]
     await world.give(world.stranger, world.weth, ONE, world.at.rfq)
     await world.send(world.stranger, world.at.rfq, calldata.fill_order(orders[0], world.signed(orders[0])))
-    moved = await table.fill(*map(table.offer, orders), **SOLD, slippage=0)
+    moved = await table.fill(*map(table.offer, orders), **SOLD, slippage=None)
     gave = 1_240 * USDC + 1_200 * USDC
     expected = {"maker": (ONE // 2, 1_240 * USDC), "other": (ONE // 2, 1_200 * USDC)}
     assert moved == a_sale(ONE, gave, gave // 10_000, **expected)
@@ -84,7 +84,7 @@ async def test_an_order_that_is_cancelled_in_between_is_backed_up(table: OrderTa
         world.an_rfq_order(maker=world.taker.address, maker_amount=2_490 * USDC),
     )
     envelope = await table.build(table.offer(first), table.offer(second), **SOLD, slippage=50)
-    strict = await table.build(table.offer(first), table.offer(second), **SOLD, slippage=0)
+    strict = await table.build(table.offer(first), table.offer(second), **SOLD, slippage=None)
     alone = await table.build(table.offer(first), **SOLD)
     await world.send(world.maker, world.at.rfq, calldata.cancel_order(world.rfq_hash(first)))
     assert await table.story.reverted(strict) == "INSUFFICIENT_OUTPUT"
@@ -115,7 +115,7 @@ async def test_an_exact_amount_is_bought(table: OrderTable) -> None:
     second = world.an_rfq_order(maker=world.taker.address)
     cost = ONE // 3 + -(-(GROSS - 1_000 * USDC - 3) * ONE // GROSS)
     fee = cost // 10_000
-    moved = await table.fill(table.offer(first), table.offer(second), **BOUGHT)
+    moved = await table.fill(table.offer(first), table.offer(second), **BOUGHT | {"slippage": None})
     assert moved == {
         ("user", "WETH"): -cost - fee,
         ("user", "USDC"): GROSS,

@@ -18,10 +18,11 @@ from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.canonical_json import canonical
 from cambist.codecs.http1 import Http1Limits
+from cambist.codecs.vocabulary import Side
 from cambist.config.settings import parse_settings
 from cambist.engine.store.opening import open_store
 from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta.issued import IssuedRoutes
+from cambist.engine.venue.delta.issued import IssuedRoutes, quoted_as
 from cambist.feeds.net.http_client import HttpClient
 from support.patience import PATIENCE_S
 from support.venue_processes import ready
@@ -100,7 +101,8 @@ async def test_it_serves_and_drains_with_everything_written(tmp_path: Path) -> N
     settings = parse_settings('state_dir = "."', {}, tmp_path)
     async with open_store(settings, {}, tmp_path, WallClock().now_ms, in_process=True) as store:
         route = msgspec.json.encode(msgspec.json.decode(quote.body)["delta"]["route"])
-        assert await IssuedRoutes(store, 600_000).is_issued(canonical(route), WallClock().now_ms())
+        quoted = quoted_as(Side.SELL, canonical(route))
+        assert await IssuedRoutes(store, 600_000).is_issued(quoted, WallClock().now_ms())
 
 
 async def test_a_crowd_does_not_keep_anybody_from_its_health(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from cambist.codecs.resource_messages import (
     TokenList,
     UserTokens,
 )
+from cambist.codecs.vocabulary import Side
 from cambist.config.settings import Settings, parse_settings
 from cambist.config.venue import RateTier
 from cambist.crypto.addresses import to_checksum
@@ -30,7 +31,7 @@ from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.transact import transact
 from cambist.engine.store.opening import open_store
 from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.delta.issued import IssuedRoutes
+from cambist.engine.venue.delta.issued import IssuedRoutes, quoted_as
 from cambist.engine.venue.market.price_route import opened
 from support.patience import PATIENCE_S, until
 from support.venue_role import (
@@ -116,8 +117,8 @@ async def test_what_is_quoted_is_remembered_and_sealed(tmp_path: Path) -> None:
         raw = msgspec.json.encode(quote["delta"]["route"])
         changed = raw.replace(b'"bridge":null', b'"bridge":{}')
         now_ms = WallClock().now_ms()
-        assert await venue.app.issued.is_issued(canonical(raw), now_ms)
-        assert not await venue.app.issued.is_issued(canonical(changed), now_ms)
+        assert await venue.app.issued.is_issued(quoted_as(Side.SELL, canonical(raw)), now_ms)
+        assert not await venue.app.issued.is_issued(quoted_as(Side.SELL, canonical(changed)), now_ms)
         prices = await venue.get("/v2/delta/prices", **sale)
         assert prices["route"] == quote["delta"]["route"]
         assert prices["id"] != quote["delta"]["id"]
@@ -131,7 +132,8 @@ async def until_stored(folder: Path, raw: bytes) -> None:
     """What the venue was still to write is in its store when it has ended."""
     settings = parse_settings('state_dir = "."', {}, folder)
     async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
-        assert await IssuedRoutes(store, 600_000).is_issued(canonical(raw), WallClock().now_ms())
+        issued = IssuedRoutes(store, 600_000)
+        assert await issued.is_issued(quoted_as(Side.SELL, canonical(raw)), WallClock().now_ms())
 
 
 async def test_a_swap_from_its_quote_to_the_chain(tmp_path: Path) -> None:

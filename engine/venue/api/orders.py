@@ -3,18 +3,21 @@
 Source: document 1, POST /v2/delta/orders/build; choices.md 11.
 Choice: a build is answered for a route that was issued, here or by a process on the same store, to the digit;
     what is wrong with another one is not looked into.
+Choice: the side of a build is that of its quote, whether the body says it or not. A route that was quoted for
+    both sides, amounts and all, is a sale without `side`.
 """
 
 from collections.abc import Callable
 
 from ....codecs.canonical_json import canonical
 from ....codecs.delta_messages import BuildBody, BuildResponse, Route, decode_build_body, decode_route
+from ....codecs.vocabulary import Side
 from ....codecs.wire import encode
 from ....config.errors import InvalidInput, RouteValidationFailed
 from ....config.settings import Settings
 from ...server.routing import Call, Reply
-from ..delta.build import BuildTerms, built, delta_domains
-from ..delta.issued import IssuedRoutes
+from ..delta.build import BuildTerms, built, delta_domains, wanted_side
+from ..delta.issued import IssuedRoutes, quoted_as
 from ..market.prices import Fees, with_partner
 from ..place import Places, delta_place_at
 from .routes import Endpoint
@@ -66,13 +69,14 @@ class DeltaOrders:
             RequestError: its row of document 1.
             StoreUnavailable: nobody can say whether the route was issued.
         """
-        route = await self._issued_route(bytes(body.route), now_ms)
+        route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.destination.output.token
         place = delta_place_at(self._places, src.chain_id, "route.origin.input.token.chainId")
         terms = BuildTerms(
             domain=self._domains[place.chain_id],
             src=place.tokens.find(src.address, "srcToken", None),
             dest=place.tokens.find(dest.address, "destToken", None),
+            quoted=side,
             fees=self._fees,
             now_s=now_ms // 1_000,
             nonce=int.from_bytes(self._random32(), "big"),
@@ -83,16 +87,18 @@ class DeltaOrders:
         body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
         return Reply(200, encode(await self.build(body, call.now_ms)))
 
-    async def _issued_route(self, raw: bytes, now_ms: int) -> Route:
-        """The route of a body.
+    async def _issued_route(self, body: BuildBody, now_ms: int) -> tuple[Route, Side]:
+        """The route of a body, and the side that it was quoted for.
 
         Raises:
             RouteValidationFailed: it is not one that was issued, to the digit and not too long ago.
         """
         try:
-            is_issued = await self._issued.is_issued(canonical(raw), now_ms)
+            given = canonical(bytes(body.route))
         except InvalidInput as error:
             raise RouteValidationFailed(error.detail, field="route") from None
-        if not is_issued:
-            raise RouteValidationFailed(field="route", expected="a route of GET /v2/quote as it came")
-        return decode_route(raw)
+        likely = wanted_side(body)
+        for side in sorted(Side, key=lambda one: one is not likely):
+            if await self._issued.is_issued(quoted_as(side, given), now_ms):
+                return decode_route(bytes(body.route)), side
+        raise RouteValidationFailed(field="route", expected="a route of GET /v2/quote as it came")

@@ -51,7 +51,7 @@ from ....crypto.addresses import parse_address, to_checksum
 from ...routing.gas import swap_gas
 from ...routing.plan import PlanTotal
 from ...server.routing import Call, Reply
-from ..delta.issued import IssuedRoutes
+from ..delta.issued import IssuedRoutes, quoted_as
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.prices import Fees, ask_of_quote, with_partner
@@ -228,7 +228,7 @@ class Quotes:
             self._spenders[place.chain_id],
         )
         block = delta_block(delta, plan, place.usd, str(UUID(bytes=self._random16(), version=4)))
-        self._issued.add(canonical_route(block.route), place.chain_id, now_ms)
+        self._issued.add(quoted_as(block.side, canonical_route(block.route)), place.chain_id, now_ms)
         return block
 
     def _gas(self, plan: PlanTotal) -> int:

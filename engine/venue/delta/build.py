@@ -108,6 +108,7 @@ class BuildTerms(Struct, frozen=True):
 
     Attributes:
         src, dest: the tokens of the route.
+        quoted: the side that the route was quoted for.
         now_s: Unix seconds.
         nonce: where the body names none.
     """
@@ -115,6 +116,7 @@ class BuildTerms(Struct, frozen=True):
     domain: DeltaDomain
     src: ListedToken
     dest: ListedToken
+    quoted: Side
     fees: Fees
     now_s: int
     nonce: int
@@ -184,8 +186,9 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
         raise MissingDeadline(field="deadline", expected="Unix seconds")
     owner = parse_address(body.owner, "owner")
     beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
-    side = _side(body)
+    _check_side(body)
     _check_kind(body, route)
+    side = _quoted_side(body, terms.quoted)
     amounts = _amounts(body, route, side)
     permit = _permit(body, terms)
     partner_and_fee = _partner_and_fee(body, terms)
@@ -244,15 +247,26 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
 # --- The kind -----------------------------------------------------------------------------------------
 
 
-def _side(body: BuildBody) -> Side:
+def wanted_side(body: BuildBody) -> Side | None:
+    """The side that a body or its kind says; None where neither does."""
+    return _SIDES.get(body.order_type) if body.side is UNSET else body.side
+
+
+def _check_side(body: BuildBody) -> None:
     fixed = _SIDES.get(body.order_type)
-    if body.side is UNSET:
-        return fixed or Side.SELL
-    if fixed is not None and body.side is not fixed:
+    if fixed is not None and body.side not in (UNSET, fixed):
         raise InvalidInput(
-            field="side", expected=f"{fixed.value} for {body.order_type.value}", got=body.side.value
+            field="side", expected=f"{fixed.value} for {body.order_type.value}", got=str(body.side)
         )
-    return body.side
+
+
+def _quoted_side(body: BuildBody, quoted: Side) -> Side:
+    """The side of the quote, which nothing of the body contradicts."""
+    wanted = wanted_side(body)
+    if wanted not in (None, quoted):
+        why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
+        raise InvalidInput(why, field="side", expected=f"the route's, {quoted.value}", got=str(wanted))
+    return quoted
 
 
 def _check_kind(body: BuildBody, route: Route) -> None:

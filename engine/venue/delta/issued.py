@@ -4,8 +4,8 @@
     build -> is_issued -> memory, then the store, where other processes have put theirs
     `run_sweeps` -> what has expired leaves the store, whoever put it there
 
-The digest is SHA-256 of the route's canonical bytes: the order of its keys is free, types and digits are
-exact.
+The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
+and digits are exact. A route does not say its side, and the side decides which of its amounts is fixed.
 
 Source: choices.md 11.
 Choice: a route that is quoted again and again is kept as from a whole minute: so it is written at most once a
@@ -22,6 +22,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from ....codecs.vocabulary import Side
 from ....config import limits
 from ....config.errors import StoreError, StoreUnavailable
 from ....config.timeouts import (
@@ -59,6 +60,11 @@ class IssuedStatistics(Struct, frozen=True):
     swept: int
 
 
+def quoted_as(side: Side, canonical: bytes) -> bytes:
+    """What is kept of a route: the canonical bytes, and the side that it was quoted for."""
+    return side.value.encode() + canonical
+
+
 class IssuedRoutes:
     """Digests of routes.
 
@@ -79,9 +85,9 @@ class IssuedRoutes:
         self._left_out = 0
         self._swept = 0
 
-    def add(self, canonical: bytes, chain_id: int, now_ms: int) -> None:
-        """Keep a route that is given out now. Never waits."""
-        digest = hashlib.sha256(canonical).digest()
+    def add(self, quoted: bytes, chain_id: int, now_ms: int) -> None:
+        """Keep a route that is given out now (`quoted_as`). Never waits."""
+        digest = hashlib.sha256(quoted).digest()
         expires_ms = (now_ms // _MINUTE_MS + 1) * _MINUTE_MS + self._life_ms
         kept = self._kept
         if kept.get(digest) == expires_ms:
@@ -95,13 +101,13 @@ class IssuedRoutes:
         self._waiting.append((IssuedRoute(digest, chain_id, expires_ms), is_again))
         self._work.set()
 
-    async def is_issued(self, canonical: bytes, now_ms: int) -> bool:
-        """Whether a route was given out, here or by another process, and not too long ago.
+    async def is_issued(self, quoted: bytes, now_ms: int) -> bool:
+        """Whether a route (`quoted_as`) was given out, here or by another process, and not too long ago.
 
         Raises:
             StoreUnavailable: it was not given out here, and nobody can say whether it was elsewhere.
         """
-        digest = hashlib.sha256(canonical).digest()
+        digest = hashlib.sha256(quoted).digest()
         if self._kept.get(digest, 0) > now_ms:
             return True
         (rows,) = await self._store.read(by(ISSUED_ROUTE, digest))

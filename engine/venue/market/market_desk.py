@@ -105,14 +105,7 @@ class MarketDesk:
         _check_version(query.version, "version")
         if query.slippage is None:
             raise MissingSlippage(field="slippage", expected="basis points")
-        ask = ask_of_prices(
-            place,
-            query,
-            self._fees,
-            now_ms,
-            fee_bps=query.partner_fee_bps,
-            tx_origin=query.tx_origin,
-        )
+        ask = ask_of_prices(place, query, self._fees, now_ms, tx_origin=query.tx_origin)
         priced = best_route(place, ask)
         route = sealed(self._seal, priced, now_ms)
         built = await transaction(

@@ -97,13 +97,12 @@ def ask_of_prices(
     fees: Fees,
     now_ms: int,
     *,
-    fee_bps: int | None = None,
     tx_origin: str | None = None,
 ) -> MarketAsk:
     """What GET /prices or GET /swap asks for.
 
     Args:
-        fee_bps, tx_origin: `partnerFeeBps` and `txOrigin`, which only GET /swap takes.
+        tx_origin: `txOrigin`, which only GET /swap takes.
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of document 1.
@@ -132,7 +131,7 @@ def ask_of_prices(
         src=src,
         dest=dest,
         wanted=wanted,
-        fee=resolve_fee(query.partner, fee_bps, fees.partners, fees.tiers),
+        fee=resolve_fee(query.partner, query.partner_fee_bps, fees.partners, fees.tiers),
         version=query.version,
         impact=ImpactBounds(_percent_max(query.max_impact), None, query.ignore_bad_usd_price),
         barred=place.barred(*users, now_ms=now_ms),

@@ -13,6 +13,8 @@ Choice: all orders are of one pair, source and destination of the swap; a native
     form, which the Router wraps and unwraps. What is not listed is traded at the RFQ contract itself.
 Choice: each order stands in the list once; a part of it is asked for by takerTokenFillAmount.
 Choice: a request without a partner has the default partner of its API key, and the fee of any Market swap.
+Choice: signed orders fix the price. Without `slippage` and the other amount the bound is the amount that the
+    orders come to now, after the fee: an order with a worse price backs up none of them, `slippage` apart.
 Choice: an order whose amounts the RFQ contract cannot multiply is refused.
 """
 
@@ -37,7 +39,7 @@ from ..otc.terms import Identified, identify, otc_domain
 from ..signed_by import OwnerSignature, read_signature
 from ..token_permits import check_named
 from .prices import Fees, ends_of
-from .ticket import Parties, check_bound, fee_asked, fixed_amount, read_parties
+from .ticket import Parties, fee_asked, fixed_amount, read_parties
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -86,7 +88,7 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
         InvalidInput: names the field that does not fit, and of which order.
         InvalidSignature: one that nobody can have made.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
-        MissingSlippage: nothing bounds the other amount.
+        OrderExpired: the deadline has passed.
         PartnerNotAllowed: its tier forbids the fee or the surplus flags.
     """
     if not (place.settings.rfq and place.rfq and place.executor):
@@ -97,7 +99,6 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
     parties = read_parties(place, body, src, now_ms)
     side = body.side or (Side.BUY if body.src_amount is None and body.dest_amount else Side.SELL)
     amount = fixed_amount(body, side)
-    check_bound(body, side)
     fee = fee_asked(body.partner, body, fees)
     name = place.settings.rfq_domain_name
     domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, place.chain_id, place.rfq))

@@ -38,7 +38,7 @@ from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
-from ....config.errors import InvalidInput, MissingSlippage, NoRoute
+from ....config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
 from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
 from ....config.partners import ANON, Partner, ResolvedFee, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
@@ -126,6 +126,7 @@ def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fee
 
     Raises:
         InvalidInput: names the field that does not fit.
+        OrderExpired: its deadline has passed.
         InvalidToken, TokenNotSupported, NoRoute: a token, or its decimals.
         MissingSlippage: neither a slippage nor the amount that is not fixed.
         PartnerNotAllowed: its tier forbids the fee or the surplus flags.
@@ -144,7 +145,7 @@ def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fee
     quoted = plan.src_amount if plan.side is Side.SELL else plan.dest_amount
     if amount != quoted:
         raise InvalidInput(field=_FIXED[plan.side], expected=f"the route's, {quoted}", got=str(amount))
-    check_bound(body, plan.side)
+    _check_bound(body, plan.side)
     basis = Basis(
         side=plan.side,
         src=src,
@@ -163,6 +164,7 @@ def read_parties(place: "Place", body: TransactionBody, src: ListedToken, now_ms
 
     Raises:
         InvalidInput: names the field that cannot be.
+        OrderExpired: the deadline has passed.
     """
     user = parse_address(body.user_address, "userAddress")
     if user == ZERO_ADDRESS:
@@ -333,8 +335,8 @@ def fixed_amount(body: TransactionBody, side: Side) -> int:
     return parse_positive_amount(text, field)
 
 
-def check_bound(body: TransactionBody, side: Side) -> None:
-    """Pass where something bounds the other amount.
+def _check_bound(body: TransactionBody, side: Side) -> None:
+    """Pass where something bounds the other amount of a route. Signed orders bound it themselves.
 
     Raises:
         MissingSlippage: neither a slippage nor that amount is there.
@@ -424,7 +426,7 @@ def _deadline(deadline: int | None, now_ms: int) -> int:
     if deadline is None:
         return 0
     if deadline * 1_000 <= now_ms:
-        raise InvalidInput(field="deadline", expected=f"after now, {now_ms // 1_000}", got=deadline)
+        raise OrderExpired(field="deadline", expected=f"a time after {now_ms // 1_000}", got=deadline)
     return deadline
 
 

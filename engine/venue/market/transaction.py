@@ -94,7 +94,7 @@ async def transaction(
     """Build the transaction of a route.
 
     Raises:
-        InvalidInput, MissingSlippage, PartnerNotAllowed, NoRoute: the request; see `read_ticket`.
+        InvalidInput, OrderExpired, MissingSlippage, PartnerNotAllowed, NoRoute: see `read_ticket`.
         InsufficientBalance, InsufficientAllowance, SimulationFailed: the checks, unless they are ignored.
         RateLimited: too much of what was signed for the caller, or the user, is not filled.
         ServiceUnavailable: the chain, or the price of gas, cannot be had.
@@ -129,7 +129,7 @@ async def order_transaction(
 
     Raises:
         RateLimited: too many signatures of the caller were wrong.
-        UnsupportedChain, InvalidInput, InvalidSignature, MissingSlippage, PartnerNotAllowed, NoRoute: the
+        UnsupportedChain, InvalidInput, InvalidSignature, OrderExpired, PartnerNotAllowed, NoRoute: the
             request; see `read_order_swap`.
         OrderClosed, OrderExpired, InsufficientBalance, InsufficientAllowance: the orders, where those
             that are left do not suffice.

@@ -92,7 +92,15 @@ def test_prices_parameters_are_those_of_the_document_and_chain_id() -> None:
     assert names == [
         *("srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "side", "network"),
         *("otherExchangePrices", "includeDEXS", "excludeDEXS", "excludeRFQ", "includeContractMethods"),
-        *("excludeContractMethods", "userAddress", "receiver", "route", "partner", "maxImpact"),
+        *(
+            "excludeContractMethods",
+            "userAddress",
+            "receiver",
+            "route",
+            "partner",
+            "partnerFeeBps",
+            "maxImpact",
+        ),
         *("srcTokenTransferFee", "destTokenTransferFee", "srcTokenDexTransferFee", "destTokenDexTransferFee"),
         *("version", "excludeContractMethodsWithoutFeeModel", "ignoreBadUsdPrice"),
     ]
@@ -213,9 +221,9 @@ def test_the_price_route_of_a_transaction_is_kept_byte_for_byte() -> None:
     [
         ({"slippage": 10001}, "slippage: expected an integer <= 10000"),
         ({"slippage": -1}, "slippage: expected an integer >= 0"),
-        ({"slippage": "100"}, "slippage: expected an integer or null, got a string"),
+        ({"slippage": "1e2"}, "slippage: expected an integer or null, got a string"),
         ({"srcAmount": 10}, "srcAmount: expected a string or null, got an integer"),
-        ({"partnerFeeBps": 10}, "partnerFeeBps: expected a string or null, got an integer"),
+        ({"partnerFeeBps": -10}, "partnerFeeBps: expected a string or null, got an integer"),
         ({"isCapSurplus": None}, "isCapSurplus: expected a boolean, got null"),
         ({"isCapSurplus": "true"}, "isCapSurplus: expected a boolean, got a string"),
         ({"userAddress": None}, "userAddress: expected a string, got null"),
@@ -270,7 +278,7 @@ def test_orders_stand_in_place_of_a_route() -> None:
         ({"orders": []}, "orders: expected an array of length >= 1"),
         ({"orders": [ORDER] * 17}, "orders: expected an array of length <= 16"),
         ({"orders": [ORDER, ORDER | {"taker": 5}]}, "orders[1].taker: expected a string, got an integer"),
-        ({"orders": [ORDER | {"expiry": "0"}]}, "orders[0].expiry: expected an integer, got a string"),
+        ({"orders": [ORDER | {"expiry": "0x0"}]}, "orders[0].expiry: expected an integer, got a string"),
         ({"side": "BOTH"}, "side: expected one of SELL, BUY"),
     ],
 )

@@ -20,7 +20,6 @@ from cambist.config.errors import (
     InvalidInput,
     InvalidSignature,
     InvalidToken,
-    MissingSlippage,
     NoRoute,
     OrderClosed,
     OrderExpired,
@@ -192,6 +191,14 @@ async def test_native_ends_stand_for_the_wrapped_ones() -> None:
     assert (swap.src_token, swap.dest_token) == (USDC, parse_hex(NATIVE_PLACEHOLDER, ""))
 
 
+async def test_the_signed_price_is_the_bound_without_a_slippage() -> None:
+    assert (await told(sale(slippage=None))).dest_amount == NET
+    assert (await told(purchase(slippage=None))).src_amount == COST
+    worse = sent(an_order(maker_amount=GROSS * 99 // 100, nonce_and_meta=8))
+    swap = await told(sale(sent(an_order()), worse, slippage=None))
+    assert (swap.dest_amount, len(swap.hops[0].orders)) == (NET, 2)
+
+
 async def test_without_a_deadline_it_ends_with_the_first_order_to_expire() -> None:
     items = [sent(an_order(expiry=NOW_S + 90)), sent(an_order()), sent(an_order(expiry=NOW_S + 70))]
     assert (await told(sale(*items))).deadline == NOW_S + 70
@@ -298,7 +305,6 @@ RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("no amount", InvalidInput, "srcAmount: missing", {"srcAmount": None}),
     ("no amount to buy", InvalidInput, "destAmount: missing", {"side": "BUY"}),
     ("an amount of none", InvalidInput, "srcAmount: expected an amount above zero", {"srcAmount": "0"}),
-    ("nothing that bounds it", MissingSlippage, "^missing slippage", {"slippage": None}),
     ("a bound out of reach", InvalidInput, f"destAmount: expected at most what comes of it, {NET}",
      {"destAmount": str(NET + 1)}),
     ("that to buy", InvalidInput, f"srcAmount: expected at least what it costs, {COST}",
@@ -315,7 +321,7 @@ RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("the zero user", InvalidInput, "userAddress: expected an account", {"userAddress": "0x" + "0" * 40}),
     ("a receiver of ours", InvalidInput, "receiver: expected an account",
      {"receiver": to_checksum(EXECUTOR)}),
-    ("a deadline gone", InvalidInput, "deadline: expected after now", {"deadline": NOW_S}),
+    ("a deadline gone", OrderExpired, "^Order expired: deadline: expected a time", {"deadline": NOW_S}),
     ("a fee above its tier", PartnerNotAllowed, "at most 25", {"partner": "small", "partnerFeeBps": "16"}),
 ]  # fmt: skip
 

@@ -6,7 +6,7 @@ from msgspec import UNSET
 from cambist.codecs.market_messages import SwapResponse, TransactionEnvelope
 from cambist.codecs.router_calldata import SWAP_EXACT_OUT
 from cambist.codecs.router_decoding import decode_swap
-from cambist.config.errors import InvalidInput, MissingSlippage, RequestError
+from cambist.config.errors import InvalidInput, MissingSlippage, OrderExpired, RequestError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from support.market_place import (
@@ -67,7 +67,7 @@ async def test_a_swap_that_buys() -> None:
         (SWAP + "&slippage=10001", InvalidInput, "slippage"),
         (SWAP + "&slippage=1&receiver=x", InvalidInput, "receiver"),
         (SWAP + "&slippage=1&txOrigin=x", InvalidInput, "txOrigin"),
-        (SWAP + "&slippage=1&deadline=1", InvalidInput, "deadline"),
+        (SWAP + "&slippage=1&deadline=1", OrderExpired, "deadline"),
     ],
 )
 async def test_a_swap_is_refused_by_the_same_rules(query: str, kind: type[RequestError], match: str) -> None:

@@ -30,6 +30,7 @@ from cambist.config.errors import (
     MissingSlippage,
     NodeUnavailable,
     NoRoute,
+    OrderExpired,
     PartnerNotAllowed,
     RequestError,
     Reverted,
@@ -274,7 +275,7 @@ FIELDS: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("no address as origin", InvalidInput, "txOrigin", {"txOrigin": "me"}),
     ("no address as receiver", InvalidInput, "receiver", {"receiver": "me"}),
     ("no address as partner", InvalidInput, "partnerAddress", {"partnerAddress": "me", "partnerFeeBps": "1"}),
-    ("a fee as number", InvalidInput, "partnerFeeBps", {"partnerFeeBps": 10}),
+    ("a fee as number", InvalidInput, "partnerFeeBps: expected 0 to 200", {"partnerFeeBps": 201}),
     ("a fee in words", InvalidInput, "partnerFeeBps: expected a string", {"partnerFeeBps": "1e1"}),
     ("a fee too high", InvalidInput, "partnerFeeBps", {"partnerFeeBps": "201"}),
     ("stacked too high", PartnerNotAllowed, "at most 200", {"partner": "wallet", "partnerFeeBps": "151"}),
@@ -282,7 +283,7 @@ FIELDS: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("surplus above its tier", PartnerNotAllowed, "takeSurplus", {"partner": "small", "takeSurplus": True}),
     ("a permit of no length", InvalidInput, "permit: expected 0, 1, 96", {"permit": "0x" + "00" * 100}),
     ("a permit of no hex", InvalidInput, "permit", {"permit": "zz"}),
-    ("a deadline gone", InvalidInput, "deadline: expected after now", {"deadline": NOW_S}),
+    ("a deadline gone", OrderExpired, "^Order expired: deadline: expected a time", {"deadline": NOW_S}),
     ("a flag in words", InvalidInput, "takeSurplus", {"takeSurplus": "yes"}),
     *(
         ("a receiver of ours", InvalidInput, "receiver: expected an account", {"receiver": to_checksum(at)})

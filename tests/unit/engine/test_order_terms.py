@@ -88,7 +88,7 @@ def the_venues_word(wish: OrderWish, signing: Signing, fees: Fees) -> tuple[Orde
         )
         for token in (wish.src, wish.dest)
     ]
-    return terms, built(body, block.route, BuildTerms(DOMAIN, src, dest, fees, NOW_S, 1))
+    return terms, built(body, block.route, BuildTerms(DOMAIN, src, dest, block.side, fees, NOW_S, 1))
 
 
 BENEFICIARIES, LIMITS = (OWNER, OTHER), (None, 123_456_789)

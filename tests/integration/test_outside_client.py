@@ -1,0 +1,217 @@
+"""A venue as it meets a client that is not ours: httpx, JSON as a client's types write it."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from msgspec import Struct
+
+from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
+from cambist.codecs.router_decoding import decode_swap
+from cambist.crypto.hexadecimal import parse_hex
+from support.documented import documented
+from support.patience import PATIENCE_S
+from support.swap_orders import an_order, sent
+from support.trading_requests import OPTIONS, TRADER
+from support.venue_role import CHAIN_ID, MAKER_KEYS, USER, RunningVenue, running_venue
+from support.world import ONE
+
+Body = dict[str, Any]
+GROSS = 2_500 * 10**6
+MAKER = MAKER_KEYS["alpha"]
+FAR_S = 4_000_000_000
+
+
+class Outside(Struct, frozen=True):
+    """A client, and the venue that it asks."""
+
+    http: httpx.AsyncClient
+    venue: RunningVenue
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """The JSON of a GET that is answered 200."""
+        response = await self.http.get(path, params=query)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    async def post(self, path: str, body: Mapping[str, Any], **query: Any) -> tuple[int, Any]:
+        """Status and JSON."""
+        response = await self.http.post(path, json=body, params=query)
+        return response.status_code, response.json()
+
+    async def built(self, body: Mapping[str, Any]) -> tuple[str, Any]:
+        """Side and swap of a transaction that is built, as the Router is told of it."""
+        status, told = await self.post(f"/transactions/{CHAIN_ID}", body)
+        assert status == 200, told
+        return decode_swap(parse_hex(told["data"], "data"))
+
+    def ends(self, src: str = "WETH", dest: str = "USDC") -> Body:
+        """The addresses of the tokens."""
+        return {"srcToken": self.venue.devnet.text(src), "destToken": self.venue.devnet.text(dest)}
+
+    async def route(self, **query: Any) -> Body:
+        """One WETH for USDC, as GET /prices quotes it."""
+        asked = {**self.ends(), "amount": ONE, "network": CHAIN_ID, "version": "6.2"} | query
+        route: Body = (await self.get("/prices", **asked))["priceRoute"]
+        return route
+
+    def sale(self, route: Body, **more: Any) -> Body:
+        """The body of its transaction."""
+        plain = {"priceRoute": route, "srcAmount": str(ONE), "slippage": 100, "userAddress": TRADER}
+        return self.ends() | plain | more
+
+    def item(self) -> Body:
+        """A signed order: 2,500 USDC for one WETH."""
+        at = self.venue.devnet.at
+        order = an_order(maker_asset=at("USDC"), taker_asset=at("WETH"), maker=MAKER.address, expiry=FAR_S)
+        return sent(order, MAKER, at("rfq"))
+
+    async def delta_route(self, **more: Any) -> Body:
+        """The route of a Delta quote."""
+        asked = {**self.ends(), "amount": ONE, "chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6}
+        quote = await self.get("/v2/quote", **asked | {"mode": "DELTA"} | more)
+        route: Body = quote["delta"]["route"]
+        return route
+
+    async def ordered(self, **body: Any) -> tuple[int, Any]:
+        """Status and JSON of a build."""
+        return await self.post("/v2/delta/orders/build", {"owner": TRADER, "deadline": FAR_S} | body)
+
+
+@pytest.fixture
+async def outside(tmp_path: Path) -> AsyncIterator[Outside]:
+    async with (
+        running_venue(tmp_path, **OPTIONS) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as http,
+    ):
+        await venue.devnet.allow(USER, "WETH", "router")
+        yield Outside(http, venue)
+
+
+async def test_routes_of_documented_members_alone_are_built(outside: Outside) -> None:
+    """Code that is generated from the schema drops what the schema does not name."""
+    route = await outside.route(otherExchangePrices="true")
+    side, swap = await outside.built(outside.sale(documented(route)))
+    assert (side, swap.expected_amount) == ("SELL", int(route["destAmount"]))
+    swapped = await outside.get(
+        "/swap", **outside.ends(), amount=ONE, network=CHAIN_ID, slippage=50, userAddress=TRADER
+    )
+    assert (await outside.built(outside.sale(documented(swapped["priceRoute"]))))[0] == "SELL"
+    market = await outside.get(
+        "/v2/quote",
+        **outside.ends(),
+        amount=ONE,
+        chainId=CHAIN_ID,
+        srcDecimals=18,
+        destDecimals=6,
+        mode="MARKET",
+    )
+    assert (await outside.built(outside.sale(documented(market["market"]))))[0] == "SELL"
+    cheaper = documented(route) | {"destAmount": "1"}
+    status, told = await outside.post(f"/transactions/{CHAIN_ID}", outside.sale(cheaper))
+    assert (status, told["errorType"]) == (400, "InvalidPriceRoute")
+
+
+async def test_a_build_has_the_side_of_its_quote(outside: Outside) -> None:
+    bought = {"side": "BUY", "amount": GROSS}
+    purchase, sale = await outside.delta_route(**bought), await outside.delta_route()
+    status, told = await outside.ordered(route=purchase)
+    assert (status, told["toSign"]["value"]["kind"]) == (200, 1)
+    for route, side in ((purchase, "SELL"), (sale, "BUY")):
+        status, told = await outside.ordered(route=route, side=side)
+        assert (status, told["errorType"]) == (400, "InvalidInput")
+        assert told["details"].startswith("Invalid input: side: expected the route's")
+
+
+async def test_a_passed_deadline_is_an_expired_order(outside: Outside) -> None:
+    route = await outside.route()
+    for body in (
+        outside.sale(route, deadline=1),
+        outside.sale(route, deadline=1, priceRoute=None) | {"orders": [outside.item()]},
+    ):
+        status, told = await outside.post(f"/transactions/{CHAIN_ID}", body)
+        assert (status, told["errorType"]) == (400, "OrderExpired")
+        assert told["details"].startswith("Order expired: deadline: expected a time after ")
+
+
+async def test_signed_orders_need_no_slippage(outside: Outside) -> None:
+    fee = GROSS // 10_000
+    plain = outside.ends() | {"orders": [outside.item()], "userAddress": TRADER}
+    side, swap = await outside.built(plain | {"srcAmount": str(ONE)})
+    assert (side, swap.src_amount, swap.dest_amount) == ("SELL", ONE, GROSS - fee)
+    side, swap = await outside.built(plain | {"destAmount": str(GROSS)})
+    assert (side, swap.src_amount, swap.dest_amount) == ("BUY", ONE + ONE // 10_000, GROSS)
+    status, told = await outside.post(f"/transactions/{CHAIN_ID}", plain | {"srcAmount": str(ONE + 1)})
+    assert (status, told["errorType"]) == (400, "InvalidInput")
+
+
+async def test_numbers_may_be_written_as_clients_write_them(outside: Outside) -> None:
+    """A number or a string of digits, in every body; in a query both look alike."""
+    texts = {"deadline": str(FAR_S), "slippage": "100", "srcDecimals": "18", "destDecimals": "6"}
+    numbers = {"deadline": FAR_S, "slippage": 100, "srcDecimals": 18, "destDecimals": 6}
+    route = await outside.route()
+    swaps = [
+        (await outside.built(outside.sale(route, **written, partnerFeeBps=fee)))[1]
+        for written, fee in ((texts, 20), (numbers, "20"))
+    ]
+    assert {(swap.deadline, swap.dest_amount, swap.partner_and_fee) for swap in swaps} == {
+        (FAR_S, swaps[0].dest_amount, swaps[0].partner_and_fee)
+    }
+    assert unpack_partner_and_fee(swaps[0].partner_and_fee).fee_bps == 20
+    by_orders = outside.sale(route, priceRoute=None) | {"orders": [outside.item() | {"expiry": str(FAR_S)}]}
+    assert (await outside.built(by_orders | {"slippage": "0"}))[0] == "SELL"
+    written = {"deadline": str(FAR_S), "slippage": "50", "partnerFeeBps": "20", "nonce": "5"}
+    delta = await outside.delta_route()
+    _, one = await outside.ordered(route=delta, **written)
+    _, other = await outside.ordered(route=delta, slippage=50, partnerFeeBps=20, nonce="5")
+    assert one["orderHash"] == other["orderHash"]
+    twap = {"orderType": "TWAPOrder", "totalSrcAmount": str(2 * ONE), "interval": "60", "numSlices": "2"}
+    status, told = await outside.ordered(route=delta, **twap)
+    assert (status, told["toSign"]["value"]["numSlices"]) == (200, 2)
+    posted = outside.item() | {"expiry": str(FAR_S)}
+    status, told = await outside.post(f"/ft/p2p/{CHAIN_ID}", posted)
+    assert (status, told["expiry"]) == (200, FAR_S)
+
+
+async def test_an_order_is_submitted_with_its_chain_as_text(outside: Outside) -> None:
+    _, built = await outside.ordered(route=await outside.delta_route())
+    signed = {"order": built["toSign"]["value"], "signature": "0x" + "11" * 64, "partner": "acme"}
+    answers = [
+        await outside.post("/v2/delta/orders", signed | {"chainId": chain})
+        for chain in (CHAIN_ID, str(CHAIN_ID))
+    ]
+    kinds = [(status, told["errorType"], told["details"]) for status, told in answers]
+    assert kinds[0] == kinds[1]
+    assert "chainId: expected an integer" not in kinds[0][2]
+
+
+async def test_a_fee_is_in_the_price_that_a_swap_is_charged_by(outside: Outside) -> None:
+    route = await outside.route(partnerFeeBps=50)
+    assert (route["partnerFee"], route["destAmount"]) == (0.5, str(GROSS - GROSS * 50 // 10_000))
+    for more in ({}, {"partnerFeeBps": "50"}, {"partnerFeeBps": 50}):
+        _, swap = await outside.built(outside.sale(route, **more))
+        assert swap.expected_amount == int(route["destAmount"])
+        assert unpack_partner_and_fee(swap.partner_and_fee).fee_bps == 50
+    stacked = await outside.route(partner="acme", partnerFeeBps="5")
+    assert (stacked["partner"], stacked["partnerFee"]) == ("acme", 0.15)
+    response = await outside.http.get(
+        "/prices", params={**outside.ends(), "amount": ONE, "partnerFeeBps": 201}
+    )
+    assert (response.status_code, response.json()["errorType"]) == (400, "InvalidInput")
+
+
+async def test_a_route_names_both_ends(outside: Outside) -> None:
+    ends = outside.ends()
+    way = f"{ends['srcToken']}-{ends['destToken']}"
+    asked = {"amount": ONE, "network": CHAIN_ID, "version": "6.2"}
+    named = (await outside.get("/prices", **asked, route=way))["priceRoute"]
+    assert (named["srcToken"], named["destToken"]) == (ends["srcToken"], ends["destToken"])
+    assert named["destAmount"] == (await outside.route(route="WETH-USDC"))["destAmount"]
+    assert (await outside.built(outside.sale(named)))[0] == "SELL"
+    swapped = await outside.get("/swap", **asked, route="WETH-USDC", slippage=50, userAddress=TRADER)
+    assert swapped["priceRoute"]["destToken"] == ends["destToken"]
+    for query, said in (({}, "srcToken: missing"), ({"route": "WETH"}, "destToken: missing")):
+        response = await outside.http.get("/prices", params=asked | query)
+        assert (response.status_code, response.json()["details"]) == (400, f"Invalid input: {said}")
