@@ -46,6 +46,10 @@ rfq_contract = "0x{0xC003:040x}"
 executor = "0x{0xC004:040x}"
 fee_vault = "0x{0xC005:040x}"
 wrapped_native = "{next(token.address for token in TOKENS if token.symbol == "WETH")}"
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{CHAIN_ID}]
+key = "relayer"
 [venue.rate_tiers]
 public = {{ per_s = 100000, burst = 100000 }}
 keyed = {{ per_s = 100000, burst = 100000 }}
@@ -107,7 +111,7 @@ def settings_text() -> str:
 
 
 async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
-    environ = {"ROUTE_SEAL": secrets.token_hex(32)}
+    environ = {"ROUTE_SEAL": secrets.token_hex(32), "RELAYER_KEY": "59" * 32}
     settings = parse_settings(settings_text(), environ, folder)
     chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {})
     async with opened_venue(

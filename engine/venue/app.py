@@ -248,13 +248,12 @@ class VenueApp:
         return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Of orders and auctions; orders are taken where something settles them."""
+        """Of orders and auctions."""
         delta, store = self.delta, self._store
-        settled = {chain_id: self.places[chain_id] for chain_id in delta.chains}
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
         return (
             *OrderSubmission(
-                settled,
+                self.places,
                 settings,
                 delta.orders,
                 store,
@@ -423,7 +422,10 @@ async def opened_venue(
         )
         found = await open_chains(owned, nodes, chains or {})
         places = {
-            chain_id: await _place(owned, opening, one, found[chain_id]) for chain_id, one in served.items()
+            chain_id: await _place(
+                owned, opening, one, found[chain_id], has_relayer=chain_id in settings.relayers
+            )
+            for chain_id, one in served.items()
         }
         footing = open_footing(settings, store, places, clock.now_ms)
         delta = await open_delta(
@@ -445,13 +447,16 @@ async def opened_venue(
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 
 
-async def _place(owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain) -> Place:
+async def _place(
+    owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain, *, has_relayer: bool
+) -> Place:
     at, makers = served.addresses, await open_makers(owned, opening, served, chain)
     return Place(
         chain_id=served.chain_id,
         settings=served.settings,
         chain=chain,
         pulse=Pulse(chain, makers.gas.look_now),
+        has_relayer=has_relayer,
         router=at["router"],
         executor=at["executor"],
         rfq=at["rfq_contract"],

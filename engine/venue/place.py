@@ -15,6 +15,7 @@ class Place(OpenMakers, frozen=True, kw_only=True):
 
     Attributes:
         pulse: whether it answers now.
+        has_relayer: something settles its Delta orders.
         router, executor, rfq, delta, fee_vault: 20 bytes; empty where there is none.
     """
 
@@ -22,12 +23,22 @@ class Place(OpenMakers, frozen=True, kw_only=True):
     settings: ChainSettings
     chain: Chain
     pulse: Pulse
+    has_relayer: bool
     router: bytes
     executor: bytes
     rfq: bytes
     delta: bytes
     fee_vault: bytes
     tokens: TokenTable
+
+    @property
+    def no_delta(self) -> str:
+        """Why Delta is not served: neither quoted, built nor taken in. Empty where it is."""
+        if not self.settings.delta:
+            return f"Delta is not served on chain {self.chain_id}"
+        if not self.has_relayer:
+            return f"Delta is not served on chain {self.chain_id}: no relayer settles its orders"
+        return ""
 
     def not_ready(self) -> list[str]:
         """Reasons for which nothing of this chain could be quoted, built and taken in now."""
@@ -73,9 +84,9 @@ def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
     """The chain that a request about Delta names.
 
     Raises:
-        UnsupportedChain: it is not served, or without Delta.
+        UnsupportedChain: it is not served, or without Delta; says what it lacks.
     """
     place = place_at(places, chain_id, field)
-    if not place.settings.delta:
-        raise UnsupportedChain(field=field, expected="a chain with `delta`", got=chain_id)
+    if place.no_delta:
+        raise UnsupportedChain(place.no_delta, field=field)
     return place

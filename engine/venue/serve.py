@@ -37,3 +37,6 @@ async def serve_venue(settings: Settings, environ: Mapping[str, str], folder: Pa
 def _begin(app: VenueApp, url: str) -> None:
     app.reference.make()
     _log.info("serving", url=url, chains=sorted(app.places))
+    for place in app.places.values():
+        if place.settings.delta and place.no_delta:
+            _log.warning(place.no_delta, missing=f"[relayers.{place.chain_id}]")

@@ -11,7 +11,6 @@ import pytest
 
 from cambist.codecs.agent_messages import Notice
 from cambist.codecs.http1 import Http1Limits
-from cambist.config.chains import Chain
 from cambist.config.venue import RateTier
 from cambist.engine.server import Router
 from cambist.engine.store.orders import order_id
@@ -86,9 +85,9 @@ class Front:
 def places() -> Any:
     """Two chains, the second one without Delta."""
     return {
-        1: SimpleNamespace(chain_id=1, settings=Chain(name="one", delta=True)),
-        2: SimpleNamespace(chain_id=2, settings=Chain(name="two", market=True)),
-        3: SimpleNamespace(chain_id=3, settings=Chain(name="three", delta=True)),
+        1: SimpleNamespace(chain_id=1, no_delta=""),
+        2: SimpleNamespace(chain_id=2, no_delta="Delta is not served on chain 2"),
+        3: SimpleNamespace(chain_id=3, no_delta=""),
     }
 
 

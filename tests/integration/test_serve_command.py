@@ -169,11 +169,13 @@ async def test_what_it_keeps_is_its_owners_alone(tmp_path: Path) -> None:
 async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     async with served_devnet(tmp_path) as devnet:
         config = tmp_path / "venue.toml"
-        config.write_text(venue_text(devnet, {}))
+        config.write_text(venue_text(devnet, {}, has_relayer=False))
         async with (
             venue_process(config) as (process, log, port),
             await trio.open_tcp_stream("127.0.0.1", port) as stream,
         ):
+            warned = await log.event(f"Delta is not served on chain {CHAIN_ID}: no relayer settles its orders")
+            assert warned["missing"] == f"[relayers.{CHAIN_ID}]"
             head = f"POST /transactions/{CHAIN_ID} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n"
             await stream.send_all(f"{head}expect: 100-continue\r\n\r\n".encode())
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 100")  # a drain waits for its body

@@ -34,7 +34,7 @@ from support.examples import IS_LONG
 from support.oracles import require_oracle
 from support.patience import STORY_S
 from support.stores import a_delta_order as a_row
-from support.venue_role import CHAIN_ID, KEYS, USER, RunningVenue, running_venue
+from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 from support.webhook_receiver import SECRET
 
 CHECKS = (
@@ -49,12 +49,6 @@ SUBMIT = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
 BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
 POST_OTC = "/ft/p2p/{chainId}"
-RELAYER = f"""
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{CHAIN_ID}]
-key = "relayer"
-"""
 API_KEY = "a-key-of-a-partner"
 WEBHOOK = """
 [venue.api_keys.acme]
@@ -86,8 +80,8 @@ Seen = dict[str, set[int]]
 @pytest.mark.oracle
 async def test_requests_that_schemathesis_makes_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ROUTE_FRESH_MS", 86_400_000)  # an example lasts for the whole test
-    environ = {"RELAYER_KEY": KEYS[1].secret32().hex(), "API_KEY": API_KEY, "HOOK_SECRET": SECRET}
-    async with running_venue(tmp_path, more=RELAYER + WEBHOOK, environ=environ) as venue:
+    environ = {"API_KEY": API_KEY, "HOOK_SECRET": SECRET}
+    async with running_venue(tmp_path, more=WEBHOOK, environ=environ) as venue:
         (tmp_path / "schemathesis.toml").write_text(SETTINGS)
         document = await venue.get("/openapi.json")
         operations = {

@@ -130,6 +130,20 @@ async function fillable(venue, chainId, account, token) {
   };
 }
 
+// What a venue without a relayer says of Delta on its chain.
+async function deltaSaid(venue, chainId, { makerAsset, takerAsset, makerAmount }) {
+  const { tokens } = await venue.ask(`/tokens/${chainId}`);
+  const [srcDecimals, destDecimals] = [makerAsset, takerAsset].map((asset) => tokens.find((token) => token.address === asset).decimals);
+  const asked = { chainId, srcToken: makerAsset, destToken: takerAsset, srcDecimals, destDecimals, amount: makerAmount };
+  const quote = (mode) => `/v2/quote?${new URLSearchParams({ ...asked, mode })}`;
+  const { market, delta, fallbackReason } = await venue.ask(quote("ALL"));
+  return {
+    chain: (await venue.ask("/chains")).find((chain) => chain.chainId === chainId), fallbackReason,
+    isMarket: !delta && market.srcToken === makerAsset, only: await venue.refusal(quote("DELTA")),
+    submit: await venue.refusal("/v2/delta/orders", { chainId, order: {}, signature: "0x", partner: "anon" }),
+  };
+}
+
 function balances({ address, read }, { makerAsset, takerAsset }) {
   const asked = ["maker", "taker"].flatMap((who) => [makerAsset, takerAsset].map((token) => read(token, "balanceOf", [address[who]])));
   return Promise.all(asked);
@@ -166,6 +180,7 @@ async function privately(venue, parties, trade, { bytes, slash }) {
   const rfq = await rfqContract(venue, chainId);
   await parties.send("maker", trade.makerAsset, "approve", [rfq, 2n * makerAmount]);
   const tooLarge = await giant(venue, parties, rfq, trade);
+  const delta = await deltaSaid(venue, chainId, trade);
   const fillables = { before: await fillable(venue, chainId, address.maker, trade.makerAsset) };
   const heard = { maker: await begun(venue, { maker: address.maker, chainId }), taker: await begun(venue, { taker: address.taker }) };
   const order = {
@@ -217,7 +232,7 @@ async function privately(venue, parties, trade, { bytes, slash }) {
   const replaying = await begun(venue, { orderHash: hash, after: toMaker[0].token });
   await replaying.until("the end again", isEnd);
   return {
-    rfq, hash, body, answer, again, stored, tooLarge, unknown, refused, listed, fillables, stranger, untouched, part, fillHash, filled, left, whole,
+    delta, rfq, hash, body, answer, again, stored, tooLarge, unknown, refused, listed, fillables, stranger, untouched, part, fillHash, filled, left, whole,
     cancelHash, cancelled, closed, hidden: hidden.orders.map((it) => it.orderHash), moved: await moved(parties, trade, before),
     pushed: { maker: toMaker, taker: toTaker, again: await replaying.leave(hash) }, signedBytes: signature.length / 2 - 1,
   };

@@ -64,8 +64,8 @@ from support.venue_role import (
     CHAIN_ID,
     ENVIRON,
     GRIDS,
-    KEYS,
     MAKER_KEYS,
+    RELAYER,
     STRANGER,
     USER,
     Devnet,
@@ -75,7 +75,6 @@ from support.venue_role import (
 )
 from support.world import World
 
-RELAYER = KEYS[1]
 SECRET = "the secret of the venue"
 AGENT_ENVIRON = ENVIRON | {"VENUE_SECRET": SECRET}
 SETTLEMENT_GAS = 3_000_000
@@ -289,7 +288,9 @@ def own_module(folder: Path, text: str) -> str:
 
 def agent_text(devnet: Devnet, ports: Mapping[str, int], more: str = "") -> str:
     """The settings of an agent on a chain, with makers at these ports; `more` is TOML below [agent]."""
-    text = venue_text(devnet, ports, streaming=frozenset()).replace("venue.makers", "agent.makers")
+    text = venue_text(devnet, ports, streaming=frozenset(), has_relayer=False).replace(
+        "venue.makers", "agent.makers"
+    )
     head, _, rest = text.partition("[venue]\n")
     makers = (
         rest[rest.index("[agent.makers") :] if "[agent.makers" in rest else rest[rest.index("[[tokens") :]

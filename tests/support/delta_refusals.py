@@ -36,7 +36,6 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.transact import transact
 from cambist.engine.events.follower import latest
-from support.agent_role import RELAYER
 from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, PARTNERS
 from support.venue_role import CHAIN_ID, KEYS, STRANGER, USER, RunningVenue, running_venue
@@ -47,12 +46,6 @@ CANCEL, BUILD_CANCEL = "/v2/delta/orders/cancel", "/v2/delta/orders/build/cancel
 POOR = KEYS[6]
 HOUR_S = 3_600
 _SUBMIT_COST = 5
-_MORE = f"""{PARTNERS}
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{CHAIN_ID}]
-key = "relayer"
-"""
 
 Wire = dict[str, Any]
 T = TypeVar("T")
@@ -228,8 +221,8 @@ class Running:
         self._ended = ended
 
     async def _serve(self, folder: Path) -> None:
-        environ = {"API_KEY": API_KEY, "RELAYER_KEY": RELAYER.secret32().hex()}
-        async with running_venue(folder, changed=_scarce, more=_MORE, environ=environ) as venue:
+        environ = {"API_KEY": API_KEY}
+        async with running_venue(folder, changed=_scarce, more=PARTNERS, environ=environ) as venue:
             ground = Ground(venue)
             await ground.prepare()
             async with trio.open_nursery() as nursery:

@@ -376,7 +376,7 @@ async def running_delta(
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
     environ = ENVIRON | {"RELAYER_KEY": world.relayer.secret32().hex()}
-    text = venue_text(devnet, {})
+    text = venue_text(devnet, {}, has_relayer=False)
     text = text.replace('name = "devnet"\n', f'name = "devnet"\nconfirmations = {CONFIRMATIONS}\n', 1)
     usual = {"round_s": ROUND_S, "gather_s": 0.02, "again_s": 0.1, "again_s_max": 0.3}
     own = "\n".join(f"{name} = {value}" for name, value in usual.items() if name not in delta)

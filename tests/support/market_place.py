@@ -402,6 +402,7 @@ def a_shop(
         settings=ChainSettings(name="devnet", market=market, rfq=True),
         chain=cast("Chain", chain or talking),
         pulse=Pulse(cast("Chain", chain or talking), lambda: None),
+        has_relayer=True,
         router=router,
         executor=executor,
         rfq=rfq,

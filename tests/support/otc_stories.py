@@ -289,7 +289,9 @@ async def running_otc(world: World, folder: Path) -> AsyncGenerator[OtcStory]:
     """
     clock = StoryClock(await world.now_s())
     devnet = devnet_of(world, folder)
-    text = venue_text(devnet, {}).replace("delta = true\n", f"confirmations = {CONFIRMATIONS}\n", 1)
+    text = venue_text(devnet, {}, has_relayer=False).replace(
+        "delta = true\n", f"confirmations = {CONFIRMATIONS}\n", 1
+    )
     async with AsyncExitStack() as owned:
         for module, name, seconds in (
             (indexer, "INDEX_LOOK_S", _NEVER_S),

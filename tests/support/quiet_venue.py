@@ -3,8 +3,9 @@
 async with a_quiet_venue(tmp_path) as venue:
     status, told = await venue.get("/v2/quote", **A_SALE)
 
-Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta; nothing happens on them. On each
-the makers `alpha` and `beta` quote WETH/USDC, and `beta` WETH/DAI; nobody is asked anything.
+Chain 31337 serves Delta and Market, 100 only Market, 130 only Delta, with a relayer where there is Delta;
+nothing happens on them. On each the makers `alpha` and `beta` quote WETH/USDC, and `beta` WETH/DAI; nobody is
+asked anything.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -90,10 +91,17 @@ keyed = {{ per_s = 100000, burst = 100000 }}
 secret = "env:API_KEY"
 partner = "acme"
 """
-ENVIRON = {"ROUTE_SEAL": "the seal of all routes", "API_KEY": "a-key-of-an-integrator"}
+_RELAYER = '[relayers.{chain_id}]\nkey = "relayer"\n'
+ENVIRON = {
+    "ROUTE_SEAL": "the seal of all routes",
+    "API_KEY": "a-key-of-an-integrator",
+    "RELAYER_KEY": "59" * 32,
+}
 
 
-def settings_text(folder: Path, more: str = "", permit_only: str = "") -> str:
+def settings_text(
+    folder: Path, more: str = "", permit_only: str = "", relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY)
+) -> str:
     """What the venue runs on."""
     text = f'state_dir = "{folder}"\nroute_seal_keys = ["env:ROUTE_SEAL"]\n{more}'
     for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY):
@@ -118,6 +126,8 @@ def settings_text(folder: Path, more: str = "", permit_only: str = "") -> str:
         for name in ("alpha", "beta")
         for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)
     )
+    text += '[keys.relayer]\nsource = "env:RELAYER_KEY"\n'
+    text += "".join(_RELAYER.format(chain_id=chain_id) for chain_id in relayers)
     return text + _REST + makers
 
 
@@ -211,6 +221,7 @@ async def a_quiet_venue(
     environ: Mapping[str, str] | None = None,
     books: Iterable[tuple[str, str, str, Any, Any]] = BOOKS,
     permit_only: str = "",
+    relayers: Iterable[int] = (CHAIN_ID, DELTA_ONLY),
     clock: WallClock | None = None,
 ) -> AsyncIterator[QuietVenue]:
     """The venue, once each chain has answered and its gas price is known.
@@ -219,10 +230,12 @@ async def a_quiet_venue(
         more: TOML ahead of all tables.
         environ: settings that it overrides.
         permit_only: a token that takes permits only.
+        relayers: ids of the chains that have one.
         clock: where it is not the system's.
     """
     clock = clock or WallClock()
-    settings = parse_settings(settings_text(folder, more, permit_only), ENVIRON | dict(environ or {}), folder)
+    text = settings_text(folder, more, permit_only, relayers)
+    settings = parse_settings(text, ENVIRON | dict(environ or {}), folder)
     chains: Any = {chain_id: QuietChain(chain_id, clock) for chain_id in (CHAIN_ID, MARKET_ONLY, DELTA_ONLY)}
     async with opened_venue(
         settings, environ=ENVIRON, folder=folder, clock=clock, chains=chains, store_in_process=True

@@ -32,7 +32,7 @@ from cambist.engine.chain.address_book import ChainEntry, read_book, write_entri
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.feeds.net.http_client import HttpClient
-from support.agent_role import AGENT_ENVIRON, RELAYER, agent_text
+from support.agent_role import AGENT_ENVIRON, agent_text
 from support.devnet import devnet_process
 from support.patience import FIRM, PATIENCE_S, ROUND_S, until_told
 from support.venue_role import (
@@ -51,12 +51,8 @@ SERVE = ("serve", "--config", "venue.toml")
 AGENT = "reference"
 """What the venue calls the agent."""
 
-ENVIRON = AGENT_ENVIRON | {"RELAYER_KEY": RELAYER.secret32().hex()}
+ENVIRON = AGENT_ENVIRON
 _DELTA = """
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{chain_id}]
-key = "relayer"
 [venue.agents.{agent}]
 url = "http://127.0.0.1:{port}"
 credentials = {{ domain = "venue", access_key = "key-1", secret = "env:VENUE_SECRET" }}
@@ -144,10 +140,10 @@ def venue_processes(
             maker = owned.enter_context(serving(home, "maker", "serve", "--config", "maker.toml"))
             ports[name] = maker.port
             maker_pids.append(maker.pid)
-        text = venue_text(devnet, ports) + _FIRM
+        text = venue_text(devnet, ports, has_relayer=has_agent) + _FIRM
         agent = owned.enter_context(_agent(folder / AGENT, devnet, ports)) if has_agent else Served(0, 0)
         if has_agent:
-            text += _DELTA.format(chain_id=CHAIN_ID, agent=AGENT, port=agent.port, round_s=round_s)
+            text += _DELTA.format(agent=AGENT, port=agent.port, round_s=round_s)
         if store_url:
             text += f'\n[store]\nurl = "{store_url}"\n'
         (folder / "venue.toml").write_text(text)

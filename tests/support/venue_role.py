@@ -41,6 +41,7 @@ from support.warm_devnet import warm_chain
 
 CHAIN_ID = 31_337
 KEYS = tuple(account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS))
+RELAYER = KEYS[1]
 MAKER_KEYS = {"alpha": KEYS[2], "beta": KEYS[3]}
 USER, STRANGER = KEYS[4], KEYS[5]
 SECRETS = {"alpha": "the secret of alpha", "beta": "the secret of beta"}
@@ -52,6 +53,7 @@ ENVIRON = {
     "TESTER_KEY": API_KEY,
     **{f"{name.upper()}_SECRET": secret for name, secret in SECRETS.items()},
     **{f"{name.upper()}_KEY": key.secret32().hex() for name, key in MAKER_KEYS.items()},
+    "RELAYER_KEY": RELAYER.secret32().hex(),
 }
 GRIDS: dict[str, dict[str, Any]] = {
     "alpha": {
@@ -108,6 +110,12 @@ public = {{ per_s = 100000, burst = 100000 }}
 keyed = {{ per_s = 100000, burst = 100000 }}
 [venue.api_keys.tester]
 secret = "env:TESTER_KEY"
+"""
+_RELAYER = """
+[keys.relayer]
+source = "env:RELAYER_KEY"
+[relayers.{chain_id}]
+key = "relayer"
 """
 _VENUE_MAKER = """
 [venue.makers.{name}]
@@ -341,12 +349,18 @@ def maker_text(devnet: Devnet, name: str, pairs: Mapping[str, Any]) -> str:
 
 
 def venue_text(
-    devnet: Devnet, ports: Mapping[str, int], *, streaming: frozenset[str] = frozenset({"alpha"})
+    devnet: Devnet,
+    ports: Mapping[str, int],
+    *,
+    streaming: frozenset[str] = frozenset({"alpha"}),
+    has_relayer: bool = True,
 ) -> str:
     """The settings of a venue on a chain, with makers at these ports; those `streaming` have a WebSocket."""
     text = _VENUE.format(
         chain_id=CHAIN_ID, url=devnet.running.url, ws_url=devnet.running.url.replace("http", "ws", 1)
     )
+    if has_relayer:
+        text += _RELAYER.format(chain_id=CHAIN_ID)
     for name, port in ports.items():
         text += _VENUE_MAKER.format(name=name, NAME=name.upper(), port=port, chain_id=CHAIN_ID)
         if name in streaming:

@@ -211,8 +211,8 @@ class Quotes:
         return Reply(200, encode(Strategies()))
 
     def _delta(self, place: Place, query: QuoteParameters, now_ms: int) -> DeltaBlock:
-        if not place.settings.delta:
-            raise NoRoute("Delta is not served on this chain")
+        if place.no_delta:
+            raise NoRoute(place.no_delta)
         ask = ask_of_quote(place, query, self._fees, now_ms)
         plan = place.pathfinder.total(ask.among)
         if plan is None:

@@ -254,7 +254,7 @@ def _chain_list(places: Places) -> ChainList:
         ChainEntry(
             chain_id,
             place.settings.name,
-            place.settings.delta,
+            not place.no_delta,
             place.settings.market,
             place.settings.rfq and bool(place.rfq),
         )

@@ -146,7 +146,7 @@ def delta_domain_of(
 
 def delta_domains(places: Places) -> dict[int, DeltaDomain]:
     """The domains of the chains that have Delta, by chain id."""
-    served = {chain_id: place for chain_id, place in places.items() if place.settings.delta}
+    served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
     named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]
     return {
         chain_id: delta_domain_of(chain_id, place.delta, place.settings, named)

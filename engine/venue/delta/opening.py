@@ -1,7 +1,7 @@
 """Opens what runs the Delta orders of a venue: agents, relayers, and the engine over them.
 
-Choice: a chain with `delta` and without a relayer is priced and built for, and takes no orders: nothing would
-    settle them.
+Choice: on a chain with `delta` and without a relayer Delta is not served: nothing would settle its orders, so
+    nothing is quoted or built that an owner would approve and sign in vain.
 """
 
 from contextlib import AsyncExitStack
@@ -60,7 +60,7 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Place
     chains = {
         chain_id: await _chain(owned, opening, place, orders, ids)
         for chain_id, place in places.items()
-        if place.settings.delta and chain_id in opening.settings.relayers
+        if not place.no_delta
     }
     return DeltaEngine(
         footing.store, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms
