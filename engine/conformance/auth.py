@@ -4,11 +4,13 @@ A tampering says which request is sent and how its four headers are made. The ma
 4xx and an error that names what is wrong.
 
 Source: document 3, "Authentication".
+Choice: a body is signed as it is sent: with spaces and line ends, where a parser would write none.
 Choice: stale is 60 s, twice the tolerance of "about 30 seconds"; 25 s either way must pass.
 """
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 from msgspec import Struct
 
 from ...crypto.hmac_auth import (
@@ -120,32 +122,54 @@ def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Itera
         right = sign(credentials, prices, now_ms())
         short = {name: value for name, value in right.items() if name != header}
         yield Tampering("auth.missing-header", f"without {header}", prices, short, names=header)
-    yield from _wrong_credentials(credentials, prices, now_ms)
+    yield from _wrong_credentials(credentials, target, now_ms)
     yield from _wrong_times(credentials, prices, now_ms)
     yield from _wrong_payloads(credentials, target, now_ms)
-    for check, what, change in (
-        ("upper-case", "the signature in upper case", str.upper),
-        ("wrong-secret", "a signature of zeros", lambda signature: "0" * len(signature)),
-        ("missing-header", "an empty signature", lambda _: ""),
-    ):
+    for check, what, change in _SPOILED_SIGNATURES:
         right = sign(credentials, prices, now_ms())
         wrong = right | {SIGNATURE_HEADER: change(right[SIGNATURE_HEADER])}
         yield Tampering(f"auth.{check}", what, prices, wrong, names=SIGNATURE_HEADER)
 
 
-def _wrong_credentials(credentials: Credentials, prices: Plain, now_ms: Clock) -> Iterator[Tampering]:
-    domain, access_key, secret = credentials.domain, credentials.access_key, credentials.secret
-    for check, what, wrong, names in (
-        ("wrong-secret", "another secret", Credentials(domain, access_key, secret + b"x"), SIGNATURE_HEADER),
-        (
-            "wrong-access-key",
-            "another access key",
-            Credentials(domain, "wrong-key", secret),
-            ACCESS_KEY_HEADER,
-        ),
-        ("wrong-domain", "another domain", Credentials("wrong-domain", access_key, secret), DOMAIN_HEADER),
+def _other(digit: str) -> str:
+    return "0" if digit != "0" else "1"
+
+
+_SPOILED_SIGNATURES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("upper-case", "the signature in upper case", str.upper),
+    ("wrong-secret", "a signature of zeros", lambda right: "0" * len(right)),
+    ("missing-header", "an empty signature", lambda _: ""),
+    ("whole-signature", "another last digit", lambda right: right[:-1] + _other(right[-1])),
+    ("whole-signature", "another first digit", lambda right: _other(right[0]) + right[1:]),
+    ("whole-signature", "without its last digit", lambda right: right[:-1]),
+    ("whole-signature", "its first byte alone", lambda right: right[:2]),
+    ("whole-signature", "a digit behind it", lambda right: right + "0"),
+    ("whole-signature", "a byte behind it", lambda right: right + "00"),
+    ("whole-signature", "letters behind it", lambda right: right + "zz"),
+    ("whole-signature", "twice", lambda right: right * 2),
+)
+
+
+def _wrong_credentials(credentials: Credentials, target: Target, now_ms: Clock) -> Iterator[Tampering]:
+    domain, right, secret = credentials.domain, credentials.access_key, credentials.secret
+    wrong = Credentials(domain, right, secret + b"x")
+    for name in ("tokens", "pairs", "prices", "blacklist"):
+        request = target.get(name)
+        headers = sign(wrong, request, now_ms())
+        yield Tampering("auth.wrong-secret", "another secret", request, headers, names=SIGNATURE_HEADER)
+    for what, access_key in (
+        ("another access key", "wrong-key"),
+        ("the access key in another case", right.swapcase()),
+        ("the access key without its last character", right[:-1].rstrip()),
+        ("the access key with a character more", right + "0"),
     ):
-        yield Tampering(f"auth.{check}", what, prices, sign(wrong, prices, now_ms()), names=names)
+        if access_key and access_key != right:
+            headers = sign(Credentials(domain, access_key, secret), target.get("prices"), now_ms())
+            yield Tampering(
+                "auth.wrong-access-key", what, target.get("prices"), headers, names=ACCESS_KEY_HEADER
+            )
+    headers = sign(Credentials("wrong-domain", right, secret), target.get("prices"), now_ms())
+    yield Tampering("auth.wrong-domain", "another domain", target.get("prices"), headers, names=DOMAIN_HEADER)
 
 
 def _wrong_times(credentials: Credentials, prices: Plain, now_ms: Clock) -> Iterator[Tampering]:
@@ -191,7 +215,17 @@ def _wrong_payloads(credentials: Credentials, target: Target, now_ms: Clock) -> 
     other = Plain("POST", firm.target, firm.body.replace(b'"userAddress"', b'"_":0,"userAddress"'))
     yield case("body-swapped", "signed over another body", other, firm)
     yield case("body-swapped", "signed without the body", Plain("POST", firm.target), firm)
+    spaced = Plain("POST", firm.target, _spaced(firm.body))
+    yield case("body-raw", "spaces and line ends in the body", spaced, spaced, accepted=True)
+    yield case("body-swapped", "signed over the same JSON without spaces", firm, spaced)
     yield case("method-confused", "signed as GET", Plain("GET", firm.target, firm.body), firm)
+
+
+def _spaced(body: bytes) -> bytes:
+    """The same JSON object in other bytes than an encoder would write."""
+    encode, entries = msgspec.json.encode, msgspec.json.decode(body).items()
+    members = [b"%b  :   %b" % (encode(key), encode(value)) for key, value in entries]
+    return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
 
 
 def judge_tampering(case: Tampering, exchange: Exchange, right_signature: str) -> Iterator[Result]:

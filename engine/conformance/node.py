@@ -16,6 +16,7 @@ from ...crypto.hexadecimal import parse_hex, to_hex
 from .exchange import read_json
 from .probe import Probe
 
+_DECIMALS = selector("decimals()")
 _BALANCE = selector("balanceOf(address)")
 _ALLOWANCE = selector("allowance(address,address)")
 
@@ -38,6 +39,13 @@ class Node:
     async def has_code(self, address: bytes) -> bool:
         """Whether it is a contract."""
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
+
+    async def decimals(self, token: bytes) -> int | None:
+        """What decimals() of a contract says; None where it says nothing, or there is no contract."""
+        try:
+            return decode_uint(await self._eth_call(token, _DECIMALS))
+        except (_Refused, InvalidInput):
+            return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
         """Raw units of the token that the owner holds."""

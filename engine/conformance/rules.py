@@ -4,7 +4,7 @@ A check is a row of `check_table.CHECKS`: one rule of the specification under on
 function over what was recorded; it yields results, any number for a check. One fault makes the check fail;
 results without a fault make it pass; a check nobody judged is skipped, and says why. A skipped check is a gap
 where the maker gave nothing to judge it on, and none where an option is missing or the document leaves it to
-the maker. A topic with as many gaps as judged checks is thin: a run with a thin topic proves nothing.
+the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves nothing.
 
     severity    a fault of it
     must        is a fault of the maker
@@ -233,7 +233,7 @@ class Tally:
 
 
 def thin_topics(verdicts: Iterable[Verdict]) -> dict[str, str]:
-    """Topics with at least as many gaps as judged checks -> the most frequent reason of the gaps."""
+    """Topics with more gaps than judged checks -> the most frequent reason of the gaps."""
     judged_counts: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for verdict in verdicts:
@@ -244,5 +244,5 @@ def thin_topics(verdicts: Iterable[Verdict]) -> dict[str, str]:
     return {
         topic: found.most_common(1)[0][0]
         for topic, found in reasons.items()
-        if found.total() >= judged_counts[topic]
+        if found.total() > judged_counts[topic]
     }

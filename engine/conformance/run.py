@@ -24,6 +24,7 @@ from .options import CheckOptions
 from .probe import Probe
 from .rules import Said, Status, Verdict, judged, thin_topics
 from .session import Session
+from .stage_chain import check_chain
 from .stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
 from .stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
 from .stage_hostile import check_hostile
@@ -34,6 +35,7 @@ OnProgress = Callable[[str, int, int], None]  # (stage, checks judged, checks se
 _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]], ...] = (
     ("endpoints", (), check_endpoints),  # always: the others stand on what it reads
     ("errors", ("errors",), check_errors),
+    ("chain", ("chain",), check_chain),
     ("firm quotes", ("firm", "chain"), check_quotes),
     ("refusals", ("refuse", "errors"), check_refusals),
     ("load", ("load",), check_load),

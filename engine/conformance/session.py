@@ -4,6 +4,7 @@ No stage knows another; what one learns of the maker stands here.
 """
 
 import random
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, structs
@@ -53,6 +54,7 @@ class Session:
         sightings: every /pairs and /prices seen.
         load: None before it.
         stage: under way, for the progress.
+        tokens: of the last snapshot, as far as they are sound.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Session:
         self.load: LoadReport | None = None
         self.stage = "connecting"
         self._on_progress = on_progress
-        self._tokens: Mapping[str, Token] = {}
+        self.tokens: Mapping[str, Token] = {}
         self._pairs: Mapping[str, Pair] = {}
 
     @property
@@ -110,8 +112,11 @@ class Session:
             return result
         got = result.got
         for text in (credentials.access_key, credentials.secret.decode("utf-8", "replace")):
-            if len(text) >= _REDACTED_CHARS_MIN:
-                got = got.replace(text, "(hidden)")
+            if (
+                len(text) > _REDACTED_CHARS_MIN
+            ):  # also cut by its last character and in another case: see auth
+                pattern = f"{re.escape(text[:-1])}(?:{re.escape(text[-1])})?"
+                got = re.sub(pattern, "(hidden)", got, flags=re.IGNORECASE)
         return structs.replace(result, got=got)
 
     def skip(self, reason: str, *names: str) -> None:
@@ -138,14 +143,14 @@ class Session:
         """The four endpoints, now."""
         snapshot = {name: await self.probe.get(name) for name in RESOURCES}
         self.snapshot = snapshot
-        self._tokens, self._pairs = read_tokens(snapshot["tokens"]), read_pairs(snapshot["pairs"])
+        self.tokens, self._pairs = read_tokens(snapshot["tokens"]), read_pairs(snapshot["pairs"])
         self._sight(snapshot["prices"], snapshot["pairs"])
         return snapshot
 
     async def market(self) -> Market:
         """Prices of now, tokens and pairs of the last snapshot; books of the first pairs alone."""
         prices = await self.prices()
-        return market_of(self._tokens, self._pairs, read_grids(prices), self.options.pairs_max)
+        return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)
 
     async def prices(self) -> Exchange:
         """GET /prices once more; an error is a fault of `prices.status`, unless it is 429."""

@@ -58,7 +58,7 @@ async def check_authentication(session: Session) -> None:
     if not target.prefix:
         session.skip("the base URL has no path", "auth.prefix-stripped")
     if target.firm is None:
-        session.lack("no quote was given to start from", "auth.body-swapped")
+        session.lack("no quote was given to start from", "auth.body-swapped", "auth.body-raw")
 
 
 async def _check_signed(session: Session) -> None:

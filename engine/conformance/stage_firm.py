@@ -26,13 +26,13 @@ from .load import LoadSample, judge_load, load_report
 from .market import Market, deviation_bps, expected_range
 from .probe import Line
 from .resources import entries_of
-from .rules import Said, judged
+from .rules import judged
 from .session import Session
-from .signatures import judge_nonces, judge_signature, judge_user, order_digest
+from .signatures import judge_nonces, judge_signature, judge_user
+from .stage_chain import check_orders_on_chain
 
 NO_PAIR = "no pair is quoted"
 _NONCES = 16
-_NODE_ORDERS_MAX = 8
 
 
 async def check_quotes(session: Session) -> None:
@@ -51,7 +51,7 @@ async def check_quotes(session: Session) -> None:
         return
     session.lack("no amount fits the depth", "firm.over-asked-sell", "firm.over-asked-buy")
     await _check_nonces(session, orders)
-    await _check_chain(session, orders)
+    await check_orders_on_chain(session, orders)
     await _check_blacklisted(session)
 
 
@@ -124,61 +124,6 @@ def _amount(text: object) -> int | None:
         return parse_amount(text)
     except InvalidInput:
         return None
-
-
-async def _check_chain(session: Session, orders: Sequence[Quoted]) -> None:
-    """What only a node can tell."""
-    node, options = session.node, session.options
-    if node is None:
-        session.skip("no node is given: --node-url", "chain")
-        return
-    try:
-        found = await node.chain_id()
-        held = options.chain_id in (None, found)
-        session.add([judged("chain.id", held, "node", f"chain {options.chain_id}", Said(str(found)))])
-        for quoted in orders[:_NODE_ORDERS_MAX]:
-            await _check_funds(session, quoted)
-            await _check_contract(session, quoted)
-    except ChainError as error:
-        session.lack(error.detail, "chain")
-
-
-async def _check_funds(session: Session, quoted: Quoted) -> None:
-    node, contract, order = session.node, session.options.rfq_contract, quoted.order
-    if node is None:
-        return
-    token, maker = parse_address(order["makerAsset"]), parse_address(order["maker"])
-    amount, where = int(order["makerAmount"]), quoted.asking.where
-    balance = await node.balance(token, maker)
-    session.add([judged("chain.balance", balance > amount, where, f"more than {amount}", Said(str(balance)))])
-    if contract is None:
-        session.skip("needs --rfq-contract", "chain.allowance")
-        return
-    allowance = await node.allowance(token, maker, contract)
-    expected = f"more than {amount} for the RFQ contract"
-    session.add([judged("chain.allowance", allowance > amount, where, expected, Said(str(allowance)))])
-
-
-async def _check_contract(session: Session, quoted: Quoted) -> None:
-    node, domain = session.node, session.domain
-    if node is None:
-        return
-    maker = parse_address(quoted.order["maker"])
-    if not await node.has_code(maker):
-        session.skip("the maker is no contract", "chain.contract-signature")
-        return
-    session.skip("the maker is a contract: see chain.contract-signature", "firm.signature")
-    if domain is None:
-        session.skip("needs --chain-id and --rfq-contract", "chain.contract-signature")
-        return
-    text = quoted.order["signature"]
-    try:
-        signature = bytes.fromhex(text[2:])
-    except ValueError:
-        signature = b""
-    accepted = await node.accepts(maker, order_digest(quoted.order, domain), signature)
-    expected = "isValidSignature gives 0x1626ba7e"
-    session.add([judged("chain.contract-signature", accepted, quoted.asking.where, expected, text)])
 
 
 async def _check_blacklisted(session: Session) -> None:

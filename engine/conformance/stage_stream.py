@@ -23,8 +23,10 @@ from .stream import (
     Heard,
     PriceSample,
     content_of,
+    has_moved,
     judge_agreement,
     judge_first,
+    judge_following,
     judge_update,
     price_states,
 )
@@ -140,14 +142,17 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exch
     heard = [first]
     samples: list[PriceSample] = []
     left = ""
+    started, told = trio.current_time(), trio.Event()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_sample, session, samples, nursery.cancel_scope)
+        nursery.start_soon(_sample, session, samples, told, nursery.cancel_scope)
         while len(heard) < _MESSAGES_MAX:
             try:
                 heard.append(await _receive(session, socket))
             except WebSocketClosed as closed:
                 left = closed.detail
                 break
+            if price_states(heard[-1:]):
+                told.set()
         nursery.cancel_scope.cancel()
     expected = "an open socket: a close stops all trading"
     session.add([judged("stream.stays", not left, "while listening", expected, Said(left))])
@@ -155,19 +160,26 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exch
     for number, update in enumerate(heard[1:], 2):
         session.add(judge_update(number, update, content))
     states = price_states(heard)
+    listened_s = trio.current_time() - started
+    session.add(judge_following(has_moved(samples), len(price_states(heard[1:])), listened_s))
     session.add(judge_agreement(states, samples, session.options.drift_bps))
     session.saw(*(state.grids for state in states))
 
 
-async def _sample(session: Session, samples: list[PriceSample], watch: trio.CancelScope) -> None:
-    """GET /prices a few times, then end the watch."""
+async def _sample(
+    session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
+) -> None:
+    """GET /prices a few times, then end the watch; later where prices moved and no message told of it yet."""
     for _ in range(_SAMPLES):
-        exchange = await session.probe.get("prices")
+        exchange = await session.prices()
         grids = entries_of("prices", exchange)
         if grids is not None:
             done_ms = exchange.sent_ms + int(exchange.latency_ms) + 1
             samples.append(PriceSample(exchange.sent_ms, done_ms, grids))
         await trio.sleep(session.options.watch_s / _SAMPLES)
+    if has_moved(samples):
+        with trio.move_on_after(session.options.watch_s):
+            await told.wait()
     watch.cancel()
 
 

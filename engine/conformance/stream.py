@@ -4,6 +4,8 @@ Prices are applied as the document says: an entry replaces its pair's grid whole
 cleared and `{}` disables; a pair that a message does not name is unchanged.
 
 Source: document 3, "Events"; choices.md 16 and 17.
+Choice: a socket follows GET /prices if any message with prices comes while it is watched, or within as long
+    again. How late a single change may be is left to `stream.agrees`.
 Choice: socket and HTTP agree on a pair if the grid of GET /prices is one that the socket had from just before
     the request to a second after the answer, or if the best prices of both lie within the drift bound.
 """
@@ -18,7 +20,7 @@ from ...config.limits import BPS_ONE
 from .exchange import Exchange, read_json
 from .grids import SIDES, is_disabled, judge_grid
 from .resources import RESOURCES, entries_of, judge_blacklist, judge_pair, judge_token
-from .rules import Result, Said, fault, gap, judged, passed
+from .rules import Result, Said, fault, gap, judged, passed, skipped
 
 KEYS = frozenset((*RESOURCES, "message"))
 GRACE_MS = 1_000
@@ -211,6 +213,35 @@ def judge_agreement(
             expected = f"the grid of GET /prices, {_best(grid)}"
             got = Said(f"the socket has {_best(candidates[-1])}")
             yield judged("stream.agrees", held, pair_id, expected, got)
+
+
+def has_moved(samples: Sequence[PriceSample]) -> list[str]:
+    """Pairs whose grids of GET /prices differ between any two samples."""
+    first = samples[0].grids if samples else {}
+    return sorted(
+        {
+            pair_id
+            for sample in samples[1:]
+            for pair_id in first.keys() | sample.grids.keys()
+            if sample.grids.get(pair_id, {}) != first.get(pair_id, {})
+        }
+    )
+
+
+def judge_following(moved: Sequence[str], updates: int, listened_s: float) -> Iterator[Result]:
+    """Prices that move over HTTP come over the socket too.
+
+    Args:
+        moved: pairs whose grids moved over HTTP.
+        updates: messages with prices behind the first one.
+        listened_s: how long for.
+    """
+    if not moved:
+        yield skipped("stream.follows", "no prices moved while listening: see --watch")
+        return
+    where = f"{', '.join(moved[:3])}, moved over GET /prices"
+    got = Said(f"no prices behind the first message in {listened_s:.1f} s")
+    yield judged("stream.follows", updates, where, "messages with `prices`", got)
 
 
 def _agree(one: Any, other: Any, drift_bps: int) -> bool:

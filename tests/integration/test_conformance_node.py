@@ -9,7 +9,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.conformance.options import read_place
 from cambist.engine.conformance.rules import Status
 from cambist.engine.conformance.run import Outcome, RunReport
-from support.faulty_maker import CHAIN_ID, KEY, Maker
+from support.faulty_maker import CHAIN_ID, DAI, KEY, Maker
 from support.faulty_node import FaultyNode
 from support.faulty_runs import failed, judge, now_ms, told
 
@@ -62,9 +62,19 @@ def _reverting(node: FaultyNode) -> None:
     node.accepts = None
 
 
+def _finer(node: FaultyNode) -> None:
+    node.decimals[DAI] = 6
+
+
+def _nowhere(node: FaultyNode) -> None:
+    del node.decimals[DAI]
+
+
 @pytest.mark.parametrize(
     ("spoil", "expected"),
     [
+        (_finer, "chain.decimals"),
+        (_nowhere, "chain.decimals"),
         (_poor, "chain.balance"),
         (_unapproved, "chain.allowance"),
         (_elsewhere, "chain.id"),
@@ -77,6 +87,22 @@ async def test_each_fault_of_the_chain_is_found(spoil: Callable[[FaultyNode], No
     spoil(node)
     report = await judged_with(node)
     assert failed(report) == {expected}, told(report)
+
+
+async def test_tokens_are_looked_up_where_no_pair_is_quoted() -> None:
+    maker, node = Maker(now_ms), FaultyNode(CHAIN_ID)
+    maker.entries["prices"] = lambda prices: {}
+    node.decimals[DAI] = 6
+    report = await judged_with(node, maker, ("chain.*",))
+    assert failed(report) == {"chain.decimals"}
+    assert "DAI: expected decimals 6, as decimals() of the contract says, got 18" in told(report)
+
+
+async def test_a_token_that_has_no_decimals_on_chain_is_not_judged() -> None:
+    node = FaultyNode(CHAIN_ID)
+    node.decimals[DAI] = None
+    report = await judged_with(node)
+    assert report.conforms, told(report)
 
 
 async def test_a_contract_maker_is_asked_and_its_signature_has_any_length() -> None:

@@ -175,6 +175,16 @@ async def test_what_the_maker_says_back_of_the_credentials_is_hidden() -> None:
     assert "(hidden)" in told(report)
 
 
+async def test_an_access_key_that_is_said_back_changed_is_hidden_too() -> None:
+    """As the harness sent it: in another case, and cut."""
+    maker = Maker(now_ms)
+    maker.flags.add("any-access-key")
+    maker.raw["prices"] = lambda raw: b'{"message": "ACCESS-1 access- access-10"}'
+    report = await judge(maker, ("auth.wrong-access-key",))
+    assert "access-1" not in told(report).lower()
+    assert "(hidden) (hidden) (hidden)0" in told(report)
+
+
 async def test_a_socket_that_refuses_the_right_signature_is_there_and_at_fault() -> None:
     maker = Maker(now_ms)
     maker.flags.add("deny")

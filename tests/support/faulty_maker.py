@@ -7,6 +7,7 @@ alone. What a fault may change stands in the attributes of `Maker`.
 import hashlib
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
@@ -59,6 +60,14 @@ def _address_of(tick: int) -> str:
 
 def _levels(*levels: tuple[str, str]) -> list[list[str]]:
     return [list(level) for level in levels]
+
+
+def _reserialised(body: bytes) -> bytes:
+    """As a framework has it that hands out the parsed body alone."""
+    try:
+        return json.dumps(json.loads(body), separators=(",", ":"), ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return body
 
 
 class Maker:
@@ -203,17 +212,42 @@ class Maker:
         domain, access_key, timestamp, signature = four
         if domain not in (None, DOMAIN) and "any-domain" not in flags:
             raise Refused(401, "X-AUTH-DOMAIN: unknown")
-        if access_key not in (None, ACCESS_KEY) and "any-access-key" not in flags:
+        if access_key is not None and not self._opens(access_key):
             raise Refused(401, "X-AUTH-ACCESS-KEY: wrong")
         self._check_time(timestamp or "")
         if "any-signature" in flags or not signature:
             return
         rights = self._signatures(timestamp or "", method, target, body)
-        if "any-case" in flags:
-            signature = signature.lower()
-        if signature not in rights:
+        if not any(self._matches(signature, right) for right in rights):
             told = f", expected {rights[0]}" if "leak" in flags else ""
             raise Refused(401, f"X-AUTH-SIGNATURE: does not match{told}")
+
+    def _opens(self, access_key: str) -> bool:
+        flags = self.flags
+        return (
+            access_key == ACCESS_KEY
+            or "any-access-key" in flags
+            or ("key-in-any-case" in flags and access_key.lower() == ACCESS_KEY.lower())
+            or ("key-by-prefix" in flags and access_key.startswith(ACCESS_KEY))
+            or ("key-cut" in flags and ACCESS_KEY.startswith(access_key))
+        )
+
+    def _matches(self, signature: str, right: str) -> bool:
+        """Whether a signature is taken for the right one."""
+        flags = self.flags
+        if "any-case" in flags:
+            signature = signature.lower()
+        if "hex-read-far" in flags:  # as a decoder does that stops where no digit is
+            digits = re.match("(?:[0-9a-f]{2})*", signature)
+            signature = digits[0] if digits else ""
+        return (
+            signature == right
+            or ("signature-by-prefix" in flags and signature[:16] == right[:16])
+            or ("signature-without-last" in flags and signature[:-1] == right[:-1])
+            or ("signature-cut" in flags and right.startswith(signature))
+            or ("signature-trailing" in flags and signature.startswith(right))
+            or ("signature-by-suffix" in flags and signature[8:] == right[8:])
+        )
 
     def _check_time(self, timestamp: str) -> None:
         if not timestamp.isdigit():
@@ -243,6 +277,8 @@ class Maker:
             targets += [target.removeprefix("/31337")]
         methods = ["GET", "POST"] if "any-signed-method" in self.flags else [method]
         bodies = [body, b""] if "unsigned-body" in self.flags else [body]
+        if "reserialised-body" in self.flags or "reserialised-too" in self.flags:
+            bodies = bodies * ("reserialised-too" in self.flags) + [_reserialised(body)]
         times = [timestamp]
         if "unsigned-time" in self.flags and timestamp.isdigit():
             times.append(str(int(timestamp) - 1))

@@ -8,9 +8,10 @@ import trio
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection, encode_response
 from cambist.crypto.eip1271 import SELECTOR4
 from cambist.crypto.keccak import keccak256
+from support.faulty_maker import DAI, USDC, WBTC, WETH
 
-BALANCE4, ALLOWANCE4 = (
-    keccak256(text)[:4] for text in (b"balanceOf(address)", b"allowance(address,address)")
+BALANCE4, ALLOWANCE4, DECIMALS4 = (
+    keccak256(text)[:4] for text in (b"balanceOf(address)", b"allowance(address,address)", b"decimals()")
 )
 MAGIC = "0x1626ba7e" + "00" * 28
 
@@ -22,7 +23,8 @@ class FaultyNode:
         chain_id: of eth_chainId.
         funds: what every balance is; None answers with an error.
         allowed: what every allowance is.
-        contracts: lower-case addresses with code.
+        contracts: lower-case addresses with code, besides tokens.
+        decimals: lower-case address of a token -> what its decimals() says; None reverts.
         accepts: what isValidSignature says; None reverts.
     """
 
@@ -31,6 +33,7 @@ class FaultyNode:
         self.funds: int | None = 10**30
         self.allowed = 10**30
         self.contracts: set[str] = set()
+        self.decimals: dict[str, int | None] = {WETH: 18, USDC: 6, WBTC: 8, DAI: 18}
         self.accepts: bool | None = True
 
     async def run(self, task_status: trio.TaskStatus[int] = trio.TASK_STATUS_IGNORED) -> None:
@@ -65,12 +68,15 @@ class FaultyNode:
         if method == "eth_chainId":
             return hex(self.chain_id)
         if method == "eth_getCode":
-            return "0x6000" if params[0].lower() in self.contracts else "0x"
+            return "0x6000" if params[0].lower() in self.contracts | self.decimals.keys() else "0x"
         selector = bytes.fromhex(params[0]["data"][2:10])
         if selector == BALANCE4:
             return None if self.funds is None else f"0x{self.funds:064x}"
         if selector == ALLOWANCE4:
             return f"0x{self.allowed:064x}"
+        if selector == DECIMALS4:
+            decimals = self.decimals.get(params[0]["to"].lower(), -1)
+            return "0x" if decimals == -1 else None if decimals is None else f"0x{decimals:064x}"
         assert selector == SELECTOR4
         if self.accepts is None:
             return None

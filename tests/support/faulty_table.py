@@ -408,9 +408,23 @@ _AUTH: dict[str, Planted] = {
         "auth.query-dropped",
         "auth.method-confused",
         "auth.body-swapped",
+        "auth.whole-signature",
     ),
-    "blacklist without a signature": flagged("open-blacklist", "auth.unsigned"),
+    "blacklist without a signature": flagged("open-blacklist", "auth.unsigned", "auth.wrong-secret"),
     "the right signature told": flagged("leak", "auth.no-leak"),
+    "body re-serialised before it is verified": flagged(
+        "reserialised-body", "auth.body-raw", "auth.body-swapped"
+    ),
+    "a re-serialised body taken too": flagged("reserialised-too", "auth.body-swapped"),
+    "signature compared by its first half": flagged("signature-by-prefix", "auth.whole-signature"),
+    "signature compared without its last digit": flagged("signature-without-last", "auth.whole-signature"),
+    "signature compared without its first digits": flagged("signature-by-suffix", "auth.whole-signature"),
+    "signature compared as far as it goes": flagged("signature-cut", "auth.whole-signature"),
+    "bytes behind the signature": flagged("signature-trailing", "auth.whole-signature"),
+    "signature read as far as it is hexadecimal": flagged("hex-read-far", "auth.whole-signature"),
+    "access key in any case": flagged("key-in-any-case", "auth.wrong-access-key"),
+    "access key with more behind it": flagged("key-by-prefix", "auth.wrong-access-key"),
+    "access key cut": flagged("key-cut", "auth.wrong-access-key"),
     "authentication answers 500": Planted(
         frozenset({"auth.missing-header", "auth.stale"}),
         _statuses(500),
@@ -436,8 +450,8 @@ _STREAM: dict[str, Planted] = {
     "an order in the updates": update(lambda message: message | {"order": {}}, "stream.no-order"),
     "a message of the updates no text": update(lambda message: message | {"message": {}}, "stream.message"),
     "the same tokens and pairs again": flagged("repeats", "stream.changes-only"),
-    "updates are arrays": update(lambda message: [message], "stream.object"),
-    "updates are no JSON": update(lambda message: "tick", "stream.object"),
+    "updates are arrays": update(lambda message: [message], "stream.object", "stream.follows"),
+    "updates are no JSON": update(lambda message: "tick", "stream.object", "stream.follows"),
     "updates cross": update(_cross, "stream.grids"),
     "a token of the updates cut": update(
         lambda message: (
@@ -450,6 +464,10 @@ _STREAM: dict[str, Planted] = {
     ),
     "the socket disables what HTTP quotes": update(
         lambda message: message | {"prices": {"WBTC/USDC": {}}}, "stream.agrees"
+    ),
+    "nothing behind the first message while prices move": flagged("mute-socket", "stream.follows"),
+    "all but prices behind the first message": update(
+        lambda message: {key: value for key, value in message.items() if key != "prices"}, "stream.follows"
     ),
     "the socket open to all": flagged("open-socket", "stream.unsigned", "stream.wrong-signature"),
     "nothing on the socket": flagged("silent-socket", "stream.first-complete", "stream.reconnect"),
