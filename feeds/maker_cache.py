@@ -60,6 +60,7 @@ E = TypeVar("E")
 EXCLUDED = "excluded"
 """The operator withholds the maker."""
 _REST = "rest"
+_HIDDEN = {Standing.RESTING, Standing.STALE, Standing.WITHHELD}
 _NO_TOKENS = (b"", b"")
 
 
@@ -311,6 +312,16 @@ class MakerCache:
         if self._winner(entry.ends) is not entry:
             return Standing.DOUBLED, "another pair between the same two tokens is used"
         return Standing.LIVE, ""
+
+    def hidden(self, *tokens: bytes) -> frozenset[Standing]:
+        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing."""
+        found = set()
+        for pair_id, entry in self._entries.items():
+            if entry.standing is Standing.LIVE and (entry.base in tokens or entry.quote in tokens):
+                found.add(self.standing(pair_id)[0])
+        if Standing.WITHHELD in found and self._withheld == {_REST}:
+            found = found - {Standing.WITHHELD} | {Standing.RESTING}
+        return frozenset(found & _HIDDEN)
 
     def statistics(self) -> CacheStatistics:
         """What is live, and why the rest is not."""

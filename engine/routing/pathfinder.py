@@ -25,6 +25,7 @@ Choice: gas is left out of the choice where no live books say what the native to
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
 from math import prod
@@ -45,6 +46,16 @@ from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, Wanted
 NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
 PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
 DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
+
+
+class Lack(Enum):
+    """Why there is no plan."""
+
+    LEFT_OUT = "left out"  # there is one over makers and paths that are not wanted
+    BOOKS = "books"  # no books lead from one token to the other
+    SIDE = "side"  # some do, and have no level this way round
+    DEPTH = "depth"  # the amount is beyond them
+    AMOUNT = "amount"  # nothing comes of so little
 
 
 class Lane(Struct, frozen=True):
@@ -115,6 +126,31 @@ class Pathfinder:
             return None
         paths = tuple([_path_plan(filled, wanted.side) for filled in lanes])
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
+
+    def lack(self, wanted: Wanted) -> Lack:
+        """Why `find` has no plan for a swap."""
+        amount = _at_exchanges(wanted)
+        if amount <= 0:
+            return Lack.AMOUNT
+        anyhow = msgspec.structs.replace(wanted, only=None, without=frozenset(), route=())
+        if anyhow != wanted and self.total(anyhow) is not None:
+            return Lack.LEFT_OUT
+        lanes = self._network(wanted).lanes
+        if lanes:
+            is_deep = any(through(lane.ladders, amount) is not None for lane in lanes)
+            return Lack.AMOUNT if is_deep else Lack.DEPTH
+        return Lack.SIDE if self._has_books(wanted) else Lack.BOOKS
+
+    def _has_books(self, wanted: Wanted) -> bool:
+        """Whether a path has books all along, whichever way round."""
+        makers = MakerFilter(wanted.only, wanted.without)
+        return any(
+            all(
+                any(makers.lets(live.maker) for live in self._index.between(one, other).values())
+                for one, other in pairwise(path)
+            )
+            for path in self._paths_of(wanted, makers)
+        )
 
     def total(self, wanted: Wanted) -> PlanTotal | None:
         """What the best plan comes to."""

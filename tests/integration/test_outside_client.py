@@ -11,6 +11,8 @@ from msgspec import Struct
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.router_decoding import decode_swap
 from cambist.crypto.hexadecimal import parse_hex
+from cambist.engine.telemetry.clock import WallClock
+from cambist.feeds.maker_cache import EXCLUDED
 from support.documented import documented
 from support.patience import PATIENCE_S
 from support.swap_orders import an_order, sent
@@ -215,3 +217,34 @@ async def test_a_route_names_both_ends(outside: Outside) -> None:
     for query, said in (({}, "srcToken: missing"), ({"route": "WETH"}, "destToken: missing")):
         response = await outside.http.get("/prices", params=asked | query)
         assert (response.status_code, response.json()["details"]) == (400, f"Invalid input: {said}")
+
+
+async def test_no_route_says_why(outside: Outside) -> None:
+    async def refused(path: str = "/prices", **query: Any) -> str:
+        asked = {**outside.ends(), "amount": ONE, "network": CHAIN_ID, "version": "6.2"} | query
+        response = await outside.http.get(path, params=asked)
+        told = response.json()
+        assert (response.status_code, told["errorType"]) == (400, "NoRoute"), told
+        assert told["details"] == told["description"] == told["error"]
+        return str(told["details"]).removeprefix("No route: ")
+
+    delta = {"chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6, "mode": "DELTA"}
+    for more in ({}, {"path": "/v2/quote", **delta}):
+        assert await refused(**more, amount=10**30) == (
+            "the amount is more than the live books between WETH and USDC hold"
+        )
+    assert await refused(amount=1) == "the amount is too small: nothing would come of it"
+    left_out = "makers could fill it, and are left out by the request or do not serve this user"
+    assert await refused(excludeDEXS="alpha,beta") == left_out
+    assert await refused(includeDEXS="nobody") == left_out
+    response = await outside.http.get("/v2/quote", params={**outside.ends(), **delta, "amount": 10**9})
+    told = response.json()
+    assert (response.status_code, told["errorType"]) == (400, "GasCostExceedsTradeAmount")
+    assert told["details"].startswith("Gas cost exceeds trade amount: expected gas below 2, got ")
+    feeds = outside.venue.app.places[CHAIN_ID].feeds
+    until_ms = WallClock().now_ms() + 3_600_000
+    feeds["alpha"].cache.rest_maker(until_ms)
+    feeds["beta"].cache.withhold(EXCLUDED)
+    assert (
+        await refused() == "no live books lead from WETH to USDC; alpha at rest after faults; beta out of use"
+    )

@@ -40,6 +40,7 @@ from cambist.engine.chain.port import Call, Chain, Fees, Header
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.routing.pathfinder import Lack
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
@@ -48,6 +49,7 @@ from cambist.engine.venue.permit_proof import PERMIT2_OF
 from cambist.engine.venue.place import Place
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
+from cambist.feeds.standing import Standing
 from support.admitting import signatures
 
 NOW_MS = 1_700_000_000_000
@@ -110,6 +112,9 @@ class WrittenPrices:
             src, dest = _more(hops[0].src_amount, taxes.src_dex, taxes.src), wanted.amount
         path = PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))
         return RoutePlan(wanted.side, src, dest, GAS, (path,)) if dest else None
+
+    def lack(self, wanted: Wanted) -> Lack:
+        return Lack.BOOKS
 
     def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
         found = {maker: self.find(structs.replace(wanted, only=frozenset({maker}))) for maker in MAKERS}
@@ -394,7 +399,11 @@ def a_shop(
     blacklists = {maker: MakerBlacklist(3_600_000) for maker in MAKERS}
     router, executor, rfq, delta, vault = at
     feeds = {
-        maker: SimpleNamespace(cache=SimpleNamespace(blacklist=blacklist, is_withheld=lambda _: False))
+        maker: SimpleNamespace(
+            cache=SimpleNamespace(
+                blacklist=blacklist, is_withheld=lambda _: False, hidden=lambda *_: frozenset[Standing]()
+            )
+        )
         for maker, blacklist in blacklists.items()
     }
     place = Place(

@@ -54,6 +54,7 @@ from ...server.routing import Call, Reply
 from ..delta.issued import IssuedRoutes, quoted_as
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
+from ..market.no_route import no_route
 from ..market.prices import Fees, ask_of_quote, with_partner
 from ..place import Place, Places, delta_place_at, place_at
 from .resources import chain_in_path
@@ -216,7 +217,7 @@ class Quotes:
         ask = ask_of_quote(place, query, self._fees, now_ms)
         plan = place.pathfinder.total(ask.among)
         if plan is None:
-            raise NoRoute
+            raise no_route(place, ask.src, ask.dest, ask.among)
         delta = DeltaAsk(
             place.chain_id,
             ask.wanted.side,

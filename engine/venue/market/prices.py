@@ -32,6 +32,7 @@ from ....crypto.addresses import parse_address
 from ...routing.impact import impact, max_impact_reached
 from ...routing.plan import Taxes, Wanted
 from ...routing.tokens import ListedToken, TokenTable
+from .no_route import no_route
 from .price_route import METHODS, Offered, Priced, price_route
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def best_route(place: "Place", ask: MarketAsk) -> Priced:
     """
     plan = place.pathfinder.find(ask.among)
     if plan is None:
-        raise NoRoute
+        raise no_route(place, ask.src, ask.dest, ask.among)
     wrapped = place.tokens.wrapped_native
     src_usd = place.usd.value(ask.src.routed, plan.src_amount)
     dest_usd = place.usd.value(ask.dest.routed, plan.dest_amount)

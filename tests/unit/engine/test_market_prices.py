@@ -143,7 +143,7 @@ def test_an_amount_is_raw_units_above_zero(amount: str) -> None:
 def test_without_liquidity_there_is_no_route() -> None:
     shop = a_shop()
     shop.finder.rates.clear()
-    assert str(refused(NoRoute, "No route", shop)) == "No route"
+    assert str(refused(NoRoute, "No route", shop)) == "No route: no live books lead from WETH to USDC"
 
 
 def test_an_amount_that_the_fee_eats_has_no_route() -> None:
@@ -245,7 +245,7 @@ def test_a_path_may_be_prescribed() -> None:
         ("WETH-ETH-USDC", InvalidInput, "route: expected each token once"),
         ("WETH-nothing-USDC", InvalidInput, "route: expected token addresses or symbols, got 'nothing'"),
         (f"WETH-{to_checksum(STRANGER)}-USDC", TokenNotSupported, "Token not supported: route"),
-        ("WETH-DAI-USDC", NoRoute, "^No route$"),
+        ("WETH-DAI-USDC", NoRoute, "^No route: no live books lead from WETH to USDC$"),
     ],
 )
 def test_a_path_is_two_to_four_tokens_from_end_to_end(

@@ -326,6 +326,21 @@ def test_pair_rests_in_either_order_until_then() -> None:
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
 
 
+def test_it_says_why_books_of_a_token_are_out_of_routing() -> None:
+    made = told(PAIR, OTHER)
+    assert made.cache.hidden(WETH, USDC) == set()
+    made.cache.rest_pair(USDC, WETH, 3_000)
+    assert made.cache.hidden(WETH) == {Standing.RESTING}
+    assert made.cache.hidden(WBTC) == set()
+    made.cache.rest_maker(4_000)
+    assert made.cache.hidden(WBTC) == {Standing.RESTING}
+    made.cache.withhold("socket")
+    assert made.cache.hidden(WBTC) == {Standing.WITHHELD}
+    made.cache.release("socket")
+    made.cache.expire(STALE_MS + 1)
+    assert made.cache.hidden(WETH, WBTC) == {Standing.STALE}
+
+
 def test_maker_rests_until_then() -> None:
     made = told(PAIR, OTHER)
     made.cache.rest_maker(3_000)

@@ -1,0 +1,49 @@
+"""Why a swap has no route, in words for the client that asks. Pure.
+
+    left out     makers could fill it that includeDEXS, excludeDEXS, `route` or a blacklist leave out
+    books        no live books lead from one token to the other
+    side         books lead there, without a level on this side
+    depth        the amount is more than the live books hold
+    amount       nothing comes of so little
+
+Books that rest, that are stale or whose maker is out of use are named beside `books` and `depth`.
+
+Choice: gas makes no Market swap a No route; a Delta price that gas takes up is `GasCostExceedsTradeAmount`.
+"""
+
+from typing import TYPE_CHECKING
+
+from ....config.errors import NoRoute
+from ....feeds.standing import Standing
+from ...routing.pathfinder import Lack
+from ...routing.plan import Wanted
+
+if TYPE_CHECKING:
+    from ...routing.tokens import ListedToken
+    from ..place import Place
+
+_SAID = {
+    Lack.LEFT_OUT: "makers could fill it, and are left out by the request or do not serve this user",
+    Lack.BOOKS: "no live books lead from {src} to {dest}",
+    Lack.SIDE: "the books between {src} and {dest} have no level on this side",
+    Lack.DEPTH: "the amount is more than the live books between {src} and {dest} hold",
+    Lack.AMOUNT: "the amount is too small: nothing would come of it",
+}
+_AWAY = {
+    Standing.RESTING: "{makers} at rest after faults",
+    Standing.STALE: "{makers} with stale books",
+    Standing.WITHHELD: "{makers} out of use",
+}
+
+
+def no_route(place: "Place", src: "ListedToken", dest: "ListedToken", wanted: Wanted) -> NoRoute:
+    """The error of a swap that the pathfinder of a place has no plan for."""
+    lack = place.pathfinder.lack(wanted)
+    said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
+    if lack in (Lack.BOOKS, Lack.DEPTH):
+        hidden = {name: feed.cache.hidden(src.routed, dest.routed) for name, feed in place.feeds.items()}
+        for standing, words in _AWAY.items():
+            makers = [name for name, standings in sorted(hidden.items()) if standing in standings]
+            if makers:
+                said.append(words.format(makers=", ".join(makers)))
+    return NoRoute("; ".join(said))
