@@ -1,5 +1,7 @@
 """Settings of an HTTP server: where it listens and what one client may ask of it."""
 
+import re
+
 import msgspec
 
 from . import limits, timeouts
@@ -23,6 +25,10 @@ class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ValueError(f"port is 0 to 65535, got {self.port}")
 
 
+ANY_ORIGIN, LOCAL_ORIGINS = "*", "localhost"
+_is_origin = re.compile(r"[a-z][a-z0-9+.\-]*://[^/?#\s@]+|null").fullmatch
+
+
 class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One listening socket. Bounds are those of each process.
 
@@ -31,7 +37,8 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         processes: how many serve the one socket.
         tls: absent serves plain HTTP.
         health: a second listener, whose connections are its own; absent for none.
-        cors_origins: origins that browsers may call from; `*` for any; empty sends no CORS header.
+        cors_origins: origins that browsers may call from; `*` for any, `localhost` for this machine's at any
+            port; empty sends no CORS header.
         connections_max: open at a time; more are answered 503 and closed. Fewer where the system has too few
             file descriptors.
         connections_per_address_max: of these, from one IPv4 address or one IPv6 /64, unless it is a trusted
@@ -69,6 +76,9 @@ class ServerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
             raise ValueError(f"port is 0 to 65535, got {self.port}")
         if not 1 <= self.processes <= 64:
             raise ValueError(f"processes is 1 to 64, got {self.processes}")
+        for origin in self.cors_origins:
+            if origin not in (ANY_ORIGIN, LOCAL_ORIGINS) and not (origin.isascii() and _is_origin(origin)):
+                raise ValueError(f"cors_origins are *, localhost, or origins without a path, got {origin}")
         for name in (
             "connections_max",
             "connections_per_address_max",

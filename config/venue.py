@@ -236,6 +236,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         blacklist_s: an address that a maker blacklisted is not sent to it for so long.
         rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one.
         api_keys: by name.
+        unknown_api_keys: a request with a key that is nobody's is answered as one without, or 401.
         webhooks: whom the venue tells of orders, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: /metrics is served to everybody, not to loopback alone.
@@ -257,6 +258,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         }
     )
     api_keys: dict[str, ApiKey] = {}
+    unknown_api_keys: Literal["anonymous", "refuse"] = "anonymous"
     webhooks: dict[str, WebhookSettings] = {}
     trusted_proxies: tuple[str, ...] = ()
     metrics_open: bool = False

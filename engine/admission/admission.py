@@ -1,7 +1,7 @@
 """Who calls, and whether they may: each request takes its cost from the bucket of its caller.
 
     X-API-KEY --known--> bucket of the key, of the key's tier
-         |    --unknown--> takes from the address, then 401
+         |    --unknown--> as without one, and the answer says so; or 401
          none --> bucket of the address, of the tier `public`
 
 A second bucket of each caller bounds how many wrong signatures are looked at (`signatures`).
@@ -11,6 +11,8 @@ Every answer of an admitted route, a refusal too, says how much is left.
 Source: document 1, "429"; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later drafts
     join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
 Choice: the limit is what a full bucket holds, and the reset is when it is full again.
+Choice: clients have keys of other services written in, so a request with an unknown key is answered as one
+    without, with `x-api-key-status: unknown`, unless settings refuse it. A route that needs a key refuses it.
 Choice: a request with an unknown key takes its cost from its address: guessing keys is not free.
 Choice: X-Forwarded-For is believed as far as trusted proxies wrote it: the caller is the right-most address
     that is not one of theirs. An entry that is no address ends the search: who passed it on counts.
@@ -27,7 +29,7 @@ from ...config.venue import RateTier, VenueSettings
 from ..server.listener import address_share, canonical_address
 from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
 from .buckets import Buckets
-from .keys import API_KEY_HEADER, KeyRing
+from .keys import API_KEY_HEADER, KeyHolder, KeyRing
 from .signatures import SignatureBudget, SignatureUnits
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -37,6 +39,7 @@ _API_KEY = API_KEY_HEADER.lower().encode()
 _FORWARDED_FOR = b"x-forwarded-for"
 _ENTRY_BYTES_MAX = 64  # of X-Forwarded-For: an IPv6 address, its zone and a port
 _ENTRIES_REMEMBERED = 4_096
+_IS_UNKNOWN: Headers = ((b"x-api-key-status", b"unknown"),)
 _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
@@ -45,7 +48,7 @@ class AdmissionStatistics(Struct, frozen=True):
 
     Attributes:
         admitted, refused: requests by tier.
-        unknown_keys: requests whose key is nobody's.
+        unknown_keys: requests whose key is nobody's, refused or not.
         callers: buckets kept now, by tier.
         wrong_signatures: that were looked at, by tier.
         signatures_refused: requests whose signatures were not looked at, for wrong ones before, by tier.
@@ -105,6 +108,7 @@ class Admission:
         self._public = _Tier(settings.rate_tiers[PUBLIC])
         self._keyed = {name: _Tier(tier) for name, tier in settings.rate_tiers.items()}
         self._proxies = frozenset(canonical_address(address) for address in settings.trusted_proxies)
+        self._refuses_unknown = settings.unknown_api_keys == "refuse"
         self._unknown_keys = 0
 
     def admit(self, call: Call, cost: int) -> Headers:
@@ -118,7 +122,7 @@ class Admission:
 
         Raises:
             RateLimited: nothing was taken; says when to come back.
-            UnknownApiKey: the address paid.
+            UnknownApiKey: the address paid; only where settings say so.
         """
         presented = call.request.fields.get(_API_KEY)
         if presented is None:
@@ -126,8 +130,11 @@ class Admission:
         try:
             holder = self._ring.find(presented)
         except UnknownApiKey as error:
-            error.headers = self._public.take(address_share(self.client(call)), cost, call.now_ms)
+            headers = self._public.take(address_share(self.client(call)), cost, call.now_ms) + _IS_UNKNOWN
             self._unknown_keys += 1
+            if not self._refuses_unknown:
+                return headers
+            error.headers = headers
             raise
         return self._keyed[holder.tier].take(holder.name, cost, call.now_ms)
 
@@ -178,28 +185,44 @@ class Admission:
 
     def caller(self, call: Call) -> str:
         """Whom an admitted request counts for: a key, or an address."""
-        presented = call.request.fields.get(_API_KEY)
-        if presented is None:
-            return f"address {address_share(self.client(call))}"
-        return f"key {self._ring.find(presented).name}"
+        holder = self._holder(call)
+        return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
     def partner(self, call: Call) -> str:
         """The default partner of an admitted request; empty where there is none."""
-        presented = call.request.fields.get(_API_KEY)
-        return "" if presented is None else self._ring.find(presented).partner
+        holder = self._holder(call)
+        return "" if holder is None else holder.partner
 
     def key(self, call: Call) -> str:
-        """The name of an admitted request's key; empty where there is none."""
+        """The name of an admitted request's key; empty where there is none, or an unknown one."""
+        holder = self._holder(call)
+        return "" if holder is None else holder.name
+
+    def required_key(self, call: Call) -> str:
+        """The name of the key of a request that needs one.
+
+        Raises:
+            UnknownApiKey: there is none, or it is unknown; says which.
+        """
         presented = call.request.fields.get(_API_KEY)
-        return "" if presented is None else self._ring.find(presented).name
+        if presented is None:
+            raise UnknownApiKey("this route needs a key, the request has none")
+        return self._ring.find(presented).name
 
     def signatures(self, call: Call) -> SignatureBudget:
         """Budget of wrong signatures for an admitted request, which is answered within this context."""
-        presented = call.request.fields.get(_API_KEY)
-        if presented is None:
+        holder = self._holder(call)
+        if holder is None:
             return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)
-        holder = self._ring.find(presented)
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
+
+    def _holder(self, call: Call) -> KeyHolder | None:
+        """Whose key an admitted request has; None where it counts for its address."""
+        presented = call.request.fields.get(_API_KEY)
+        try:
+            return None if presented is None else self._ring.find(presented)
+        except UnknownApiKey:
+            return None
 
     def statistics(self) -> AdmissionStatistics:
         """Counters."""

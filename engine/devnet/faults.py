@@ -4,6 +4,7 @@
     3          a contract refused; `data` holds what it returned
     -32000     anything else that the chain refuses
     -32003     the answer would be too large
+    4902       a wallet does not know the chain (EIP-3326)
 
 Source: JSON-RPC 2.0, section 5.1; EIP-1474; go-ethereum (core/error.go, core/txpool/errors.go).
 """
@@ -21,6 +22,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_UNKNOWN, INVALID_PARAMS, INTERNAL = (
     -32603,
 )
 REVERTED, REFUSED, TOO_LARGE, LOGS_TOO_MANY = 3, -32000, -32003, -32005
+UNKNOWN_CHAIN = 4902
 
 _WORDS = {
     RefusalKind.NONCE_TOO_LOW: "nonce too low",

@@ -27,6 +27,7 @@ from .facade import Method, Methods, Reads
 from .faults import INVALID_REQUEST, REFUSED, RpcFault
 from .filters import Filters, Subscriptions
 from .moves import Lost, Moves
+from .signing import Signing
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket
@@ -45,6 +46,7 @@ def all_methods(chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves) 
     return {
         **reads.methods(),
         **Filters(moves, reads).methods(),
+        **Signing(chain.chain_id, keys).methods(),
         **Controls(chain).methods(),
         **refused,
     }

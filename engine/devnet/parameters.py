@@ -288,6 +288,40 @@ class OfMessage(_Positional):
     transaction: Message
 
 
+class OfAccountData(_Positional):
+    """An account of this node, and bytes that it signs, in the order of `eth_sign`."""
+
+    address: Address
+    data: Data
+
+
+class OfDataAccount(_Positional):
+    """As `OfAccountData`, in the order of `personal_sign`; wallets take a password after them."""
+
+    data: Data
+    address: Address
+    password: str | None = None
+
+
+class OfTypedData(_Positional):
+    """An account of this node, and typed data that it signs: an object, or its JSON as text."""
+
+    address: Address
+    typed_data: dict[str, Any] | str
+
+
+class ChainWanted(Struct, rename="camel"):
+    """Source: EIP-3326."""
+
+    chain_id: Quantity
+
+
+class OfChain(_Positional):
+    """The chain that a wallet is to use."""
+
+    chain: ChainWanted
+
+
 class OfLogs(_Positional):
     """A filter."""
 

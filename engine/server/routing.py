@@ -13,6 +13,8 @@ Choice: the most specific path alone decides on 405: a placeholder never takes o
 Choice: the literal part of a path is compared as sent: `%74okens` is not `tokens`.
 Choice: a plain GET of a path that is only a WebSocket answers 400, not 426.
 Choice: a request whose Host is mounted looks among that host's surfaces first, then among those of any host.
+Choice: `localhost` among the origins stands for all pages of this machine, at any port.
+Choice: a page whose origin is named may send credentials, as clients do unasked; no cookie is ever set.
 """
 
 import re
@@ -34,6 +36,7 @@ from ...config.errors import (
     ServiceUnavailable,
     StoreUnavailable,
 )
+from ...config.server import ANY_ORIGIN, LOCAL_ORIGINS
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
 _PREFLIGHT_S = 600  # browsers keep a preflight's answer for so long
 _is_template = re.compile(r"(?:/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]+|\{[A-Za-z]+\}))*/?").fullmatch
 _HOLE = b""  # stands for a placeholder: no segment of a path that matches is empty
+_EXPOSED = (
+    b"ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-api-key-status, x-request-id"
+)
+_is_local_origin = re.compile(rb"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?").fullmatch
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
@@ -114,7 +121,8 @@ class Surface:
 
     Args:
         encode_error: the body for an error and a request id.
-        cors_origins: that browsers may call from; `*` for any; none sends no CORS header.
+        cors_origins: that browsers may call from; `*` for any, `localhost` for those of this machine at any
+            port; none sends no CORS header.
         body_bytes_max: of one request, where that is less than the server's.
     """
 
@@ -128,8 +136,11 @@ class Surface:
         self.encode_error = encode_error
         self.body_bytes_max = body_bytes_max
         self.cors = bool(cors_origins)
-        self._any_origin = "*" in cors_origins
-        self._origins = frozenset(origin.encode("ascii") for origin in cors_origins)
+        self._any_origin = ANY_ORIGIN in cors_origins
+        self._local_origins = LOCAL_ORIGINS in cors_origins
+        self._origins = frozenset(
+            origin.encode("ascii") for origin in cors_origins if origin != LOCAL_ORIGINS
+        )
         self.routes: list[tuple[str, str, Route]] = []
         self.sockets: list[tuple[str, SocketRoute]] = []
 
@@ -156,16 +167,22 @@ class Surface:
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
         """What a browser needs to see the answer; only asked for where `cors`."""
-        vary = () if self._any_origin else ((b"vary", b"origin"),)
         origin = header(request, b"origin")
-        if origin is None or not (self._any_origin or origin in self._origins):
+        if self._any_origin:
+            shown = ((b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"*"))
+            return () if origin is None else shown
+        vary = ((b"vary", b"origin"),)
+        if origin is None or not self._is_named(origin):
             return vary
-        allowed = b"*" if self._any_origin else origin
         return (
-            (b"access-control-allow-origin", allowed),
-            (b"access-control-expose-headers", b"*"),
+            (b"access-control-allow-origin", origin),
+            (b"access-control-allow-credentials", b"true"),
+            (b"access-control-expose-headers", _EXPOSED),
             *vary,
         )
+
+    def _is_named(self, origin: bytes) -> bool:
+        return origin in self._origins or (self._local_origins and _is_local_origin(origin) is not None)
 
     def check_origin(self, request: Request) -> None:
         """Refuse a WebSocket to pages of other origins: browsers do not ask before they open one.
@@ -174,7 +191,7 @@ class Surface:
             InvalidInput: an Origin that is neither one of ours nor the request's own host.
         """
         origin = header(request, b"origin")
-        if origin is None or self._any_origin or origin in self._origins:
+        if origin is None or self._any_origin or self._is_named(origin):
             return
         if origin.partition(b"://")[2].lower() != (header(request, b"host") or b"").lower():
             raise InvalidInput(field="origin", expected="an origin that may call", got=origin)
@@ -184,10 +201,12 @@ class Surface:
         if not self.cors or header(request, b"access-control-request-method") is None:
             return ((b"allow", allow),)
         asked = header(request, b"access-control-request-headers")
+        is_private = header(request, b"access-control-request-private-network") == b"true"
         return (
             (b"allow", allow),
             (b"access-control-allow-methods", allow),
             *(((b"access-control-allow-headers", asked),) if asked else ()),
+            *(((b"access-control-allow-private-network", b"true"),) if is_private else ()),
             (b"access-control-max-age", b"%d" % _PREFLIGHT_S),
         )
 

@@ -222,7 +222,9 @@ class VenueApp:
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """For makers and for those who have webhooks."""
-        desk = WebhookDesk(self._webhooks, self._store, key_of=self.admission.key, now_ms=self._wall_ms)
+        desk = WebhookDesk(
+            self._webhooks, self._store, key_of=self.admission.required_key, now_ms=self._wall_ms
+        )
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
     def _asker_of(self, call: Call) -> Asker:

@@ -79,6 +79,13 @@ def test_a_cancelled_order_is_refused_in_the_contracts_words(script: dict[str, A
     assert script["forced"]["status"] in (0, "reverted")
 
 
+def test_the_node_signs_for_its_accounts(script: dict[str, Any]) -> None:
+    signed = script["signed"]
+    assert signed["byNode"] == signed["byKey"]
+    assert signed["accounts"] == len(KEYS)
+    assert signed.get("otherChain", 4902) == 4902
+
+
 async def test_the_port_sees_what_the_scripts_did(devnet: Devnet, script: dict[str, Any]) -> None:
     settings = NodeSettings(urls=(devnet.url(),), ws_urls=(devnet.told["chains"][0]["ws"],))
     async with AnvilChain.open(31_337, settings, known_errors()) as chain:

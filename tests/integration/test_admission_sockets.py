@@ -66,8 +66,21 @@ async def test_an_address_has_its_burst_and_is_then_told_when_to_come_back(react
     assert body["requestId"] == field(refused, b"x-request-id").decode()  # type: ignore[union-attr]
 
 
-async def test_a_key_has_a_limit_of_its_own_and_a_wrong_one_none() -> None:
+async def test_an_unknown_key_counts_as_none_and_is_told() -> None:
     router, _ = a_venue(an_admission(public=RateTier(per_s=1, burst=2)))
+    found = await asked(
+        router,
+        get(b"/quote", b"X-API-KEY: guess"),
+        get(b"/quote"),
+        get(b"/quote", b"X-API-KEY: guess", last=True),
+    )
+    assert [answer.status for answer in found] == [200, 200, 429]
+    assert [field(answer, b"x-api-key-status") for answer in found] == [b"unknown", None, None]
+    assert field(found[0], b"ratelimit-remaining") == b"1"
+
+
+async def test_a_key_has_a_limit_of_its_own_and_a_wrong_one_none() -> None:
+    router, _ = a_venue(an_admission(public=RateTier(per_s=1, burst=2), unknown_api_keys="refuse"))
     key = b"X-Api-Key: %b" % ALICE_KEY.encode()
     found = await asked(
         router,

@@ -19,6 +19,7 @@ from cambist.engine.devnet.moves import Moves
 from cambist.engine.devnet.node import all_methods
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
+from support.anvil import Anvil
 from support.devnet import KEYS, NOW_S, served_chain
 from support.patience import PATIENCE_S
 
@@ -46,6 +47,57 @@ async def result(methods: Methods, method: str, *parameters: Any) -> Any:
     told = await ask(methods, method, *parameters)
     assert "error" not in told, told
     return told["result"]
+
+
+_TYPED = {
+    "types": {
+        "EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}],
+        "Mail": [{"name": "to", "type": "address"}, {"name": "amounts", "type": "uint256[]"}],
+    },
+    "primaryType": "Mail",
+    "domain": {"name": "Ether Mail", "chainId": 31_337},
+    "message": {"to": ADDRESS, "amounts": ["7", "0x10", 3]},
+}
+_OWN, _OTHERS = "0x" + KEYS[2].address.hex(), ADDRESS
+_SIGNED: list[tuple[str, list[Any]]] = [
+    ("eth_accounts", []),
+    ("eth_requestAccounts", []),
+    ("personal_sign", ["0x1234", _OWN]),
+    ("personal_sign", ["0x", _OWN]),
+    ("eth_sign", [_OWN, "0x" + "ab" * 300]),
+    ("eth_signTypedData_v4", [_OWN, _TYPED]),
+    ("eth_signTypedData_v4", [_OWN, json.dumps(_TYPED)]),
+    ("personal_sign", ["hello", _OWN]),
+    ("personal_sign", ["0x1234", _OTHERS]),
+    ("eth_sign", [_OTHERS, "0x1234"]),
+    ("eth_sign", [_OWN]),
+    ("eth_signTypedData_v4", [_OTHERS, _TYPED]),
+    ("eth_signTypedData_v4", [_OWN, _TYPED | {"message": {"to": ADDRESS}}]),
+    ("eth_signTypedData_v4", [_OWN, "{"]),
+]
+
+
+@pytest.mark.anvil
+async def test_a_wallets_methods_answer_as_anvils(methods: Methods) -> None:
+    """The same accounts and signatures, and refusals with the same codes."""
+    with Anvil() as anvil:
+        async with HttpClient("127.0.0.1", anvil.port, connections_max=1, limits=Http1Limits()) as client:
+            for name, parameters in _SIGNED:
+                body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": name, "params": parameters})
+                heads = [(b"content-type", b"application/json")]
+                answered = await client.request(b"POST", b"/", heads, body, deadline_s=PATIENCE_S)
+                theirs, ours = json.loads(answered.body), await ask(methods, name, *parameters)
+                assert ours.get("result") == theirs.get("result"), name
+                codes = [told.get("error", {}).get("code") for told in (ours, theirs)]
+                assert codes[0] == codes[1], (ours, theirs)
+
+
+async def test_a_wallet_is_switched_to_this_chain_alone(methods: Methods) -> None:
+    assert await result(methods, "wallet_switchEthereumChain", {"chainId": "0x7a69"}) is None
+    told = await ask(methods, "wallet_switchEthereumChain", {"chainId": "0x1"})
+    assert told["error"] == {"code": 4902, "message": "unrecognized chain ID 0x1: this is 0x7a69"}
+    told = await ask(methods, "wallet_switchEthereumChain", {})
+    assert told["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize(

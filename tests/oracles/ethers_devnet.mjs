@@ -87,7 +87,18 @@ const after = await balances();
 const gained = Object.fromEntries(Object.entries(after).map(([key, value]) => [key, value - before[key]]));
 const hashInContract = await rfq(provider).getOrderHash(whole);
 const fees = await provider.getFeeData();
+
+// What the node signs for its own account is what that account's key signs.
+const own = account(3);
+const signer = await provider.getSigner(own.address);
+const message = { nonceAndMeta: 1n << 160n, expiry: 0, makerAsset: rfqAddress, takerAsset: ZeroAddress, maker: own.address, taker: ZeroAddress, makerAmount: 1n, takerAmount: 2n };
+const signed = {
+  byNode: [await signer.signMessage("a text"), await signer._legacySignMessage("a text"), await signer.signTypedData(domain, TYPES, message)],
+  byKey: [await own.signMessage("a text"), await own.signMessage("a text"), await own.signTypedData(domain, TYPES, message)],
+  accounts: (await provider.send("eth_requestAccounts", [])).length,
+};
 const result = {
+  signed,
   rfqAddress, hashes: [wholeHash, partHash, cancelledHash], hashInContract, gained,
   logs: logs.map((log) => log.args.orderHash), heard, heads: heads.length,
   changes: changes.map((log) => log.topics[0]).length, cancelLogs: cancel.logs.length, refused, forced,

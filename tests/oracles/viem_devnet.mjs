@@ -128,7 +128,21 @@ await control.mine({ blocks: 3 });
 const headBefore = await reader.getBlockNumber({ cacheTime: 0 });
 await control.revert({ id: snapshot });
 const undone = headBefore - (await reader.getBlockNumber({ cacheTime: 0 }));
+
+// What the node signs for its own account is what that account's key signs.
+const own = mnemonicToAccount(MNEMONIC, { addressIndex: 3 });
+const node = createWalletClient({ account: own.address, chain, transport });
+const message = { ...anOrder(), maker: own.address };
+await node.switchChain({ id: Number(chainId) });
+let otherChain;
+try { await node.switchChain({ id: 1 }); } catch (error) { otherChain = error.code ?? error.cause?.code; }
+const signed = {
+  byNode: [await node.signMessage({ message: "a text" }), await node.signTypedData(typed(message))],
+  byKey: [await own.signMessage({ message: "a text" }), await own.signTypedData(typed(message))],
+  accounts: (await node.requestAddresses()).length, otherChain,
+};
 const result = {
+  signed,
   rfqAddress, hashes, hashInContract: await read(rfqAddress, abi, "getOrderHash", [whole]), gained,
   logs: logs.map((log) => log.args.orderHash), heard, changes: changes.length, cancelLogs: cancel.logs.length, refused, forced,
   remaining: [await read(rfqAddress, abi, "remaining", [maker.address, hashes[0]]), await read(rfqAddress, abi, "remaining", [maker.address, hashes[1]])],

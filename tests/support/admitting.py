@@ -1,6 +1,7 @@
 """Calls and settings for admission, without a server."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
@@ -43,6 +44,7 @@ def an_admission(
     public: RateTier | None = None,
     keyed: RateTier | None = None,
     trusted_proxies: tuple[str, ...] = (),
+    unknown_api_keys: Literal["anonymous", "refuse"] = "anonymous",
     **tiers: RateTier,
 ) -> Admission:
     """Keys of Alice, of the tier `keyed` and a partner, and of Bob, of `bulk` if there is such a tier."""
@@ -55,5 +57,10 @@ def an_admission(
         "alice": ApiKey(secret=Secret(ALICE_KEY, "env:A"), partner="acme"),
         "bob": ApiKey(secret=Secret(BOB_KEY, "env:B"), tier="bulk" if "bulk" in tiers else "keyed"),
     }
-    settings = VenueSettings(rate_tiers=rate_tiers, api_keys=keys, trusted_proxies=trusted_proxies)
+    settings = VenueSettings(
+        rate_tiers=rate_tiers,
+        api_keys=keys,
+        trusted_proxies=trusted_proxies,
+        unknown_api_keys=unknown_api_keys,
+    )
     return Admission(settings, SECRET32)

@@ -25,7 +25,7 @@ from ....codecs.webhook_messages import (
     decode_replay_body,
 )
 from ....codecs.wire import encode
-from ....config.errors import StoreUnavailable, UnknownApiKey, WebhookNotFound
+from ....config.errors import StoreUnavailable, WebhookNotFound
 from ....config.limits import WEBHOOK_PAGE_MAX
 from ...events.deliveries import Hook, replayed
 from ...events.follower import place_of
@@ -46,7 +46,7 @@ class WebhookDesk:
     """See the module.
 
     Args:
-        key_of: name of the API key of a request; empty for none.
+        key_of: name of the API key of a request; raises UnknownApiKey where there is none.
         now_ms: wall clock, Unix milliseconds.
     """
 
@@ -96,7 +96,7 @@ class WebhookDesk:
         )
 
     async def _list(self, call: Call) -> Reply:
-        key = self._key(call)
+        key = self._key_of(call)
         hooks = [hook for hook in self._webhooks.hooks.values() if hook.manager == key]
         return Reply(200, encode(WebhookList(tuple([await self._entry(hook) for hook in hooks]))))
 
@@ -160,15 +160,9 @@ class WebhookDesk:
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]
 
-    def _key(self, call: Call) -> str:
-        key = self._key_of(call)
-        if not key:
-            raise UnknownApiKey("expected the key that manages the webhook, got none")
-        return key
-
     def _hook(self, call: Call) -> Hook:
         """The webhook of the path, if the caller may manage it."""
-        key, name = self._key(call), call.parameters[0]
+        key, name = self._key_of(call), call.parameters[0]
         hook = self._webhooks.hooks.get(name)
         if hook is None or hook.manager != key:
             raise WebhookNotFound(field="name", expected="a webhook that the key manages", got=name)

@@ -107,8 +107,7 @@ class TestLimits:
         admission.admit(a_call(x_api_key=ALICE_KEY), 1)
         with pytest.raises(RateLimited):
             admission.admit(a_call(), 1)
-        with pytest.raises(UnknownApiKey):
-            admission.admit(a_call("192.0.2.9", x_api_key="guess"), 1)
+        admission.admit(a_call("192.0.2.9", x_api_key="guess"), 1)
         found = admission.statistics()
         assert found.admitted == {"public": 3, "keyed": 1}
         assert found.refused == {"public": 1, "keyed": 0}
@@ -215,7 +214,7 @@ class TestKeys:
         assert admission.caller(a_call("192.0.2.7")) == "address 192.0.2.7"
 
     def test_guessing_keys_costs_and_tells_nothing(self) -> None:
-        admission = an_admission()
+        admission = an_admission(unknown_api_keys="refuse")
         for remaining in (1, 0):
             with pytest.raises(UnknownApiKey) as unknown:
                 admission.admit(a_call(x_api_key="guess-123"), 1)
@@ -230,8 +229,30 @@ class TestKeys:
     )
     def test_what_is_not_a_key_is_refused_and_not_repeated(self, presented: str) -> None:
         with pytest.raises(UnknownApiKey) as unknown:
-            an_admission().admit(a_call(x_api_key=presented), 1)
+            an_admission(unknown_api_keys="refuse").admit(a_call(x_api_key=presented), 1)
         assert not presented or presented not in unknown.value.detail
+
+    def test_an_unknown_key_counts_as_none(self) -> None:
+        admission, call = an_admission(), a_call(x_api_key="guess-123")
+        for remaining in (1, 0):
+            headers = admission.admit(call, 1)
+            assert left(headers) == remaining
+            assert dict(headers)[b"x-api-key-status"] == b"unknown"
+        with pytest.raises(RateLimited):
+            admission.admit(call, 1)
+        assert admission.caller(call) == "address 192.0.2.7"
+        assert (admission.key(call), admission.partner(call)) == ("", "")
+        with admission.signatures(call) as budget:
+            budget.wrong()
+        assert admission.statistics().wrong_signatures["public"] == 1
+
+    def test_a_route_that_needs_a_key_tells_a_missing_one_from_an_unknown_one(self) -> None:
+        admission = an_admission()
+        assert admission.required_key(a_call(x_api_key=ALICE_KEY)) == "alice"
+        with pytest.raises(UnknownApiKey, match="this route needs a key, the request has none"):
+            admission.required_key(a_call())
+        with pytest.raises(UnknownApiKey, match="unknown key"):
+            admission.required_key(a_call(x_api_key="guess-123"))
 
     def test_keys_are_nowhere_in_what_is_shown(self) -> None:
         ring = KeyRing({"alice": ApiKey(secret=Secret(ALICE_KEY, "env:A"))}, SECRET32)

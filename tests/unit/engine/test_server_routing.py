@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cambist.codecs.http1 import Request
-from cambist.config.errors import CambistError, ChainError, RateLimited
+from cambist.config.errors import CambistError, ChainError, InvalidInput, RateLimited
 from cambist.engine.server import Call, Reply, Router, StreamReply, Surface
 from support.server_harness import encode_error
 
@@ -206,6 +206,33 @@ class TestCors:
         assert headers[b"access-control-allow-origin"] == b"*"
         assert b"vary" not in headers
 
+    @pytest.mark.parametrize(
+        "origin", ["http://localhost:5173", "http://localhost", "https://127.0.0.1:3000", "http://[::1]:8080"]
+    )
+    def test_localhost_is_for_the_pages_of_this_machine(self, origin: str) -> None:
+        asked = request_for("POST", "/a", (b"origin", origin.encode()))
+        headers = dict(self.surface("localhost").cors_headers(asked))
+        assert headers[b"access-control-allow-origin"] == origin.encode()
+        assert headers[b"access-control-allow-credentials"] == b"true"
+        assert b"x-request-id" in headers[b"access-control-expose-headers"]
+        self.surface("localhost").check_origin(asked)
+
+    @pytest.mark.parametrize(
+        "origin",
+        [
+            "http://localhost.evil.example",
+            "http://evil.example:80",
+            "null",
+            "localhost",
+            "http://127.0.0.1.evil",
+        ],
+    )
+    def test_localhost_is_for_no_other_page(self, origin: str) -> None:
+        asked = request_for("POST", "/a", (b"origin", origin.encode()), (b"host", b"venue.example"))
+        assert self.surface("localhost").cors_headers(asked) == ((b"vary", b"origin"),)
+        with pytest.raises(InvalidInput):
+            self.surface("localhost").check_origin(asked)
+
     def test_a_preflight_lists_methods_and_the_headers_asked_for(self) -> None:
         router = Router(encode_error)
         router.mount(self.surface("https://app.example"))
@@ -213,6 +240,10 @@ class TestCors:
         headers = dict(ask(router, "OPTIONS", "/a", self.ORIGIN, self.ASKED, asked_headers).headers)
         assert headers[b"access-control-allow-methods"] == b"POST, OPTIONS"
         assert headers[b"access-control-allow-headers"] == b"x-api-key, content-type"
+        assert b"access-control-allow-private-network" not in headers
+        private = (b"access-control-request-private-network", b"true")
+        headers = dict(ask(router, "OPTIONS", "/a", self.ORIGIN, self.ASKED, private).headers)
+        assert headers[b"access-control-allow-private-network"] == b"true"
         assert b"access-control-allow-methods" not in dict(ask(router, "OPTIONS", "/a", self.ORIGIN).headers)
 
 
