@@ -22,6 +22,7 @@ from cambist.codecs.owner_calldata import (
     set_collector,
     set_paused,
     set_pauser,
+    set_protocol,
     set_relayer,
 )
 from support.settling import Market
@@ -203,9 +204,12 @@ async def test_what_the_owner_changes_is_told(world: World) -> None:
     told = (
         ("delta", set_paused(paused=True), "PauseChanged(bool)", (), yes),
         ("delta", set_paused(paused=False), "PauseChanged(bool)", (), no),
+        ("delta", PAUSE, "PauseChanged(bool)", (), yes),
         ("delta", set_cap(someone, 7), "CapChanged(address,uint256)", (word,), uint_word(7)),
         ("delta", set_pauser(someone), "PauserChanged(address)", (word,), b""),
         ("delta", set_relayer(someone, allowed=True), "RelayerChanged(address,bool)", (word,), yes),
+        ("delta", set_protocol(someone), "ProtocolChanged(address)", (word,), b""),
+        ("router", set_protocol(someone), "ProtocolChanged(address)", (word,), b""),
         ("executor", set_caller(someone, allowed=False), "CallerChanged(address,bool)", (word,), no),
         ("fee_vault", set_collector(someone, allowed=True), "CollectorChanged(address,bool)", (word,), yes),
     )
