@@ -5,7 +5,7 @@ with venue_processes(folder, [("WETH", "USDC")], has_agent=True) as running:
         await story.completed([await story.submitted(0)])
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -128,6 +128,14 @@ class Story:
         """Of an account on the chain, raw units."""
         call = Call(self.running.devnet.at(token), calldata.balance_of(owner))
         return int.from_bytes(await self.chain.call(call), "big")
+
+    async def settled_once(self, numbers: Iterable[int]) -> None:
+        """Balances on the chain say that the sales of these numbers are settled, each once, and no others."""
+        numbers = tuple(numbers)
+        for owned, owner in enumerate(OWNER_KEYS):
+            sales = [sold(number) for number in numbers if number % OWNERS == owned]
+            assert await self.balance("WETH", owner.address) == WETH_EACH - sum(sales)
+            assert await self.balance("USDC", owner.address) >= len(sales) * 24 * USDC
 
     async def metrics(self, *, engine: int = 0) -> dict[str, float]:
         """What an engine counts, by name with labels."""
