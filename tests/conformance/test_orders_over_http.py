@@ -13,11 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from support.agent_role import RELAYER
 from support.oracles import Oracle
 from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, NOBODY, PARTNER, PARTNERS, TRADER
-from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
+from support.venue_role import CHAIN_ID, RELAYER, USER, RunningVenue, running_venue
 
 pytestmark = pytest.mark.oracle
 

@@ -214,8 +214,8 @@ async def test_a_route_names_both_ends(outside: Outside) -> None:
     assert (await outside.built(outside.sale(named)))[0] == "SELL"
     swapped = await outside.get("/swap", **asked, route="WETH-USDC", slippage=50, userAddress=TRADER)
     assert swapped["priceRoute"]["destToken"] == ends["destToken"]
-    for query, said in (({}, "srcToken: missing"), ({"route": "WETH"}, "destToken: missing")):
-        response = await outside.http.get("/prices", params=asked | query)
+    for query, said in (("", "srcToken: missing"), ("&route=WETH", "destToken: missing")):
+        response = await outside.http.get(f"/prices?amount={ONE}&network={CHAIN_ID}&version=6.2{query}")
         assert (response.status_code, response.json()["details"]) == (400, f"Invalid input: {said}")
 
 

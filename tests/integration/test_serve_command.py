@@ -174,7 +174,8 @@ async def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
             venue_process(config) as (process, log, port),
             await trio.open_tcp_stream("127.0.0.1", port) as stream,
         ):
-            warned = await log.event(f"Delta is not served on chain {CHAIN_ID}: no relayer settles its orders")
+            lacking = f"Delta is not served on chain {CHAIN_ID}: no relayer settles its orders"
+            warned = await log.event(lacking)
             assert warned["missing"] == f"[relayers.{CHAIN_ID}]"
             head = f"POST /transactions/{CHAIN_ID} HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n"
             await stream.send_all(f"{head}expect: 100-continue\r\n\r\n".encode())
