@@ -38,6 +38,9 @@ NUMBERS: list[tuple[str, str, object]] = [
     ("D2 Limits: limit 100", "LISTING_LIMIT_DEFAULT", 100),
     ("D2 Limits: offset 0", "LISTING_OFFSET_DEFAULT", 0),
     ("choices 24: limit at most 1000", "LISTING_LIMIT_MAX", 1_000),
+    ("interop 1: clients hard-code the name", "RFQ_DOMAIN_NAME", "AUGUSTUS RFQ"),
+    ("interop 2: clients hard-code name and version", "DELTA_DOMAIN_NAME", "Portikus"),
+    ("interop 2: clients hard-code name and version", "DELTA_DOMAIN_VERSION", "2.0.0"),
     ("D3 Limits: timestamp tolerance, about 30 seconds either way", "AUTH_TOLERANCE_MS", 30 * 1_000),
     ("D3 Limits: order expiry, at least 2 minutes in the future", "FIRM_EXPIRY_MIN_S", 2 * 60),
     ("D3 Limits: nonceAndMeta random part, below 2^96", "FIRM_RANDOM_BITS", 96),
@@ -66,7 +69,7 @@ def test_constants_taken_from_a_document_are_all_in_the_table() -> None:
         "REFUSED_", "NAME_", "QUERY_BYTES_", "QUERY_PARAMETERS_", "ROUTE_BYTES_", "REPLAY_",
         "RELAY_", "KEY_FILE_", "KEYSTORE_", "STORE_", "FOLLOW_", "PRUNE_", "BOOT_", "SOCKET_UNSENT_",
         "RLP_", "EMBEDDED_", "REVERT_", "INDEX_", "WATCH_", "CHAIN_", "DEVNET_", "ADMISSION_", "VENUE_",
-        "AGENT_", "CONTRACT_", "SERVER_", "WEBHOOK_", "OTC_LIVE_", "AS_OF_",
+        "AGENT_", "CONTRACT_", "SERVER_", "WEBHOOK_", "OTC_LIVE_", "AS_OF_", "OTHER_DOMAINS_",
     )  # fmt: skip
     assert {name for name in outside if not name.startswith(ours)} == set()
 

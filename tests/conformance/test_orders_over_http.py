@@ -16,7 +16,7 @@ import pytest
 from support.oracles import Oracle
 from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, NOBODY, PARTNER, PARTNERS, TRADER
-from support.venue_role import CHAIN_ID, RELAYER, USER, RunningVenue, running_venue
+from support.venue_role import CHAIN_ID, USER, RunningVenue, running_venue
 
 pytestmark = pytest.mark.oracle
 
@@ -25,12 +25,6 @@ HOUR_S = 3_600
 ONE, USDC = 10**18, 10**6
 ZERO = "0x" + "00" * 20
 DOMAIN = {"name": "string", "version": "string", "chainId": "uint256", "verifyingContract": "address"}
-_MORE = f"""{PARTNERS}
-[keys.relayer]
-source = "env:RELAYER_KEY"
-[relayers.{CHAIN_ID}]
-key = "relayer"
-"""
 Json = dict[str, Any]
 Row = tuple[Json, Callable[[Json], bool]]
 
@@ -102,8 +96,7 @@ def _in_an_hour() -> int:
 
 @asynccontextmanager
 async def a_client(folder: Path, signer: Oracle) -> AsyncIterator[Client]:
-    environ = {"API_KEY": API_KEY, "RELAYER_KEY": RELAYER.secret32().hex()}
-    async with running_venue(folder, more=_MORE, environ=environ) as venue:
+    async with running_venue(folder, more=PARTNERS, environ={"API_KEY": API_KEY}) as venue:
         await venue.devnet.allow(USER, "WETH", "delta")
         async with httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as http:
             yield Client(venue, http, signer)

@@ -127,7 +127,7 @@ async def test_a_token_gets_no_more_gas_than_a_balance_needs(tmp_path: Path) -> 
         stored = await front.posted(front.an_order(maker_asset=token, maker_amount=100_000_000))
         assert 0 < int(stored["makerBalance"]) < limits.CHAIN_TOKEN_GAS_MAX
         fillable = await front.get(f"{FILLABLE}/{stored['maker']}/{to_hex(token)}")
-        assert fillable == {to_hex(token): "0"}, "all of it is promised"
+        assert 0 < int(fillable[to_hex(token)]) < limits.CHAIN_TOKEN_GAS_MAX
         found = await holdings(world.chain, [Question(token, world.maker.address, world.at.rfq)])
         assert found.found[0] is not None, "this is what the watch of funds asks"
         assert 0 < found.found[0].usable < limits.CHAIN_TOKEN_GAS_MAX

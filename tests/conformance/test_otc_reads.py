@@ -209,14 +209,15 @@ async def test_small_balances_are_hidden(front: OtcFront) -> None:
         front.an_order(maker_asset=world.weth, taker_asset=world.usdc, maker_amount=1)
     )
     short = await front.posted(front.an_order(maker_amount=20_000 * USDC))
+    rest = await front.posted(front.an_order(maker_amount=10_000 * USDC))
     none = await front.posted(front.an_order(maker_amount=USDC))
     assert none["swappableBalance"] == "0"
     for path in (of_maker(front), of_taker(front)):
         page = await front.get(path, hideSmallBalances="true")
-        assert hashes(page) == [order["orderHash"] for order in (unpriced, stable, dollar)]
-        assert page["total"] == 3
+        assert hashes(page) == [order["orderHash"] for order in (rest, unpriced, stable, dollar)]
+        assert page["total"] == 4
         shown = await front.get(path, hideSmallBalances="FALSE")
-        assert shown["total"] == 6
+        assert shown["total"] == 7
         assert {short["orderHash"], small["orderHash"]} <= set(hashes(shown))
 
 
@@ -288,7 +289,10 @@ async def test_fillable_balances_of_listed_tokens_and_of_those_of_orders(front: 
     }  # fmt: skip
     await front.posted(front.an_order(maker_amount=20_000 * USDC))
     after = await front.get(balance_path(front))
-    assert after[usdc] == "0", "a suspended order counts, and it is 0 at least"
+    assert after[usdc] == str(6_000 * USDC), "a suspended order reserves nothing"
+    await front.posted(front.an_order(maker_amount=10_000 * USDC))
+    after = await front.get(balance_path(front))
+    assert after[usdc] == "0", "more is promised than there is, and 0 is the least"
 
 
 async def test_the_allowance_bounds_it_and_ended_orders_and_drafts_do_not(front: OtcFront) -> None:

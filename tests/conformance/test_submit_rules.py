@@ -106,7 +106,7 @@ async def test_fillable_is_said_by_the_flag(front: OrderFront) -> None:
 @pytest.mark.parametrize(
     ("member", "value", "field"),
     [
-        ("chainId", "31337", "chainId"),
+        ("chainId", "31337.0", "chainId"),
         ("chainId", None, "chainId: missing"),
         ("order", None, "order: missing"),
         ("order", [], "order: expected an object"),

@@ -228,11 +228,10 @@ async def test_no_route_says_why(outside: Outside) -> None:
         assert told["details"] == told["description"] == told["error"]
         return str(told["details"]).removeprefix("No route: ")
 
-    delta = {"chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6, "mode": "DELTA"}
-    for more in ({}, {"path": "/v2/quote", **delta}):
-        assert await refused(**more, amount=10**30) == (
-            "the amount is more than the live books between WETH and USDC hold"
-        )
+    delta: dict[str, Any] = {"chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6, "mode": "DELTA"}
+    too_much = "the amount is more than the live books between WETH and USDC hold"
+    assert await refused(amount=10**30) == too_much
+    assert await refused("/v2/quote", **delta, amount=10**30) == too_much
     assert await refused(amount=1) == "the amount is too small: nothing would come of it"
     left_out = "makers could fill it, and are left out by the request or do not serve this user"
     assert await refused(excludeDEXS="alpha,beta") == left_out
