@@ -34,6 +34,8 @@ def _of(node: Any, words: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     match node:
         case inspect.StructType():
             return _struct(node, words)
+        case inspect.Metadata():
+            return _of(node.type, words)
         case inspect.UnionType():
             return st.one_of([_of(option, words) for option in node.types])
         case inspect.VarTupleType():
