@@ -276,7 +276,7 @@ RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("a member missing", InvalidInput, r"orders\[0\].maker: missing",
      {"orders": [{name: value for name, value in SAME.items() if name != "maker"}]}),
     ("a nonce of no digits", InvalidInput, r"orders\[0\].nonceAndMeta", one(nonceAndMeta="0x1")),
-    ("an expiry as text", InvalidInput, r"orders\[0\].expiry", one(expiry="1")),
+    ("an expiry as text", InvalidInput, r"orders\[0\].expiry", one(expiry="0x1")),
     ("no address", InvalidInput, r"orders\[0\].maker: ", one(maker="me")),
     ("nothing given", InvalidInput, r"orders\[0\].makerAmount: expected an amount", one(makerAmount="0")),
     ("nothing taken", InvalidInput, r"orders\[0\].takerAmount: expected an amount", one(takerAmount="0")),
