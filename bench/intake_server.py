@@ -68,15 +68,17 @@ class KnownChain(EmbeddedChain):
             self._head = await super().block()
         return self._head
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         """As `Chain`."""
         if not self.remembers:
-            return await super().call_many(calls, at)
+            return await super().call_many(calls, at, time_s)
         kinds = [call.to + call.data[:4] for call in calls]
         try:
             return [self._known[kind] for kind in kinds]
         except KeyError:
-            answers = await super().call_many(calls, at)
+            answers = await super().call_many(calls, at, time_s)
             self._known |= dict(zip(kinds, answers, strict=True))
             return answers
 

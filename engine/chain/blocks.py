@@ -9,6 +9,7 @@ Source: EIP-1559 (base fee), EIP-2028, EIP-2930 and EIP-3860 (gas of a transacti
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ...codecs import rlp
 from ...codecs.transactions import ReceivedTransaction, Transaction
@@ -42,6 +43,11 @@ class Block(Struct, frozen=True):
     transactions: tuple[ReceivedTransaction, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     logs: tuple[Log, ...] = ()
+
+
+def at_time(block: Block, time_s: int) -> Block:
+    """The block as if it had another time, Unix seconds."""
+    return replace(block, header=replace(block.header, time_s=time_s))
 
 
 def base_fee_after(parent: Block) -> int:

@@ -38,7 +38,7 @@ from .blocks import Block
 from .evm import Message, Outcome
 from .journal import Account
 from .ledger import Ledger, check_funds, check_nonce
-from .port import At, Call, Fees, Header, Log, LogFilter, Receipt
+from .port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .waiting import Waiting
 
@@ -106,10 +106,13 @@ class EmbeddedChain:
         async with self._state(at) as block:
             return self._returned(self._called(call, block))
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         """As `Chain`."""
         answers: list[bytes | Exception] = []
-        async with self._state(at) as block:
+        async with self._state(at) as found:
+            block = found if time_s is None else blocks.at_time(found, time_s)
             for call in calls:
                 try:
                     answers.append(self._returned(self._called(call, block)))
@@ -170,6 +173,20 @@ class EmbeddedChain:
         """As `Chain`."""
         found = await self.full_block(at)
         return None if found is None else found.header
+
+    async def upcoming(self) -> Upcoming:
+        """As `Chain`."""
+        async with self._lock:
+            return Upcoming(self._ledger.head.header, self._next_time_s())
+
+    async def pending(self) -> Block:
+        """The block that would be made now, without what waits; its hash is not known yet, and is zero."""
+        async with self._lock:
+            head = self._ledger.head.header
+            header = Header(
+                head.number + 1, bytes(32), head.hash, self._next_time_s(), self._next_base_fee_wei()
+            )
+            return Block(header, blocks.prev_randao(head.hash, self._ledger.timeline), 0)
 
     async def head(self) -> Block:
         """The latest block with its transactions."""

@@ -73,7 +73,7 @@ class Ledger:
         self._heights: dict[bytes, int] = {first: 0}
         self._undo: dict[int, _Undo] = {0: []}
         self._receipts: dict[bytes, Receipt] = {}
-        self._timeline = 0
+        self.timeline = 0
 
     # --- What is there ----------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Ledger:
         head = self.head.header
         if time_s < head.time_s:
             raise ChainError(f"a block of {time_s} s after one of {head.time_s} s")
-        randao = blocks.prev_randao(head.hash, self._timeline)
+        randao = blocks.prev_randao(head.hash, self.timeline)
         return Draft(BlockRules(head.number + 1, time_s, base_fee_wei, randao), 0, [], [])
 
     def execute(self, draft: Draft, received: ReceivedTransaction) -> None:
@@ -186,7 +186,7 @@ class Ledger:
             rules.time_s,
             rules.base_fee_wei,
             [received.tx_hash for received, _, _ in draft.done],
-            self._timeline,
+            self.timeline,
         )
         header = Header(rules.number, block_hash, parent.hash, rules.time_s, rules.base_fee_wei)
         receipts = _receipts(header, draft)
@@ -226,7 +226,7 @@ class Ledger:
             undo = self._undo[height]
             while len(undo) > steps:
                 self.evm.apply(undo.pop())
-        self._timeline += 1
+        self.timeline += 1
         return taken
 
     def bring_back(self, taken: Sequence[RolledBack]) -> None:

@@ -82,6 +82,24 @@ class Header(Struct, frozen=True, gc=False):
     base_fee_wei: int
 
 
+class Upcoming(Struct, frozen=True, gc=False):
+    """Where a chain goes on.
+
+    Attributes:
+        head: the latest block.
+        made_s: time that the next block would have if it was made now, not before the head's; None where a
+            node does not say, or would not execute a call at that time.
+    """
+
+    head: Header
+    made_s: int | None
+
+    @property
+    def time_s(self) -> int:
+        """The latest time at which a call is executed now, Unix seconds: the next block's, or the head's."""
+        return self.head.time_s if self.made_s is None else self.made_s
+
+
 class Fees(Struct, frozen=True, gc=False):
     """What a unit of gas costs now.
 
@@ -136,8 +154,15 @@ class Chain(Protocol):
         """
         ...
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
-        """`call` for each, all at one block; a call that reverts has its Reverted in its place."""
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
+        """`call` for each, all at one block; a call that reverts has its Reverted in its place.
+
+        Args:
+            time_s: time that the calls read in place of the block's, `Upcoming.made_s`; None for the block's.
+                A node that refuses such calls executes them at the block's own time.
+        """
         ...
 
     async def estimate_gas(self, call: Call) -> int:
@@ -182,6 +207,10 @@ class Chain(Protocol):
 
     async def block(self, at: At = None) -> Header | None:
         """A block's header; None where the chain has no such block."""
+        ...
+
+    async def upcoming(self) -> Upcoming:
+        """The latest block, and the time that the next one would have now."""
         ...
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:

@@ -25,14 +25,15 @@ class Pulse:
 
     Attributes:
         fault: reason for which the chain counts as away; empty while it answers.
-        head_number: height of the latest block that was seen; 0 before the first.
+        head_number, head_time_s: height of the latest block that was seen, and its time, Unix seconds; 0
+            before the first.
     """
 
     def __init__(self, chain: Chain, came_back: Callable[[], None]) -> None:
         self._chain = chain
         self._came_back = came_back
         self.fault = "no node was asked yet"
-        self.head_number = 0
+        self.head_number = self.head_time_s = 0
 
     async def run(self) -> NoReturn:
         """Ask, sooner while the chain is away; never ends by itself."""
@@ -52,6 +53,6 @@ class Pulse:
                 return error.detail
             if head is None:
                 return "the latest block is not in the chain"
-            self.head_number = head.number
+            self.head_number, self.head_time_s = head.number, head.time_s
             return ""
         return f"no answer within {READY_ANSWER_S:g} s"

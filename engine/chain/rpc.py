@@ -13,6 +13,8 @@ Choice: a head that is more than `lag_blocks_max` below the highest seen is beli
 Choice: a head that is more than `lag_blocks_max` above it, and not its child, is believed once another node
     is about as high, or no other node answers, or all others stand still for NODE_BACK_S: else the claim of
     one node would make all others seem to be behind.
+Choice: a node that refuses the fourth parameter of eth_call, an override of the block, is asked without it
+    from then on, and its pending block is not believed: it executes calls at a block's own time alone.
 """
 
 import math
@@ -48,7 +50,7 @@ from .heads import Heads, HeadStatistics
 from .json_rpc import AnswerTooLarge, Node, Outcome
 from .json_rpc import Call as Asked
 from .logs_bloom import bloom_of, covers, may_match
-from .port import At, Call, Fees, Header, Log, LogFilter, Receipt
+from .port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .rpc_fees import fees_of
 from .rpc_wording import (
@@ -57,6 +59,7 @@ from .rpc_wording import (
     is_block_unknown,
     is_known_already,
     is_logs_refusal,
+    is_parameter_refusal,
     refusal_kind,
 )
 
@@ -98,6 +101,7 @@ class RpcChain:
         self._head = b""  # the last one whose block was had
         self._doubted: dict[str, tuple[float, int]] = {}  # node -> since when, and the height of the others
         self._cross_checks = 0
+        self._timeless: set[str] = set()  # nodes that execute calls at no other time than the block's
 
     @classmethod
     @asynccontextmanager
@@ -163,12 +167,18 @@ class RpcChain:
 
         return await self._nodes.ask(converse)
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         """As `Chain`."""
 
         async def converse(talk: Talk) -> list[bytes | Exception]:
             block = (await self._latest(talk)).header.hash if at is None else at
-            outcomes = await talk.outcomes([_eth_call(call, block) for call in calls])
+            seems_s = None if talk.name in self._timeless else time_s
+            outcomes = await talk.outcomes([_eth_call(call, block, seems_s) for call in calls])
+            if seems_s is not None and any(map(is_parameter_refusal, outcomes)):
+                self._timeless.add(talk.name)
+                outcomes = await talk.outcomes([_eth_call(call, block) for call in calls])
             return [self._returned(outcome, block) for outcome in outcomes]
 
         return await self._nodes.ask(converse) if calls else []
@@ -298,6 +308,20 @@ class RpcChain:
             return await self._nodes.ask(converse)
         except BlockGone:
             return None
+
+    async def upcoming(self) -> Upcoming:
+        """As `Chain`. The time is that of the node's pending block, if that is above its latest one."""
+
+        async def converse(talk: Talk) -> Upcoming:
+            head = (await self._latest(talk)).header
+            if talk.name in self._timeless:
+                return Upcoming(head, None)
+            (outcome,) = await talk.outcomes([("eth_getBlockByNumber", ["pending", False])])
+            return Upcoming(
+                head, None if isinstance(outcome, Fault) else values.read_pending_time(outcome, head)
+            )
+
+        return await self._nodes.ask(converse)
 
     async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
         """As `Chain`. The node has to have the last block, which is asked for in the same breath.
@@ -481,8 +505,11 @@ async def _knows(talk: Talk, tx_hash: bytes) -> bool:
     return found is not None
 
 
-def _eth_call(call: Call, at: At) -> Asked:
-    return "eth_call", [values.call_parameter(call), values.block_parameter(at)]
+def _eth_call(call: Call, at: At, time_s: int | None = None) -> Asked:
+    asked: list[object] = [values.call_parameter(call), values.block_parameter(at)]
+    if time_s is not None:
+        asked += [{}, {"time": hex(time_s)}]  # no override of the state, one of the block
+    return "eth_call", asked
 
 
 def _ranged(wanted: LogFilter, first: int, last: int) -> dict[str, object]:

@@ -3,7 +3,7 @@
 Nothing that a node says is taken on trust: sizes, hexadecimal, ranges and shapes are checked here, so that
 what gets past is of the right type and within the bounds of config/limits.py.
 
-Every reader takes the JSON of one result and raises InvalidInput, and nothing else, whatever the bytes are.
+Every reader takes the JSON of one result and raises InvalidInput at most, whatever the bytes are.
 
 Source: the Ethereum execution API (JSON-RPC); EIP-1474 (quantities and data); EIP-1898 (a block by its hash).
 Choice: a quantity may have leading zeros, as some nodes write them.
@@ -61,6 +61,13 @@ class _Block(Struct, rename="camel"):
     base_fee_per_gas: str | None = None
 
 
+class _Pending(Struct):
+    """The block that a node would make now: its hash and more of it may be null."""
+
+    number: str
+    timestamp: str
+
+
 class _Log(Struct, rename="camel"):
     address: str
     topics: list[str]
@@ -100,6 +107,7 @@ def _reader(kind: type[T]) -> Callable[[bytes], T]:
 
 _decode_text = _reader(str)
 _decode_block: Callable[[bytes], _Block | None] = _reader(_Block | None)  # type: ignore[arg-type]
+_decode_pending: Callable[[bytes], _Pending | None] = _reader(_Pending | None)  # type: ignore[arg-type]
 _decode_logs = _reader(list[_Log])
 _decode_receipt: Callable[[bytes], _Receipt | None] = _reader(_Receipt | None)  # type: ignore[arg-type]
 _decode_fee_history = _reader(_FeeHistory)
@@ -153,6 +161,22 @@ def read_block(raw: bytes) -> Block | None:
         _height(block.gas_used, "gasUsed"),
         _height(block.gas_limit, "gasLimit"),
     )
+
+
+def read_pending_time(raw: bytes, head: Header) -> int | None:
+    """The time of a node's pending block, Unix seconds; None unless it is above the head and not before it.
+
+    Raises:
+        nothing: many nodes have no pending block, and are well.
+    """
+    try:
+        pending = _decode_pending(raw)
+        if pending is None or _height(pending.number, "number") <= head.number:
+            return None
+        time_s = quantity(pending.timestamp, "timestamp", limits.CHAIN_TIME_S_MAX)
+    except InvalidInput:
+        return None
+    return time_s if time_s >= head.time_s else None
 
 
 def read_logs(raw: bytes) -> list[Log]:

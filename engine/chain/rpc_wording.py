@@ -44,6 +44,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 _INTERNAL = -32603
+_PARAMETERS = -32602
 
 _RATE_CODES = frozenset((429, -32005, -32016, -32029, -32097))
 _RATE_WORDS = (
@@ -178,6 +179,13 @@ def is_block_unknown(fault: Fault) -> bool:
 def is_internal(fault: Fault) -> bool:
     """Whether it says of itself that something is wrong with it."""
     return fault.code == _INTERNAL
+
+
+def is_parameter_refusal(outcome: object) -> bool:
+    """Whether an answer is a refusal of the parameters themselves: of one more than the node knows."""
+    if not isinstance(outcome, Fault) or is_block_unknown(outcome):
+        return False
+    return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))
 
 
 def is_known_already(fault: Fault) -> bool:

@@ -130,7 +130,12 @@ class Reads:
         return hex((await self._chain.head()).header.number)
 
     async def block(self, asked: given.OfBlock) -> told.Json | None:
-        """By height or word."""
+        """By height or word; the pending block has no hash, and none of the transactions that wait."""
+        if asked.block.named == "pending":
+            return told.block_json(await self._chain.pending(), full=asked.full) | {
+                "hash": None,
+                "nonce": None,
+            }
         block = await self._found(asked.block)
         return None if block is None else told.block_json(block, full=asked.full)
 
@@ -217,8 +222,21 @@ class Reads:
         return to_hex(word.to_bytes(32, "big"))
 
     async def call(self, asked: given.OfCall) -> str:
-        """What a contract returns."""
-        return to_hex(await self._chain.call(_call(asked.transaction), await self._at(asked.block)))
+        """What a contract returns, at the time of the block: for `pending` that of the next one."""
+        time_s = await self._time_s(asked)
+        (answer,) = await self._chain.call_many(
+            [_call(asked.transaction)], await self._at(asked.block), time_s
+        )
+        if isinstance(answer, Exception):
+            raise answer
+        return to_hex(answer)
+
+    async def _time_s(self, asked: given.OfCall) -> int | None:
+        """The time that a call reads, Unix seconds; None for the block's own."""
+        if asked.block_overrides is not None and asked.block_overrides.time is not None:
+            return int(asked.block_overrides.time)
+        is_pending = asked.block is not None and asked.block.named == "pending"
+        return (await self._chain.upcoming()).made_s if is_pending else None
 
     async def estimate(self, asked: given.OfCall) -> str:
         """Gas that a transaction needs, at the latest block whichever is named."""

@@ -224,12 +224,19 @@ class OfSlot(_Positional):
     block: BlockRef = BlockRef("latest")
 
 
+class BlockOverrides(Struct, forbid_unknown_fields=True):
+    """What a message reads in place of the block's own; of all that geth knows, the time."""
+
+    time: Count | None = None
+
+
 class OfCall(_Positional):
     """A message, executed on a block."""
 
     transaction: Message
     block: BlockRef | None = None
     overrides: dict[str, Any] | None = None
+    block_overrides: BlockOverrides | None = None
 
     def __post_init__(self) -> None:
         if self.overrides:

@@ -42,6 +42,8 @@ LATE = Rejection("gamma", 1_000, Notice.LATE, "no answer")
 class KnownAuctions:
     """The auctions of a chain, as far as the endpoints ask."""
 
+    chain_s = 0
+
     def __init__(self) -> None:
         self.agents = {"beta": AgentReport(3, 1, {}, 0, 0), "alpha": AgentReport(3, 1, {}, 0, 0)}
         self.closed: dict[bytes, int] = {}

@@ -107,6 +107,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/venue/delta/price_watch.py",
         "engine/venue/delta/settling.py",
         "engine/venue/delta/simulating.py",
+        "engine/venue/delta/slice_watch.py",
         "engine/venue/live_rows.py",
         "engine/venue/order_acts.py",
         "engine/venue/order_engines.py",

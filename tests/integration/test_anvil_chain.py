@@ -341,3 +341,28 @@ async def test_a_program_that_is_no_anvil(command: list[str], said: str) -> None
     with pytest.raises(ConfigError, match=said):
         async with running_anvil(command):
             pytest.fail("it started")
+
+
+# --- The time of the next block -------------------------------------------------------------------------
+
+TIME_TELLER = bytes.fromhex("425f5260205ff3")
+"""Returns the block's time."""
+
+
+async def test_calls_are_executed_at_the_time_of_the_next_block(anvil_chain: AnvilChain) -> None:
+    chain, to = anvil_chain, b"\x77" * 20
+    await chain._do("anvil_setCode", f"0x{to.hex()}", f"0x{TIME_TELLER.hex()}")
+    await chain.mine()
+    head = await header(chain)
+    await chain._do("evm_increaseTime", 1_000)
+    upcoming = await chain.upcoming()
+    assert upcoming.head == head, "no block is made"
+    assert upcoming.made_s is not None
+    assert upcoming.time_s == upcoming.made_s >= head.time_s + 1_000
+    asked = [Call(to, b"")] * 3
+    for at_s, time_s in ((None, head.time_s), (upcoming.made_s, upcoming.made_s), (5, 5)):
+        assert await chain.call_many(asked, head.hash, at_s) == [time_s.to_bytes(32, "big")] * 3
+    await chain.set_time(head.time_s + 5_000)
+    assert (await chain.upcoming()).made_s == head.time_s + 5_000
+    await chain.mine()
+    assert (await header(chain)).time_s == head.time_s + 5_000

@@ -347,3 +347,36 @@ async def test_http_serves_browsers_and_refuses_what_is_too_large() -> None:
         subscribe = b'{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
         told = await client.request(b"POST", b"/", [], subscribe, deadline_s=PATIENCE_S)
         assert "notifications not supported" in json.loads(told.body)["error"]["message"]
+
+
+# --- The time of the next block -------------------------------------------------------------------------
+
+TIME_TELLER = "0x60078060095f395ff3425f5260205ff3"
+"""Init code of a contract that returns the block's time."""
+
+
+async def test_a_call_reads_the_time_of_its_block_of_the_next_one_or_as_overridden(methods: Methods) -> None:
+    sender = "0x" + ALICE.address.hex()
+    sent = await result(methods, "eth_sendTransaction", {"from": sender, "data": TIME_TELLER})
+    to = (await result(methods, "eth_getTransactionReceipt", sent))["contractAddress"]
+    head = await result(methods, "eth_getBlockByNumber", "latest", False)
+    await result(methods, "evm_increaseTime", 1_000)
+    pending = await result(methods, "eth_getBlockByNumber", "pending", True)
+    assert (pending["hash"], pending["parentHash"]) == (None, head["hash"])
+    assert int(pending["number"], 16) == int(head["number"], 16) + 1
+    assert int(pending["timestamp"], 16) == int(head["timestamp"], 16) + 1_000
+    assert await result(methods, "eth_blockNumber") == head["number"], "no block is made"
+
+    async def told(*more: Any) -> str:
+        return hex(int(await result(methods, "eth_call", {"to": to}, *more), 16))
+
+    for named in ([], ["latest"], [{"blockHash": head["hash"]}]):
+        assert await told(*named) == head["timestamp"]
+    assert await told("pending") == pending["timestamp"]
+    assert await told({"blockHash": head["hash"]}, {}, {"time": "0x5"}) == "0x5"
+    assert await told("latest", None, {}) == head["timestamp"]
+    refused = await ask(methods, "eth_call", {"to": to}, "latest", {}, {"number": "0x5"})
+    assert refused["error"]["code"] == -32602
+    await result(methods, "evm_mine")
+    mined = await result(methods, "eth_getBlockByNumber", "latest", False)
+    assert (mined["number"], mined["timestamp"]) == (pending["number"], pending["timestamp"])

@@ -490,3 +490,70 @@ async def test_a_receipt_counts_only_on_the_chain() -> None:
         assert await chain.receipt(TX_HASH) is None
         with pytest.raises(ChainError, match="the receipt of"):
             await chain.receipt(b"\3" * 32)
+
+
+# --- The time of the next block -------------------------------------------------------------------------
+
+
+def pending(**members: Any) -> Any:
+    """Answers of a node whose pending block has these members; its other blocks are its own."""
+
+    def reply(node: ScriptedRpc) -> Any:
+        return lambda named, *_: members or None if named == "pending" else node.block(node._number(named))
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "made_s"),
+    [
+        (pending(number="0xb", timestamp="0x70", hash=None, logsBloom=None), 0x70),
+        (pending(number="0xb", timestamp="0x64"), 100),
+        (pending(number="0xa", timestamp="0x70"), None),  # the latest block again, as rollups answer
+        (pending(number="0xb", timestamp="0x63"), None),  # before the latest block
+        (pending(number=None, timestamp="0x70"), None),
+        (pending(number="0xb", timestamp="soon"), None),
+        (pending(number="0xb", timestamp=hex(2**80)), None),
+        (pending(number="0xb"), None),
+        (pending(), None),
+    ],
+)
+async def test_a_pending_block_is_believed_where_it_makes_sense_and_is_no_fault_else(
+    reply: Any, made_s: int | None
+) -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_getBlockByNumber"] = reply(node)
+        upcoming = await chain.upcoming()
+        assert (upcoming.head.number, upcoming.made_s) == (10, made_s)
+        assert upcoming.time_s == (100 if made_s is None else made_s)
+        assert chain.statistics().nodes[0].failures == 0
+
+
+@pytest.mark.parametrize(
+    "error", [(-32602, "invalid params"), (-32000, "too many arguments, want at most 3")]
+)
+async def test_a_node_that_overrides_no_time_is_asked_without_and_not_believed_any_more(error: Any) -> None:
+    def call(*parameters: Any) -> str:
+        if len(parameters) > 2:
+            raise RpcError(*error)
+        return "0x01"
+
+    async with one_node() as (node, chain):
+        node.replies["eth_call"] = call
+        node.replies["eth_getBlockByNumber"] = pending(number="0xb", timestamp="0x70")(node)
+        upcoming = await chain.upcoming()
+        asked = [Call(ADDRESS, b""), Call(ADDRESS, b"\1")]
+        for calls in (4, 2):
+            node.asked.clear()
+            assert await chain.call_many(asked, upcoming.head.hash, upcoming.made_s) == [b"\1", b"\1"]
+            assert node.asked.count("eth_call") == calls
+        assert (await chain.upcoming()).made_s is None
+        assert chain.statistics().nodes[0].failures == 0
+
+
+async def test_a_contract_that_says_so_is_no_node_that_overrides_no_time() -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_call"] = fails(3, "execution reverted: too many arguments", "0x")
+        (answer,) = await chain.call_many([Call(ADDRESS, b"")], block_hash(10), 112)
+        assert isinstance(answer, Reverted)
+        assert chain._timeless == set()

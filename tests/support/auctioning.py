@@ -22,7 +22,7 @@ from cambist.codecs.delta_calldata import settle_crossed
 from cambist.config.settings import parse_settings
 from cambist.config.venue import DeltaSettings
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import Call, Upcoming
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
@@ -96,15 +96,32 @@ def on_all(request: SolveRequest) -> list[dict[str, Any]]:
 
 
 class _Chain:
-    """What every settlement comes to."""
+    """What every settlement comes to.
+
+    Attributes:
+        time_s: of the next block; None for the wall's.
+        asked: set once it was asked for that.
+        times: at which calls were executed, None for the block's own.
+    """
+
+    def __init__(self) -> None:
+        self.time_s: int | None = None
+        self.asked = trio.Event()
+        self.times: list[int | None] = []
 
     async def block(self) -> Any:
         """The latest."""
         await trio.lowlevel.checkpoint()
         return SimpleNamespace(hash=bytes(32))
 
-    async def call_many(self, calls: list[Call], block_hash: bytes) -> list[bytes]:
+    async def upcoming(self) -> Upcoming:
+        """As it is set."""
+        self.asked.set()
+        return Upcoming(await self.block(), now_ms() // 1_000 if self.time_s is None else self.time_s)
+
+    async def call_many(self, calls: list[Call], block_hash: bytes, time_s: int | None) -> list[bytes]:
         """Of sales."""
+        self.times.append(time_s)
         await trio.lowlevel.checkpoint()
         return [_returned(call.data) for call in calls]
 
@@ -162,6 +179,7 @@ def an_auctioneer(
         gas=SimpleNamespace(gas_price_wei=1),
         tokens=SimpleNamespace(by_address={}, wrapped_native=b"\x0e" * 20),
         usd=None,
+        pulse=SimpleNamespace(head_time_s=0),
         delta=b"\x0d" * 20,
         executor=b"\x0c" * 20,
         rfq=b"\x0b" * 20,

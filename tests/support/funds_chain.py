@@ -57,7 +57,9 @@ class FundsChain:
         assert at is None or at == self._hash()
         return Header(self.number, self._hash(), bytes(32), self.number, 7)
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         """At the latest block alone."""
         if self.is_away:
             raise NodeUnavailable("nobody answers")

@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cambist.config.errors import ChainError, Reverted, TransactionRefused
-from cambist.engine.chain.port import At, Call, DevChain, Fees, Header, Log, LogFilter, Receipt
+from cambist.engine.chain.port import At, Call, DevChain, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from cambist.engine.chain.transact import mined
 
 T = TypeVar("T")
@@ -48,11 +48,16 @@ class MirroredChain:
         height = await self._height(at)
         return await self._same(lambda chain: chain.call(call, height))
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         height = await self._height(at)
-        answers = [await chain.call_many(calls, height) for chain in self._chains]
+        answers = [await chain.call_many(calls, height, time_s) for chain in self._chains]
         assert [_comparable(one) for one in answers[0]] == [_comparable(one) for one in answers[1]]
         return answers[0]
+
+    async def upcoming(self) -> Upcoming:
+        return await self.first.upcoming()
 
     async def estimate_gas(self, call: Call) -> int:
         """Anvil's is a few units above the least; the larger one is taken."""

@@ -151,7 +151,9 @@ class OtcChain(ScriptedChain):
             raise NodeUnavailable("nobody answers")
         return await super().block(at)
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         """At any block that is in the chain."""
         await trio.lowlevel.checkpoint()
         if self.is_away:

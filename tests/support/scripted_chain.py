@@ -11,7 +11,7 @@ import trio
 from msgspec import Struct
 
 from cambist.config.errors import BlockGone, LogsRefused
-from cambist.engine.chain.port import At, Call, Fees, Header, Log, LogFilter, Receipt
+from cambist.engine.chain.port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from support.log_emitter import Record
 
 
@@ -127,7 +127,12 @@ class ScriptedChain:
     async def call(self, call: Call, at: At = None) -> bytes:
         raise NotImplementedError
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
+        raise NotImplementedError
+
+    async def upcoming(self) -> Upcoming:
         raise NotImplementedError
 
     async def estimate_gas(self, call: Call) -> int:

@@ -67,7 +67,9 @@ def wall_ms() -> int:
 class RichChain(ScriptedChain):
     """Everybody has everything, and no order was seen before."""
 
-    async def call_many(self, calls: Sequence[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(
+        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+    ) -> list[bytes | Exception]:
         await trio.lowlevel.checkpoint()
         return [bytes(32) if call.data.startswith(REMAINING) else uint_word(2**255) for call in calls]
 

@@ -39,6 +39,11 @@ from .routes import Endpoint
 class ChainAuctions(Protocol):
     """The auctions of one chain."""
 
+    @property
+    def chain_s(self) -> int:
+        """Time of the chain by which slices are due, Unix seconds; 0 where it is not known."""
+        ...
+
     def reports(self) -> Mapping[str, AgentReport]:
         """How its agents do, by name."""
         ...
@@ -157,6 +162,7 @@ class Auctions:
                 {} if of_chain is None else of_chain.reports(),
                 now_ms,
                 self._resting(row.chain_id, row.order_hash),
+                0 if of_chain is None else of_chain.chain_s,
             )
         )
 

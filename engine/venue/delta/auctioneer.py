@@ -1,6 +1,7 @@
 """The auctions of one chain: which orders are due, the rounds, and what follows from them.
 
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
+    a slice of a TWAP   -> by the clock of its chain (`slice_watch`), then as any order
     what is due, after gather_s, as its agents have room -> a round: all at once -> closed -> simulated at one
         block -> decided
         -> one unit an order: the record, and for a winner ACTIVE with the effect `settle`
@@ -29,17 +30,20 @@ Choice: the pauses of an order are spread by its hash, so that orders that faile
 import math
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 
 import structlog
 import trio
 from msgspec import Struct
 
 from ....codecs.agent_messages import Notice, NoticeEntry
+from ....codecs.eip712_orders.delta import DeltaOrder as SwapOrder
 from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
 from ....config.venue import DeltaSettings
 from ....feeds.slices import Slices
+from ...chain.port import Upcoming
 from ...scheduler import Scheduler
 from ...store.orders import effect_key
 from ...store.rows import DeltaOrder
@@ -53,15 +57,7 @@ from .agents import Agents
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
 from .bid_merit import best_of, judged
-from .bids import (
-    Answer,
-    Candidate,
-    Rejection,
-    RoundOrder,
-    asked_of,
-    read_answer,
-    sorted_out,
-)
+from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, sorted_out
 from .claims import Claims
 from .due_orders import Assignment, DueOrders
 from .life import OPEN, SETTLE, DeltaStep, won
@@ -73,8 +69,9 @@ from .settling import (
     settlement_of,
     settlement_payload,
 )
-from .simulating import AuctionAt, gas_cost, reached, simulated
+from .simulating import AuctionAt, gas_cost, simulated
 from .simulation import Proven
+from .slice_watch import SliceWatch
 from .terms import slice_due
 
 _log = structlog.get_logger("cambist.venue")
@@ -106,7 +103,7 @@ class AuctioneerStatistics(Struct, frozen=True):
     """One chain's auctions.
 
     Attributes:
-        waiting: orders that will be due.
+        waiting: orders that will be due, slices that wait for the chain's clock among them.
         ready: orders that are due.
         open_rounds: now.
         rounds, won, void: rounds so far; orders that they found a settlement for; rounds that came to
@@ -181,6 +178,7 @@ class Auctioneer:
         self._void_in_row = 0
         self._opens_at = -math.inf  # no round does before, in trio's time
         self._slices = Slices()
+        self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
         self.unsettled: Callable[[LiveOrder], None] = self.offer
         self._agents = Agents(
             agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._look
@@ -192,7 +190,7 @@ class Auctioneer:
     def statistics(self) -> AuctioneerStatistics:
         """Counters and present sizes."""
         return AuctioneerStatistics(
-            len(self._waiting),
+            len(self._waiting) + len(self._sliced),
             len(self._ready),
             self._open,
             self._rounds,
@@ -215,13 +213,24 @@ class Auctioneer:
         if order_hash in self._waiting:
             if not is_due and self._waiting[order_hash] == live.last_fill_s:
                 return
+            del self._waiting[order_hash]
             self._scheduler.cancel(_due(order_hash))
+        due_s = slice_due(live.order, live.last_fill_s)
+        if due_s > self._sliced.told_s:
+            self._sliced.wait(order_hash, due_s)
+            return
+        self._sliced.forget(order_hash)
         at_ms = self.due_ms(live)
         if is_due or at_ms <= self._wall_ms():
             self._make_ready(order_hash)
             return
         self._waiting[order_hash] = live.last_fill_s
         self._scheduler.at(at_ms, _due(order_hash), lambda: self._make_ready(order_hash))
+
+    def _offer_again(self, order_hash: bytes) -> None:
+        live = self._orders.get(order_hash)
+        if live is not None:
+            self.offer(live)
 
     def is_joinable(self, order_hash: bytes) -> bool:
         """Whether who is offered now shares a round with an order that is offered now, or was already."""
@@ -238,12 +247,15 @@ class Auctioneer:
         self._closed_ms.pop(order_hash, None)
         self._silent.pop(order_hash, None)
         self._ready.remove(order_hash)
+        self._sliced.forget(order_hash)
         if self._waiting.pop(order_hash, None) is not None:
             self._scheduler.cancel(_due(order_hash))
 
     def leave(self, held: Container[int]) -> None:
         """Forget the orders of shards that this engine does not hold any more."""
-        known = {*self._tries, *self._waiting, *self._ready, *self._closed_ms, *self._silent}
+        known = {
+            *self._tries, *self._waiting, *self._sliced, *self._ready, *self._closed_ms, *self._silent
+        }  # fmt: skip
         for order_hash in known:
             if order_hash[0] not in held:
                 self.withdraw(order_hash)
@@ -262,12 +274,16 @@ class Auctioneer:
         return self._closed_ms.get(order_hash, 0)
 
     def due_ms(self, live: LiveOrder) -> int:
-        """When its next round may open: at first at once, a slice of a TWAP after its interval."""
+        """When its next round may open: at first at once, and a slice once it is due."""
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # three quarters at least
-        at_ms = self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
-        return max(at_ms, slice_due(live.order, live.last_fill_s) * 1_000)
+        return self._wall_ms() + (round(again_s * spread * 1_000) if tries else 0)
+
+    @property
+    def chain_s(self) -> int:
+        """Time of the chain by which slices are due, as it told last, Unix seconds; 0 if never asked."""
+        return self._sliced.told_s
 
     def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
         self._waiting.pop(order_hash, None)
@@ -288,6 +304,7 @@ class Auctioneer:
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self._agents.start(nursery)
+            await nursery.start(self._sliced.run)
             task_status.started()
             while True:
                 wakes_at = self._open_rounds()
@@ -378,24 +395,10 @@ class Auctioneer:
             else:
                 self.withdraw(order_hash)
             return
-        live = self._orders.get(order_hash)
-        due_s = 0 if live is None else slice_due(live.order, live.last_fill_s)
-        if due_s:
-            self._nursery.start_soon(self._slice_again, order_hash, due_s)
-        else:
-            self._again(order_hash)
-
-    async def _slice_again(self, order_hash: bytes, due_s: int) -> None:
-        """Offer a slice anew; one that came before its time by the chain, then, and no round counts."""
-        is_early = await reached(self._place.chain, due_s, self._settings.again_s_max)
-        self._again(order_hash, tries=0 if is_early else 1)
-
-    def _again(self, order_hash: bytes, tries: int = 1) -> None:
-        """Offer an order anew that no round found a settlement for."""
         self._in_round.discard(order_hash)
         live = self._orders.get(order_hash)
         if live is not None and self._is_waiting_for_bids(order_hash):
-            self._tries[order_hash] = self._tries.get(order_hash, 0) + tries
+            self._tries[order_hash] = self._tries.get(order_hash, 0) + 1
             self.unsettled(live)
         else:
             self.withdraw(order_hash)
@@ -412,7 +415,7 @@ class Auctioneer:
             bids: list[Candidate] = []
             await self._slices.work(sorted_out(read_answer(answer, this.orders), bids, rejections))
             await self._slices.work(sorted_out(best_of(bids), candidates, rejections))
-        found = await simulated(candidates, self._at, self._slices)
+        found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
         gas_price_wei = self._place.gas.gas_price_wei
@@ -430,6 +433,15 @@ class Auctioneer:
         await self._slices.work(_by_agent(notices(stands, rejections), told))
         for agent, entries in told.items():
             self._agents.notify(agent, this.auction_id, entries)
+
+    async def _upcoming(self, this: Round) -> Upcoming:
+        """Where a round is simulated: at the latest block, and at the next one's time where it has slices."""
+        if all(isinstance(one.order, SwapOrder) for one in this.orders.values()):
+            head = await self._place.chain.block()
+            if head is None:
+                raise ChainError("the chain has no latest block")
+            return Upcoming(head, None)
+        return await self._sliced.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:
         """How the agents that answered did. What a simulation refuses may be the user's cause: no fault."""

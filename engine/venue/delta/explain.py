@@ -31,6 +31,7 @@ from .agent_rest import AgentReport
 from .funds import told_of
 from .life import OPEN
 from .resting_price import RestingFacts
+from .terms import slice_due
 
 if TYPE_CHECKING:
     from .live_orders import LiveOrder
@@ -65,6 +66,7 @@ class OrderFacts(Struct, frozen=True):
             in which nobody bid is among `rounds` only where the one before came to something else.
         agents: of its chain, by name.
         resting: where it rests: what the books give for it, against its limit.
+        chain_s: time of its chain by which slices are due, Unix seconds.
     """
 
     row: DeltaOrder
@@ -74,6 +76,7 @@ class OrderFacts(Struct, frozen=True):
     agents: Mapping[str, AgentReport]
     now_ms: int
     resting: RestingFacts | None = None
+    chain_s: int = 0
 
 
 def explained(facts: OrderFacts) -> Explanation:
@@ -131,11 +134,11 @@ def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
     live = facts.live
     if live is None or not live.last_fill_s or not isinstance(live.order, TwapOrder | TwapBuyOrder):
         return []
-    due_ms = (live.last_fill_s + live.order.interval) * 1_000
-    if due_ms <= facts.now_ms:
+    due_s = slice_due(live.order, live.last_fill_s)
+    if due_s <= facts.chain_s:
         return []
     done = f"{live.filled} of {live.order.num_slices} slices are settled"
-    return [("sliceNotDue", f"{done}, the next one is due at {iso_ms(due_ms)}")]
+    return [("sliceNotDue", f"{done}, the next one is due at {iso_ms(due_s * 1_000)}")]
 
 
 def _agents(facts: OrderFacts) -> list[tuple[str, str]]:

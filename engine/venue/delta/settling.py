@@ -12,6 +12,8 @@ decides. Orders that are crossed with each other share one transaction, by the k
 
 Source: design, "Settlement"; storage.md, "Transactions".
 Choice: a settlement that is not mined `settlement_s` after its round is given up: firm quotes have expired.
+Choice: a settlement that is mined before the time of its slice, since a node's clock is ahead of its chain's,
+    is no failure of the order and takes no runner-up: the next round waits the longer.
 Choice: what is to be taken is looked at once more before the relayer has a settlement: without the funds of
     all its orders it is not sent.
 """
@@ -74,6 +76,8 @@ _PULLS = ("PullFailed", "InsufficientDeposit", OTHERS_FUNDS_GONE)
 """Why a settlement fails for want of somebody's funds, in the contract's words."""
 _DONE = ("NonceUsed",)
 """Why a settlement fails of an order that is filled or cancelled already: nobody's bid can settle it."""
+_EARLY = ("TooEarly",)
+"""Why a settlement fails whose block is before the time of its slice: no bid of that moment can settle it."""
 _SEEN = (None, OrderStatus.COMPLETED)
 """Of an order whose settlement is in the chain and was read."""
 
@@ -312,6 +316,8 @@ class Settling:
         if outcome.reason.startswith(_DONE):
             self._runners_up.pop(order_hash, None)
             await self._until_read(order_hash, height)
+        elif outcome.reason.startswith(_EARLY):
+            self._runners_up.pop(order_hash, None)
         is_starved = live is not None and await self._are_lacking(live, height)
         await self._failed_for(order_hash, effect, outcome, is_starved=is_starved)
 
@@ -331,8 +337,8 @@ class Settling:
         """The settlement came to nothing: for an order, and for the agent."""
         settlement = _decode(effect.payload)
         is_others = bool(settlement.others) and outcome.reason.startswith(_PULLS)
-        is_done = outcome.reason.startswith(_DONE)
-        await self._next(order_hash, effect, is_starved=is_starved, is_counted=not (is_others or is_done))
+        is_counted = not (is_others or outcome.reason.startswith((*_DONE, *_EARLY)))
+        await self._next(order_hash, effect, is_starved=is_starved, is_counted=is_counted)
         self._failed += 1
         if is_starved:
             outcome = msgspec.structs.replace(outcome, reason=f"{FUNDS_GONE}: {outcome.reason}")

@@ -9,7 +9,7 @@ Source: design, "Auction".
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import trio
 from msgspec import Struct
@@ -19,7 +19,7 @@ from ....config.errors import ChainError, PricingError
 from ....config.limits import AGENT_SIMULATED_AT_ONCE
 from ....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
 from ....feeds.slices import Slices
-from ...chain.port import Chain
+from ...chain.port import Upcoming
 from ..place import Place
 from .auction import GasCost
 from .bids import Candidate, Rejection, RoundOrder, sorted_out
@@ -40,11 +40,17 @@ class AuctionAt(Struct, frozen=True):
     gas_max: int
 
 
-async def simulated(candidates: Sequence[Candidate], at: AuctionAt, slices: Slices) -> Simulated:
-    """What bids are worth, all at one block.
+async def simulated(
+    candidates: Sequence[Candidate],
+    at: AuctionAt,
+    upcoming: Callable[[], Awaitable[Upcoming]],
+    slices: Slices,
+) -> Simulated:
+    """What bids are worth, all at one block and time.
 
     Args:
         candidates: those of an agent in the order in which they are to be simulated.
+        upcoming: asks the chain for them.
         slices: in which what the chain answers is read.
 
     Raises:
@@ -55,11 +61,9 @@ async def simulated(candidates: Sequence[Candidate], at: AuctionAt, slices: Slic
         return found
     try:
         with trio.fail_after(SIMULATION_S):
-            header = await at.place.chain.block()
+            where = await upcoming()
     except trio.TooSlowError:
         raise ChainError(f"the latest block was not told within {SIMULATION_S:g} s") from None
-    if header is None:
-        raise ChainError("the chain has no latest block")
     by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
     for one in candidates:
         by_agent[one.agent].append(one)
@@ -71,7 +75,7 @@ async def simulated(candidates: Sequence[Candidate], at: AuctionAt, slices: Slic
                 while done < len(bids):
                     some = bids[done : done + AGENT_SIMULATED_AT_ONCE]
                     calls = [simulation_of(one, at.place.delta, at.relayer, at.gas_max) for one in some]
-                    answers = await at.place.chain.call_many(calls, header.hash)
+                    answers = await at.place.chain.call_many(calls, where.head.hash, where.made_s)
                     judged = (proven(one, answer) for one, answer in zip(some, answers, strict=True))
                     good: list[Proven] = []
                     refused: list[Rejection] = []
@@ -103,25 +107,3 @@ def gas_cost(asked: RoundOrder, place: Place) -> GasCost | None:
     except PricingError:
         return None
     return lambda wei: gas_in_token(token, wei, native, usd)
-
-
-async def reached(chain: Chain, time_s: int, within_s: float) -> bool:
-    """Wait for a block of that time, which is what a simulation at the latest block needs.
-
-    Args:
-        time_s: Unix seconds.
-        within_s: it waits no longer; a chain that is away is not waited for.
-
-    Returns:
-        Whether there was none at first, and is now.
-    """
-    is_early = False
-    with trio.move_on_after(within_s):
-        try:
-            while (header := await chain.block()) is not None and header.time_s < time_s:
-                is_early = True
-                await chain.wait_head(header.hash)
-        except ChainError:
-            return False
-        return is_early
-    return False

@@ -5,26 +5,21 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
-import pytest
 import trio
 
-from cambist.config.errors import NodeUnavailable
 from cambist.config.venue import DeltaSettings
-from cambist.engine.chain.port import Header
+from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.venue.delta.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
-from cambist.engine.venue.delta.simulating import reached
-from support.auctioning import PlayedAgent, an_auction
+from support.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
 from support.bidding import a_delta_order, a_round_order, a_twap
 from support.patience import until
-from support.store_work import now_ms
 from support.stores import NOW_MS
 
 SALE, TWAP = a_round_order(1), a_round_order(2, a_twap())
 NOW_S = NOW_MS // 1_000
-INTERVAL_MS = 60_000
 
 
 class Clock:
@@ -33,7 +28,9 @@ class Clock:
     def __init__(self) -> None:
         self.now_ms = NOW_MS
         self.scheduler = Scheduler(lambda: self.now_ms)
-        place: Any = SimpleNamespace(place=SimpleNamespace(chain_id=1))
+        self.chain_s, self.looks = NOW_S, 0
+        pulse = SimpleNamespace(head_time_s=0)
+        place: Any = SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=self, pulse=pulse))
         nothing: Any = None
         self.lives: dict[bytes, LiveOrder] = {}
         self.auctioneer = Auctioneer(
@@ -47,6 +44,12 @@ class Clock:
             wall_ms=lambda: self.now_ms,
         )
         self.auctioneer.claims = cast("Any", SimpleNamespace(leave=lambda _: None))
+
+    async def upcoming(self) -> Upcoming:
+        """As `Chain`."""
+        await trio.lowlevel.checkpoint()
+        self.looks += 1
+        return Upcoming(Header(1, b"\1" * 32, bytes(32), 0, 7), self.chain_s)
 
     def offer(self, live: LiveOrder) -> None:
         """As whoever is told of a change."""
@@ -66,11 +69,16 @@ def a_live(order: Any, *, last_fill_s: int = 0, in_vain: int = 0) -> LiveOrder:
 
 
 async def test_only_a_slice_waits_for_the_time_of_the_last_fill() -> None:
-    """The time of blocks may be ahead of the clock."""
-    due_ms = Clock().auctioneer.due_ms
-    assert due_ms(a_live(a_delta_order(), last_fill_s=NOW_S + 3_600)) == NOW_MS
-    assert due_ms(a_live(TWAP.order, last_fill_s=NOW_S + 3_600)) == NOW_MS + 3_600_000 + INTERVAL_MS
-    assert due_ms(a_live(TWAP.order)) == NOW_MS
+    """By the chain's clock: not even its first slice is settled as far as the chain told."""
+    for live, is_ready in (
+        (a_live(a_delta_order(), last_fill_s=NOW_S), True),
+        (a_live(TWAP.order), True),
+        (a_live(TWAP.order, last_fill_s=NOW_S - 3_600), False),
+    ):
+        clock = Clock()
+        assert clock.auctioneer.due_ms(live) == NOW_MS
+        clock.offer(live)
+        assert clock.counts() == ((0, 1) if is_ready else (1, 0))
 
 
 async def test_a_slice_that_is_undone_waits_no_longer_for_the_one_before_it() -> None:
@@ -90,13 +98,22 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
     live.last_fill_s += 30
     clock.offer(live)
     async with trio.open_nursery() as tasks:
-        clock.now_ms = NOW_MS + INTERVAL_MS
-        await tasks.start(clock.scheduler.run)
+        clock.chain_s = NOW_S + 60
+        await tasks.start(clock.auctioneer._sliced.run)
+        await until(lambda: clock.looks)
         assert clock.counts() == (1, 0)
-        clock.now_ms += 30_000
-        clock.scheduler.at(0, "wake", lambda: None)
+        clock.chain_s += 30
         await until(lambda: clock.counts() == (0, 1))
         tasks.cancel_scope.cancel()
+
+
+async def test_a_slice_that_is_due_and_failed_before_pauses_as_any_order_does() -> None:
+    clock = Clock()
+    live = a_live(TWAP.order, last_fill_s=NOW_S, in_vain=1)
+    clock.auctioneer._sliced.told_s = NOW_S + 60
+    clock.offer(live)
+    assert clock.auctioneer.due_ms(live) > NOW_MS
+    assert (clock.counts(), len(clock.auctioneer._sliced)) == ((1, 0), 0)
 
 
 async def test_offering_what_waits_does_not_put_it_off() -> None:
@@ -145,80 +162,59 @@ def test_the_runners_up_of_shards_that_others_hold_are_forgotten() -> None:
 # --- The chain's time -----------------------------------------------------------------------------------
 
 
-class SlowChain:
-    """A chain whose latest block is of a time."""
-
-    def __init__(self, time_s: int) -> None:
-        self.time_s = time_s
-        self.grown, self.awaited = trio.Event(), trio.Event()
-        self.is_away = False
-
-    async def block(self) -> Header:
-        """The latest."""
-        await trio.lowlevel.checkpoint()
-        if self.is_away:
-            raise NodeUnavailable("nobody answers")
-        return Header(self.time_s, self.time_s.to_bytes(32, "big"), bytes(32), self.time_s, 7)
-
-    async def wait_head(self, known: bytes) -> None:
-        """Until it has grown."""
-        self.awaited.set()
-        await self.grown.wait()
-
-    def grow(self, time_s: int) -> None:
-        """A block."""
-        self.time_s = time_s
-        self.grown.set()
-        self.grown = trio.Event()
-
-
-@pytest.mark.parametrize(("blocks", "is_early"), [([100], False), ([99, 100], True), ([80, 90, 101], True)])
-async def test_a_block_of_a_time_is_waited_for(
-    blocks: list[int], is_early: bool, autojump_clock: Any
-) -> None:
-    chain = SlowChain(blocks[0])
-
-    async def grow() -> None:
-        for time_s in blocks[1:]:
-            await trio.sleep(1)
-            chain.grow(time_s)
-
-    async with trio.open_nursery() as tasks:
-        tasks.start_soon(grow)
-        assert await reached(cast("Any", chain), 100, 30) == is_early
-        assert chain.time_s == blocks[-1]
-
-
-async def test_a_chain_that_stands_still_or_is_away_is_not_waited_for(autojump_clock: Any) -> None:
-    chain, before_s = SlowChain(99), trio.current_time()
-    assert not await reached(cast("Any", chain), 100, 30)
-    assert trio.current_time() - before_s == pytest.approx(30)
-    chain.is_away = True
-    assert not await reached(cast("Any", chain), 100, 30)
-
-
-async def test_a_slice_that_came_before_its_time_is_auctioned_at_the_next_block_and_no_round_counts(
-    tmp_path: Path,
-) -> None:
+async def test_a_slice_is_in_no_round_before_the_chain_would_settle_it(tmp_path: Path) -> None:
+    """Whatever the venue's clock says: an hour has passed by it."""
     agent = PlayedAgent(lambda _: None)
     async with an_auction(tmp_path, ann=agent) as auction:
         await auction.submitted(TWAP)
         await until(lambda: auction.auctioneer.statistics().waiting == 1)
-        live = auction.live(TWAP)
         auction.auctioneer.withdraw(TWAP.order_hash)
+        live = auction.live(TWAP)
         live.last_fill_s = NOW_S - 3_600
-        chain = SlowChain(live.last_fill_s + 59)
-        found: Any = auction.auctioneer
-        found._place.chain.block, found._place.chain.wait_head = chain.block, chain.wait_head
+        chain: Any = found_chain(auction)
+        chain.time_s, chain.asked = live.last_fill_s + 59, trio.Event()
+        auction.auctioneer._sliced.told_s = 0
         asked = len(agent.asked)
         auction.auctioneer.offer(live)
-        await until(lambda: len(agent.asked) == asked + 1)
-        await chain.awaited.wait()
+        await chain.asked.wait()
         auction.auctioneer.offer(live)  # as whoever is told of a change
-        assert (auction.auctioneer.statistics().waiting, auction.auctioneer.statistics().ready) == (0, 0)
-        chain.grow(live.last_fill_s + 60)
-        await until(lambda: len(agent.asked) >= asked + 2)
+        assert (auction.auctioneer.statistics().waiting, auction.auctioneer.statistics().ready) == (1, 0)
+        assert len(agent.asked) == asked
+        chain.time_s += 1
+        await until(lambda: len(agent.asked) > asked)
         assert msgspec.json.decode(agent.asked[-1])["orders"]
+
+
+async def test_the_bids_of_a_round_with_slices_are_simulated_at_the_time_of_the_next_block(
+    tmp_path: Path,
+) -> None:
+    async with an_auction(tmp_path, ann=PlayedAgent(on_each)) as auction:
+        chain: Any = found_chain(auction)
+        chain.time_s = NOW_S + 7
+        await auction.submitted(SALE)
+        await until(lambda: chain.times == [None])
+        await auction.submitted(TWAP)
+        await until(lambda: chain.times == [None, NOW_S + 7])
+
+
+async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_path: Path) -> None:
+    agent = PlayedAgent(lambda _: None)
+    async with an_auction(tmp_path, ann=agent) as auction:
+        chain: Any = found_chain(auction)
+        chain.time_s = NOW_S
+        await auction.submitted(TWAP)
         await until(lambda: auction.auctioneer.statistics().waiting == 1)
-        pause_ms = auction.auctioneer.due_ms(live) - now_ms()
-        assert pause_ms <= 1_000  # one round counts: that of the block that was late enough
+        auction.auctioneer.withdraw(TWAP.order_hash)
+        live = auction.live(TWAP)
+        auction.auctioneer._sliced.told_s = live.last_fill_s = NOW_S + 3_600
+        live.last_fill_s -= 60
+        asked = len(agent.asked)
+        agent.bids = on_each
+        auction.auctioneer.offer(live)
+        await until(lambda: len(agent.asked) == asked + 1)
+        await until(lambda: auction.auctioneer.chain_s == NOW_S)
+
+
+def found_chain(auction: PlayedAuction) -> Any:
+    """The chain that is played."""
+    return auction.auctioneer._place.chain

@@ -230,7 +230,9 @@ def test_a_slice_that_is_not_due() -> None:
     assert codes(live=waiting) == {
         "sliceNotDue": "1 of 3 slices are settled, the next one is due at 2023-11-14T22:14:00.000Z"
     }
-    assert list(codes(live=waiting, now_ms=NOW_MS + 40_000)) == ["notAuctioned"]
+    assert list(codes(live=waiting, now_ms=NOW_MS + 3_600_000)) == ["sliceNotDue"], "by the chain's clock"
+    assert list(codes(live=waiting, chain_s=NOW_MS // 1_000 + 39)) == ["sliceNotDue"]
+    assert list(codes(live=waiting, chain_s=NOW_MS // 1_000 + 40)) == ["notAuctioned"]
 
 
 def test_settlements_that_failed_are_counted_beside_the_last_round() -> None:

@@ -343,11 +343,11 @@ def simulations(auction: PlayedAuction) -> list[int]:
     chain: Any = auction.auctioneer._place.chain
     call_many, sizes = chain.call_many, list[int]()
 
-    async def counted(calls: list[Call], block_hash: bytes) -> list[bytes]:
+    async def counted(calls: list[Call], *at: Any) -> list[bytes]:
         sizes.append(len(calls))
         if any(bytes.fromhex(ENDLESS) in call.data for call in calls):
             await trio.sleep_forever()
-        found: list[bytes] = await call_many(calls, block_hash)
+        found: list[bytes] = await call_many(calls, *at)
         return found
 
     chain.call_many = counted
@@ -394,12 +394,12 @@ async def test_an_order_that_was_not_simulated_is_in_the_next_round_and_none_cou
         sizes, chain = simulations(auction), cast("Any", auction.auctioneer._place.chain)
         counted, failures = chain.call_many, 1
 
-        async def fails_once(calls: list[Call], block_hash: bytes) -> list[bytes]:
+        async def fails_once(calls: list[Call], *at: Any) -> list[bytes]:
             nonlocal failures
             if len(sizes) == 1 and failures:
                 failures -= 1
                 raise NodeUnavailable("nobody answers")
-            found: list[bytes] = await counted(calls, block_hash)
+            found: list[bytes] = await counted(calls, *at)
             return found
 
         chain.call_many = fails_once

@@ -42,7 +42,7 @@ class InVain(Auctioneer):
     """
 
     def __init__(self, orders: Any, scheduler: Scheduler, wall_ms: Any) -> None:
-        at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1)))
+        at = cast("Any", SimpleNamespace(place=SimpleNamespace(chain_id=1, chain=None)))
         agents = {"ann": cast("Any", Bidless())}
         super().__init__(
             at, agents, orders, cast("Any", None), scheduler, ids=AuctionIds(), settings=DeltaSettings(),

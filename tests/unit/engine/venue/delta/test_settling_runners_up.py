@@ -130,6 +130,16 @@ async def test_an_order_that_is_done_has_no_runner_up_and_no_round_before_the_ch
         assert (len(relayer.handed), len(ann.asked), live.row.failures) == (1, 1, 0)
 
 
+async def test_a_slice_that_came_too_early_has_no_runner_up_and_no_failure_counts(tmp_path: Path) -> None:
+    """The node that told the time of the next block was ahead of the chain."""
+    ann = PlayedAgent(lambda request: 3 * on_each(request))
+    relayer = FailingRelayer("TooEarly(notBefore 1700000060)")
+    relayer.may_fail.set()
+    async with handed_in(tmp_path, ann, relayer, lambda: 7) as live:
+        await until(lambda: live.settling is None)
+        assert (len(relayer.handed), len(ann.asked), live.row.failures, live.in_vain) == (1, 1, 0, 1)
+
+
 async def _nothing_lacks(live: LiveOrder, height: int) -> bool:
     await trio.lowlevel.checkpoint()
     return False

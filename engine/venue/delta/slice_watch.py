@@ -1,0 +1,139 @@
+"""Slices of TWAPs that wait for their time by the clock of the chain: the time that its next block has.
+
+    a slice waits -> the chain is looked at: at once, when the first slice should be due, when a block is as
+                     late, and every SLICE_LOOK_S all the same -> due -> released
+
+The clock of a chain is not the venue's. A chain may be ahead or behind; the latest block of one that mines on
+demand is as old as its last transaction. No agent is asked about a slice that the contract would refuse.
+
+Source: contracts/TwapSettler.sol, `nextSlice`; choices.md 32.
+Choice: a slice is due by the time of the next block where the node tells that, else by the time of the latest
+    block: each is the time at which bids for the slice are simulated.
+Choice: a chain is looked at once in SLICE_LOOK_S_MIN at most, however many slices wait and blocks come. A
+    clock that is put forward without a block is noticed within SLICE_LOOK_S.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from heapq import heappop, heappush
+
+import trio
+
+from ....config.errors import ChainError
+from ....config.timeouts import SLICE_LOOK_S, SLICE_LOOK_S_MIN
+from ...chain.port import Chain, Upcoming
+
+
+class WaitingSlices:
+    """Slices by the time at which they are due. Pure; times are Unix seconds of the chain."""
+
+    def __init__(self) -> None:
+        self._due: dict[bytes, int] = {}
+        self._heap: list[tuple[int, bytes]] = []  # those that wait, and some that do so no more
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._due)
+
+    def add(self, order_hash: bytes, due_s: int) -> None:
+        """Wait for a time, and for no other."""
+        if self._due.get(order_hash) != due_s:
+            self._due[order_hash] = due_s
+            heappush(self._heap, (due_s, order_hash))
+
+    def remove(self, order_hash: bytes) -> None:
+        """Wait no more."""
+        self._due.pop(order_hash, None)
+
+    def first_s(self) -> int | None:
+        """When the first slice is due; None where none waits."""
+        heap = self._heap
+        while heap and self._due.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def take(self, now_s: int) -> bytes | None:
+        """The order of the first slice that is due, which waits no more."""
+        first_s = self.first_s()
+        if first_s is None or first_s > now_s:
+            return None
+        _, order_hash = heappop(self._heap)
+        del self._due[order_hash]
+        return order_hash
+
+
+class SliceWatch:
+    """See the module. `run` is its task.
+
+    Args:
+        head_time_s: time of the latest block that anybody here has seen, Unix seconds.
+        released: told of an order whose slice is due.
+
+    Attributes:
+        told_s: latest time at which the chain executes a call, as it told last, Unix seconds; 0 before.
+    """
+
+    def __init__(
+        self, chain: Chain, head_time_s: Callable[[], int], released: Callable[[bytes], None]
+    ) -> None:
+        self._chain = chain
+        self._head_time_s = head_time_s
+        self._released = released
+        self._waiting = WaitingSlices()
+        self._looked_at = -math.inf
+        self._added = trio.Event()
+        self.told_s = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._waiting)
+
+    def wait(self, order_hash: bytes, due_s: int) -> None:
+        """Release an order once its slice is due, unless it is forgotten before."""
+        self._waiting.add(order_hash, due_s)
+        self._added.set()
+
+    def forget(self, order_hash: bytes) -> None:
+        """Wait for an order no more."""
+        self._waiting.remove(order_hash)
+
+    async def look(self) -> Upcoming:
+        """Where the chain goes on, which is noted.
+
+        Raises:
+            ChainError: nobody can say.
+        """
+        upcoming = await self._chain.upcoming()
+        self.told_s = upcoming.time_s
+        return upcoming
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Look at the chain's clock and release what is due, until cancelled."""
+        task_status.started()
+        while True:
+            first_s = self._waiting.first_s()
+            if first_s is None:
+                self._added = trio.Event()
+                await self._added.wait()
+            elif trio.current_time() < self._looks_at(first_s):
+                await trio.sleep(SLICE_LOOK_S_MIN)
+            else:
+                await self._release()
+
+    def _looks_at(self, first_s: int) -> float:
+        """When to look next, in trio's time."""
+        likely_s = 0 if self._head_time_s() >= first_s else first_s - self.told_s
+        return self._looked_at + min(max(likely_s, SLICE_LOOK_S_MIN), SLICE_LOOK_S)
+
+    async def _release(self) -> None:
+        self._looked_at = trio.current_time()
+        with suppress(ChainError):
+            await self.look()
+        while (order_hash := self._waiting.take(self.told_s)) is not None:
+            self._released(order_hash)
+            await trio.lowlevel.checkpoint()
