@@ -90,6 +90,11 @@ async def test_the_port_sees_what_the_scripts_did(devnet: Devnet, script: dict[s
     settings = NodeSettings(urls=(devnet.url(),), ws_urls=(devnet.told["chains"][0]["ws"],))
     async with AnvilChain.open(31_337, settings, known_errors()) as chain:
         assert await chain.code(parse_address(script["rfqAddress"]))
+        upcoming = await chain.upcoming()
+        assert upcoming.made_s is not None
+        await chain._do("evm_increaseTime", 60)
+        later = await chain.upcoming()
+        assert (later.head, later.time_s - upcoming.made_s >= 60) == (upcoming.head, True), "no block is made"
         if "deltaOrder" in script:
             await _check_delta(chain, devnet, script)
 
