@@ -9,7 +9,7 @@ Choice: an error body never repeats an internal text. A fault that is not the ca
 
 from decimal import Decimal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from ..config.errors import (
     AuthError,
@@ -195,8 +195,19 @@ class DocumentMeta(Struct, frozen=True):
     version: str
 
 
+class ServedRoles(Struct, frozen=True):
+    """choices.md 6: which surfaces are served on a chain, as GET /chains has it."""
+
+    delta: bool
+    market: bool
+    rfq: bool
+
+
 class ChainContracts(Struct, frozen=True):
-    """choices.md 4, contracts.json, value of `chains`."""
+    """choices.md 4, contracts.json, value of `chains`: what is deployed, and what of it is served.
+
+    Choice: a venue need not tell what is served.
+    """
 
     name: str
     router: str | None = field(name="augustusV6_2")
@@ -204,6 +215,7 @@ class ChainContracts(Struct, frozen=True):
     rfq: str | None = field(name="augustusRFQ")
     executor: str | None
     fee_claimer: str | None = field(name="feeClaimer")
+    served: ServedRoles | UnsetType = UNSET
 
 
 class ContractsDocument(Struct, frozen=True):

@@ -3,7 +3,9 @@
 `make catalogue` writes them; a test fails while they differ from what the code says. A running venue serves
 contracts.json made from its own settings.
 
-Choice: a contract that is not deployed on a chain is null: every key is always there.
+Choice: a contract that is not deployed on a chain is null: every key is always there. `served` says which
+    surfaces the venue serves there, since a contract may stand without being served; nothing is served by the
+    file that ships.
 Choice: `_meta` is `{name, version}`: what the document is, and the version of cambist that made it.
 
 Source: document 1, "Spender rules" and "Errors"; choices.md 4.
@@ -40,8 +42,15 @@ def errors_document() -> dict[str, Any]:
     }
 
 
-def contracts_document(chains: Mapping[int, Chain]) -> dict[str, Any]:
-    """contracts.json: the contract addresses of each chain, under the keys that clients know."""
+def contracts_document(
+    chains: Mapping[int, Chain], served: Mapping[int, Mapping[str, bool]] | None = None
+) -> dict[str, Any]:
+    """contracts.json: the contract addresses of each chain, under the keys that clients know.
+
+    Args:
+        served: chain id -> surface -> whether it is served; None where nothing is.
+    """
+    unserved = dict.fromkeys(("delta", "market", "rfq"), False)
     return {
         "_meta": {"name": "cambist contracts", "version": __version__},
         "chains": {
@@ -52,6 +61,7 @@ def contracts_document(chains: Mapping[int, Chain]) -> dict[str, Any]:
                 "augustusRFQ": chain.rfq_contract or None,
                 "executor": chain.executor or None,
                 "feeClaimer": chain.fee_vault or None,
+                "served": (served or {}).get(chain_id, unserved),
             }
             for chain_id, chain in sorted(chains.items())
         },

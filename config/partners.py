@@ -1,10 +1,11 @@
-"""Partners, their tiers, and the fee that a request pays: one pure rule.
+"""Partners, their tiers, the fee that a request pays, and whose name an order is kept under: pure rules.
 
 A request names a partner and may bring `partnerFeeBps`. What it pays is the partner's registered fee plus
-that; a partner that is not registered counts as `anon`, which pays 1 bps to the venue. A tier says what its
-partners may ask for; more is `Partner not allowed`.
+that; a partner that is not registered pays what a request without a partner pays, 1 bps to the venue, and
+keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
 
-Source: document 1, GET /v2/quote (`partner`, `partnerFeeBps`), Limits, "Partner not allowed"; choices.md 13.
+Source: document 1, GET /v2/quote (`partner`, `partnerFeeBps`), Limits, "Partner not allowed"; choices.md 5
+    and 13.
 """
 
 from collections.abc import Mapping
@@ -60,7 +61,7 @@ class ResolvedFee(msgspec.Struct, frozen=True):
     """What a request pays, and to whom.
 
     Attributes:
-        partner: its name; `anon` for one that is not registered.
+        partner: its name as it was sent, registered or not; `anon` where none was.
         address: of the partner; empty where the venue itself is paid.
         fee_bps: registered and requested fee together.
     """
@@ -83,22 +84,24 @@ def resolve_fee(
     """The fee of a request.
 
     Args:
-        partner: its `partner`; None, empty or unknown counts as anon.
+        partner: its `partner`; None and empty are anon; one that is not registered pays as anon does.
         requested_bps: its `partnerFeeBps`; None for none.
         partners, tiers: as configured; a tier named `default` replaces the built-in one.
-        partner_address: its `partnerAddress`, paid where the partner has no address of its own.
+        partner_address: its `partnerAddress`, paid where the partner has none of its own; empty for none.
         takes_surplus, caps_surplus: its surplus flags.
 
     Raises:
-        InvalidInput: requested_bps outside 0 to 200.
+        InvalidInput: requested_bps outside 0 to 200; a name that cannot be shown; a partner_address that is
+            not the registered partner's, or that is a registered partner's beside another name.
         PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
 
     Choice: an anon request pays its 1 bps, to the venue, only where it asks for no fee of its own; else the
     requested fee stands alone, since an order has one recipient of fees. Tiers bound what is asked for, not
     the venue's own 1 bps. A fee or surplus asked for without any address goes to the venue.
+    Choice: a registered partner is paid at its own address; another `partnerAddress` beside it is refused.
     """
-    name = partner if partner and partner in partners else ANON
-    registered = partners.get(name)
+    name = _shown_name(partner)
+    registered = registered_partner(name, partners)
     tier = tiers.get(registered.tier if registered else "default", DEFAULT_TIER)
     asked = requested_bps or 0
     if not limits.PARTNER_FEE_BPS_MIN <= asked <= limits.PARTNER_FEE_BPS_MAX:
@@ -106,6 +109,12 @@ def resolve_fee(
             field="partnerFeeBps", expected=f"0 to {limits.PARTNER_FEE_BPS_MAX}", got=requested_bps
         )
     if registered:
+        if partner_address and not _is_same(partner_address, registered.address):
+            raise InvalidInput(
+                field="partnerAddress",
+                expected=f"none, or {registered.address}, where partner {name!r} is paid",
+                got=partner_address,
+            )
         fee_bps, address = registered.fee_bps + asked, registered.address
     else:
         fee_bps = asked or limits.ANON_FEE_BPS
@@ -118,4 +127,71 @@ def resolve_fee(
         raise PartnerNotAllowed("its tier takes no surplus", field="takeSurplus")
     if takes_surplus and not caps_surplus and not tier.uncapped_surplus:
         raise PartnerNotAllowed("its tier takes capped surplus only", field="capSurplus")
+    paid = paid_partners(address, fee_bps, partners)
+    if name not in (ANON, *partners) and paid:
+        raise InvalidInput(
+            field="partnerAddress",
+            expected=f"the address of no registered partner beside partner {name!r}",
+            got=f"that of {paid[0]!r}",
+        )
     return ResolvedFee(name, address, fee_bps)
+
+
+def registered_partner(name: str, partners: Mapping[str, Partner]) -> Partner | None:
+    """Whose fee is charged for a name; None where the venue's own fee is."""
+    return partners.get(name) or partners.get(ANON)
+
+
+def paid_partners(address: str, fee_bps: int, partners: Mapping[str, Partner]) -> list[str]:
+    """Names of the registered partners that a signed fee is of, the highest registered fee first.
+
+    Args:
+        address: who is paid; zero or empty for nobody.
+        fee_bps: at least the registered fee of each.
+    """
+    paid = [
+        (-registered.fee_bps, name)
+        for name, registered in partners.items()
+        if name != ANON and _is_same(registered.address, address) and registered.fee_bps <= fee_bps
+    ]
+    return [name for _, name in sorted(paid)]
+
+
+def partner_of_order(
+    named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, Partner]
+) -> str:
+    """The name that a signed order is kept under.
+
+    Args:
+        named: `partner` of the submission.
+        default: of its API key; empty for none.
+        address, fee_bps: that are signed.
+
+    Raises:
+        InvalidInput: the name contradicts what is signed, or cannot be shown.
+
+    Choice: a registered partner's name stands on an order that pays this partner its registered fee at
+    least, and on such an order stands no other name. An order that names nobody, or `anon`, is kept under the
+    partner that its fee is of: of several at one address the default of the API key, else the one with the
+    highest registered fee.
+    """
+    name, paid = _shown_name(named), paid_partners(address, fee_bps, partners)
+    if name == ANON:
+        return default if default in paid else next(iter(paid), ANON)
+    if name in paid or not (paid or name in partners):
+        return name
+    whose = " or ".join(map(repr, paid)) if paid else "no registered partner"
+    raise InvalidInput(field="partner", expected=f"the partner of the signed fee, {whose}", got=name)
+
+
+def _shown_name(partner: str | None) -> str:
+    """The name that a request sends; `anon` for none."""
+    if not partner:
+        return ANON
+    if not partner.isprintable():
+        raise InvalidInput(field="partner", expected="printable characters", got=partner)
+    return partner
+
+
+def _is_same(address: str, other: str) -> bool:
+    return address.lower() == other.lower()

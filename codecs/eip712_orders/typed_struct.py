@@ -4,6 +4,7 @@
 
     wire    camelCase JSON; integers as decimal strings, but for the members in WIRE_NUMBERS; bytes and
             addresses as 0x text
+            addresses with their checksums, the native placeholder as it is accepted
     struct  snake_case attributes; integers as int; bytes and addresses as bytes
 
 Reading takes an integer as a decimal string or as a JSON integer, whichever the client's library made of it;
@@ -17,7 +18,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from ...config.errors import InvalidInput
-from ...crypto.addresses import parse_address
+from ...crypto.addresses import parse_address, to_checksum
 from ...crypto.eip712 import Members, fixed_bytes, integer_bits, integer_range, split_array
 from ...crypto.eip712_compiled import CompiledStruct, attribute_name
 from ...crypto.hexadecimal import parse_hex, to_hex
@@ -86,7 +87,7 @@ class TypedStruct(Generic[S]):
             return list
         if type_name == "bool":
             return bool
-        return to_hex
+        return to_checksum if type_name == "address" else to_hex
 
     def to_wire(self, value: S) -> dict[str, Any]:
         """The value as JSON carries it, members in the type's order."""

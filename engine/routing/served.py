@@ -18,7 +18,7 @@ from ...config.errors import ConfigError
 from ...config.settings import Settings
 from ...config.tokens import Token
 from ...config.venue import VenueMaker, VenueMakerChain
-from ...crypto.addresses import parse_address
+from ...crypto.addresses import parse_address, to_checksum
 from ..chain.address_book import AddressBook, ChainEntry
 from .tokens import TokenTable
 
@@ -40,7 +40,7 @@ class ServedChain(Struct, frozen=True):
 
     Attributes:
         field: its place in the settings.
-        settings: with the addresses of the book where the operator has set none.
+        settings: with the addresses of the book where the operator has set none, and with checksums.
         addresses: by setting, 20 bytes; empty where there is none.
         listed: the operator's tokens.
         stables: those worth one dollar.
@@ -122,10 +122,11 @@ def _served(
     listed = tuple(token for token in settings.tokens if token.chain_id == chain_id)
     if not listed:
         raise ConfigError("tokens", f"none is listed of chain {chain_id}, which is served")
+    texts = {name: to_checksum(address) for name, address in addresses.items() if address}
     return ServedChain(
         chain_id,
         field,
-        chain,
+        msgspec.structs.replace(chain, **texts),
         addresses,
         TokenTable(listed, addresses["wrapped_native"], chain.native_symbol),
         listed,

@@ -175,6 +175,8 @@ async def test_a_bad_field_is_named(venue: QuietVenue, name: str, value: Any) ->
         ({}, (ZERO, True, False, 1)),
         ({"partner": "nobody"}, (ZERO, True, False, 1)),
         ({"partner": "acme"}, (PARTNER.lower(), True, False, 10)),
+        ({"partner": "acme", "partnerAddress": PARTNER.lower()}, (PARTNER.lower(), True, False, 10)),
+        ({"partner": "acme", "partnerAddress": ZERO}, (PARTNER.lower(), True, False, 10)),
         ({"partner": "acme", "partnerFeeBps": 190}, (PARTNER.lower(), True, False, 200)),
         ({"partnerAddress": OTHER, "partnerFeeBps": 25}, (OTHER.lower(), True, False, 25)),
         ({"partner": "acme", "partnerTakesSurplus": True}, (PARTNER.lower(), True, True, 10)),
@@ -188,6 +190,27 @@ async def test_partner_and_fee(
     venue: QuietVenue, body: dict[str, Any], fee: tuple[str, bool, bool, int]
 ) -> None:
     assert fee_of(await order(venue, route=await routed(venue), **body)) == fee
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            {"partner": "acme", "partnerAddress": OTHER},
+            f"partnerAddress: expected none, or {PARTNER}, where partner 'acme' is paid, got '{OTHER}'",
+        ),
+        (
+            {"partner": "nobody", "partnerAddress": PARTNER, "partnerFeeBps": 10},
+            "partnerAddress: expected the address of no registered partner beside partner 'nobody'",
+        ),
+    ],
+)
+async def test_an_address_beside_a_partner_that_is_paid_elsewhere(
+    venue: QuietVenue, body: dict[str, Any], said: str
+) -> None:
+    told = await fault(venue, route=await routed(venue), **body)
+    assert told[:2] == (400, "InvalidInput")
+    assert said in told[2]
 
 
 @pytest.mark.parametrize(

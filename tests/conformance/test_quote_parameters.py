@@ -142,7 +142,8 @@ async def test_a_user_whom_a_maker_has_blacklisted_is_not_quoted_from_it(
     ("partner", "requested", "name", "bps"),
     [
         (None, None, "anon", 1),
-        ("nobody", None, "anon", 1),
+        ("nobody", None, "nobody", 1),
+        ("nobody", 30, "nobody", 30),
         ("acme", None, "acme", 10),
         ("acme", 0, "acme", 10),
         ("acme", 5, "acme", 15),

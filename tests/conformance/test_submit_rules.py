@@ -15,7 +15,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import step
 from cambist.engine.venue.step import Step
-from support.order_front import API_KEY, CHAIN_ID, ORDERS, OrderFront, an_order_front, told, wire_of
+from support.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import Market
 from support.world import HOUR_S, NATIVE, ONE, USDC
 
@@ -302,20 +302,50 @@ async def test_a_twap_whose_slices_just_fit(front: OrderFront) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partner", "headers", "name"),
+    ("partner", "fee_bps", "headers", "name"),
     [
-        ("acme", {}, "acme"),
-        ("nobody", {}, "anon"),
-        ("", {}, "anon"),
-        (None, {}, "anon"),
-        (None, {"x-api-key": API_KEY}, "acme"),
-        ("anon", {"x-api-key": API_KEY}, "anon"),
+        ("acme", 10, {}, "acme"),
+        ("acme", 200, {}, "acme"),
+        ("", 10, {}, "acme"),
+        (None, 10, {}, "acme"),
+        ("anon", 15, {}, "acme"),
+        ("anon", 9, {}, "anon"),
+        ("nobody", 0, {}, "nobody"),
+        ("nobody", 9, {}, "nobody"),
+        ("", 0, {}, "anon"),
+        (None, 0, {}, "anon"),
+        (None, 10, {"x-api-key": API_KEY}, "acme"),
+        (None, 0, {"x-api-key": API_KEY}, "anon"),
+        ("nobody", 0, {"x-api-key": API_KEY}, "nobody"),
     ],
 )
-async def test_partners(front: OrderFront, partner: str | None, headers: dict[str, str], name: str) -> None:
-    body = front.body(await front.a_sale(), partner=partner)
-    status, record = await front.post(ORDERS, body, headers)
+async def test_partners(
+    front: OrderFront, partner: str | None, fee_bps: int, headers: dict[str, str], name: str
+) -> None:
+    """choices.md 5: a name that is not registered is kept; the signed fee decides where none is sent."""
+    order = await front.a_sale(partner_and_fee=paying(front, fee_bps))
+    status, record = await front.post(ORDERS, front.body(order, partner=partner), headers)
     assert (status, record["partner"]) == (200, name)
+    assert (await front.get(f"{ORDERS}/{record['id']}"))["partner"] == name
+
+
+@pytest.mark.parametrize(
+    ("partner", "fee_bps", "whose"),
+    [("acme", 0, "no registered partner"), ("acme", 9, "no registered partner"), ("nobody", 10, "'acme'")],
+)
+async def test_a_partner_that_the_signed_fee_contradicts(
+    front: OrderFront, partner: str, fee_bps: int, whose: str
+) -> None:
+    order = await front.a_sale(partner_and_fee=paying(front, fee_bps))
+    status, error_type, details = await front.fault(order, partner=partner)
+    assert (status, error_type) == (400, "InvalidInput")
+    assert f"partner: expected the partner of the signed fee, {whose}, got '{partner}'" in details
+
+
+def paying(front: OrderFront, fee_bps: int) -> int:
+    """Basis points to the address of acme, which has registered 10; 0 for one to the venue."""
+    partner = front.world.partner.address if fee_bps else bytes(20)
+    return pack_partner_and_fee(PartnerAndFee(partner, fee_bps or 1, False, True))
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 400), ({"x-api-key": API_KEY}, 200)])
@@ -325,7 +355,7 @@ async def test_a_partner_may_have_to_be_there(tmp_path: Path, headers: dict[str,
             body = front.body(await front.a_sale(), partner=partner)
             if partner is None or not headers:
                 assert (await front.post(ORDERS, body, headers))[0] == status
-        assert (await front.submitted(await front.a_sale(), partner="nobody"))["partner"] == "anon"
+        assert (await front.submitted(await front.a_sale(), partner="nobody"))["partner"] == "nobody"
 
 
 # --- How many -------------------------------------------------------------------------------------------
@@ -354,11 +384,13 @@ async def test_an_account_has_a_bounded_number_of_orders(
 # --- Where ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("chain_id", [1, 100])
-async def test_chains_without_delta(front: OrderFront, chain_id: int) -> None:
+@pytest.mark.parametrize(
+    ("chain_id", "said"), [(1, "expected a chain"), (100, "Delta is not served on chain 100")]
+)
+async def test_chains_without_delta(front: OrderFront, chain_id: int, said: str) -> None:
     refusal = await front.fault(await front.a_sale(), chainId=chain_id)
     assert refusal[:2] == (422, "UnsupportedChain")
-    assert refusal[2].startswith("Unsupported chain: chainId: expected a chain")
+    assert refusal[2].startswith(f"Unsupported chain: chainId: {said}")
 
 
 async def test_a_slash_at_the_end(front: OrderFront) -> None:
@@ -367,7 +399,7 @@ async def test_a_slash_at_the_end(front: OrderFront) -> None:
     assert status == 200
     for path in (f"{ORDERS}/{record['id']}/", f"{ORDERS}/hash/{record['orderHash']}/"):
         assert await front.get(path) == record
-    assert (await front.get(f"{ORDERS}/", chainId=CHAIN_ID))["total"] == 1
+    assert (await front.get(f"{ORDERS}/", userAddress=record["owner"]))["total"] == 1
 
 
 async def test_what_came_with_an_order_is_kept(front: OrderFront) -> None:

@@ -16,6 +16,8 @@ from support.patience import STORY_S
 from support.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, USER
 
+NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+
 ONE, USDC = 10**18, 10**6
 OWNERS = {"ethers": KEYS[6], "viem": KEYS[7]}
 SWAPS = [
@@ -73,8 +75,15 @@ def test_a_script_signs_an_order_and_gets_what_the_record_says(
     assert told["hash"] == told["orderHash"] == record["orderHash"]
     assert told["seen"][-1] == record["status"] == "COMPLETED"
     assert told["again"] == record["id"]
+    assert told["partner"] == {"name": "a-wallet", "feePercent": 0.01}
+    assert record["partner"] == "a-wallet"
     assert record["owner"] == record["beneficiary"] == to_checksum(OWNERS[library].address)
     assert (record["side"], record["type"]) == (side, "MARKET")
+    assert record["order"] == order
+    ends = [NATIVE if symbol == "ETH" else running.devnet.text(symbol) for symbol in (src, dest)]
+    assert [order["srcToken"], order["destToken"]] == ends
+    assert [record["input"]["token"], record["output"]["token"]] == ends
+    assert [order["owner"], order["beneficiary"]] == [record["owner"]] * 2
     (settlement,) = record["transactions"]
     assert (settlement["spentAmount"], settlement["receivedAmount"]) == (told["spent"], told["received"])
     assert settlement["filledPercent"] == 100
@@ -108,6 +117,8 @@ def test_a_script_finds_its_resting_order_and_cancels_it(
     }  # fmt: skip
     assert len(told["refused"]) == 1
     assert are_not_the_owners(told["refused"], library), told["refused"]
+    for refusal in told["ofAll"]:
+        assert refusal.startswith("400 InvalidInput: Invalid input: userAddress: expected an owner")
     assert told["hash"] == told["cancelHash"]
     assert told["cancelled"] == {"success": True, "cancelled": [told["id"]]}
     assert (told["record"]["status"], told["record"]["transactions"]) == ("CANCELLED", [])

@@ -63,7 +63,8 @@ def told_to(receiver: WebhookSocket, folder: Path, give_up_s: float = timeouts.W
 async def settled(story: DeltaStory, nonce: int, partner: str = "acme") -> Any:
     """An order that was settled."""
     story.agents["ann"].gives = lambda _: 2_500 * USDC
-    order = await story.world.a_delta_order(nonce=nonce)
+    paid = int(PARTNER, 16) << 96 if partner == "acme" else 0
+    order = await story.world.a_delta_order(nonce=nonce, partner_and_fee=paid)
     record = await story.submitted(order, partner=partner)
     return await story.becomes(record, "COMPLETED")
 

@@ -102,12 +102,16 @@ def balances(stored: dict[str, Any]) -> tuple[int, ...]:
     return tuple(int(stored[name]) for name in names)
 
 
-def test_delta_is_not_offered_where_nothing_settles_it(private: Told) -> None:
+def test_delta_is_not_offered_where_nothing_settles_it(running: Running, private: Told) -> None:
     delta = private["delta"]
     lack = f"Delta is not served on chain {CHAIN_ID}: no relayer settles its orders"
     assert {name: delta["chain"][name] for name in ("delta", "market", "rfq")} == {
         "delta": False, "market": True, "rfq": True,
     }  # fmt: skip
+    assert delta["contracts"]["served"] == {"delta": False, "market": True, "rfq": True}
+    assert delta["contracts"]["delta"] == to_checksum(running.devnet.at("delta")), (
+        "it stands there all the same"
+    )
     assert delta["isMarket"]
     assert delta["fallbackReason"] == {"errorType": "NoRoute", "details": f"No route: {lack}"}
     assert (delta["only"]["status"], delta["only"]["details"]) == (400, f"No route: {lack}")

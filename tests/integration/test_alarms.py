@@ -157,7 +157,8 @@ async def gas_is_beyond_the_cap(story: DeltaStory) -> None:
 
 
 async def receiver_refuses(story: DeltaStory) -> None:
-    await story.submitted(await story.world.a_delta_order(), partner="acme")
+    paid = int.from_bytes(person(51).address, "big") << 96
+    await story.submitted(await story.world.a_delta_order(partner_and_fee=paid), partner="acme")
 
 
 OF_TRADING: dict[str, tuple[Callable[[Trading], Awaitable[None]], ...]] = {

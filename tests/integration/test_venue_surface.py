@@ -86,6 +86,7 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
             "augustusRFQ": devnet.text("rfq"),
             "executor": devnet.text("executor"),
             "feeClaimer": devnet.text("fee_vault"),
+            "served": {"delta": True, "market": True, "rfq": True},
         }
         errors = await told(venue, "/resources/errors.json", ErrorsDocument)
         assert "GasCostExceedsTradeAmount" not in {row["match"] for row in errors["errors"]}

@@ -10,6 +10,7 @@ import { documented, DELTA_ROUTE } from "./documented.mjs";
 export const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 const SLIPPAGE_BPS = 100;
 const LIFE_S = 600;
+const PARTNER = "a-wallet"; // not registered at the venue
 const ENDED = ["COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"];
 const PAUSE_MS = { first: 50, most: 1_000, all: 30_000 };
 
@@ -52,7 +53,7 @@ class Venue {
 // A price, the approval for it, and the order that is built on it.
 async function built(venue, owner, { srcToken, destToken, amount, side, limit }) {
   const query = new URLSearchParams({
-    chainId: owner.chainId, mode: "DELTA", side, amount, srcToken, destToken, userAddress: owner.address,
+    chainId: owner.chainId, mode: "DELTA", partner: PARTNER, side, amount, srcToken, destToken, userAddress: owner.address,
     srcDecimals: await owner.decimals(srcToken), destDecimals: await owner.decimals(destToken),
   });
   const { delta } = await venue.ask(`/v2/quote?${query}`);
@@ -60,7 +61,7 @@ async function built(venue, owner, { srcToken, destToken, amount, side, limit })
   const most = side === "SELL" ? BigInt(amount) : (src * BigInt(10_000 + SLIPPAGE_BPS)) / 10_000n;
   if (srcToken !== NATIVE) await owner.approve(srcToken, delta.spender, most);
   const order = await venue.ask("/v2/delta/orders/build", {
-    route: documented(delta.route, DELTA_ROUTE), side, owner: owner.address, deadline: Math.floor(Date.now() / 1_000) + LIFE_S,
+    route: documented(delta.route, DELTA_ROUTE), partner: PARTNER, side, owner: owner.address, deadline: Math.floor(Date.now() / 1_000) + LIFE_S,
     slippage: SLIPPAGE_BPS, ...(limit && { limitAmount: (dest * BigInt(limit)).toString() }),
   });
   return { delta, quoted: { src, dest }, approved: most, ...order };
@@ -77,7 +78,7 @@ async function swap(venue, owner, trade, bytes) {
   const isNative = trade.srcToken === NATIVE;
   const gasWei = isNative ? await owner.deposit(delta.spender, orderHash, toSign.value.srcAmount) : 0n;
   const signature = await owner.sign(toSign, bytes);
-  const body = { chainId: owner.chainId, order: toSign.value, signature, type: "MARKET" };
+  const body = { chainId: owner.chainId, order: toSign.value, signature, partner: PARTNER, type: "MARKET" };
   const refused = [];
   for (const [member, value] of Object.entries({
     destAmount: (BigInt(toSign.value.destAmount) - 1n).toString(), beneficiary: delta.spender, deadline: toSign.value.deadline + 1,
@@ -89,7 +90,7 @@ async function swap(venue, owner, trade, bytes) {
   const { record, seen } = await venue.followed(submitted.id, ENDED);
   const after = await balances(owner, trade);
   return {
-    spender: delta.spender, quoted, refused, again: again.id, seen, record, signedBytes: signature.length / 2 - 1,
+    spender: delta.spender, partner: delta.partner, quoted, refused, again: again.id, seen, record, signedBytes: signature.length / 2 - 1,
     orderHash, hash: owner.hash(toSign), order: toSign.value, approved,
     spent: before.src - after.src - gasWei, received: after.dest - before.dest,
     allowanceLeft: isNative ? 0n : await owner.allowance(trade.srcToken, delta.spender),
@@ -122,6 +123,7 @@ async function rest(venue, owner, trade, bytes) {
     routes: await venue.ask(`${prices}/bridge-routes`), protocols: await venue.ask(`${prices}/bridge-protocols`),
     strategies: await venue.ask(`${prices}/strategies/${owner.chainId}`),
   };
+  const ofAll = [await venue.refusal("/v2/delta/orders?type=LIMIT"), await venue.refusal("/v2/delta/orders/events")];
   const cancellation = await venue.ask("/v2/delta/orders/build/cancellation", { orderIds: [id] });
   const ofOrder = await owner.sign(toSign, bytes);
   const refused = [await venue.refusal("/v2/delta/orders/cancel", { orderIds: [id], signature: ofOrder })];
@@ -131,7 +133,7 @@ async function rest(venue, owner, trade, bytes) {
   balancesTold.cancelled = await told();
   const after = await balances(owner, trade);
   return {
-    id, empty, approved, has: before.src, balancesTold, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
+    id, empty, ofAll, approved, has: before.src, balancesTold, quoted, order: toSign.value, resting: resting.record, seen: resting.seen, found, refused, cancelled, record,
     cancelHash: cancellation.hash, hash: owner.hash(cancellation.toSign),
     spent: before.src - after.src, received: after.dest - before.dest,
   };

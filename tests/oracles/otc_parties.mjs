@@ -138,7 +138,7 @@ async function deltaSaid(venue, chainId, { makerAsset, takerAsset, makerAmount }
   const quote = (mode) => `/v2/quote?${new URLSearchParams({ ...asked, mode })}`;
   const { market, delta, fallbackReason } = await venue.ask(quote("ALL"));
   return {
-    chain: (await venue.ask("/chains")).find((chain) => chain.chainId === chainId), fallbackReason,
+    contracts: (await venue.ask("/resources/contracts.json")).chains[chainId], chain: (await venue.ask("/chains")).find((chain) => chain.chainId === chainId), fallbackReason,
     isMarket: !delta && market.srcToken === makerAsset, only: await venue.refusal(quote("DELTA")),
     submit: await venue.refusal("/v2/delta/orders", { chainId, order: {}, signature: "0x", partner: "anon" }),
   };

@@ -45,8 +45,14 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "beneficiary": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
     "receiver": ("Who receives; the user unless set.", {"pattern": _ADDRESS}),
     "txOrigin": ("Who sends the transaction, where that is not the user.", {"pattern": _ADDRESS}),
-    "partner": ("Partner key; one that is not registered counts as `anon`.", {}),
-    "partnerAddress": ("Who is paid the partner's fee or surplus.", {"pattern": _ADDRESS}),
+    "partner": (
+        "Partner key: its registered fee is charged. Any other keeps its name and pays 1 bps as `anon` does.",
+        {},
+    ),
+    "partnerAddress": (
+        "Who is paid; not with a registered partner, which is paid at its own address.",
+        {"pattern": _ADDRESS},
+    ),
     "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
     "maxImpact": (
         f"Percent of price impact at which `maxImpactReached` is true; else {MAX_IMPACT_PERCENT_DEFAULT}.",
@@ -109,10 +115,11 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "asOf": ("`asOf` of an earlier page: the listing as it was, without what has come in since.", {}),
 }
 _OF_QUERIES = {
+    "OrdersQuery": {"userAddress": "Whose orders; this, `ids`, or an operator's key."},
     "OrderEventsQuery": {
         "orderId": "Ids of orders, at most 100: only these, and those of `orderHash`.",
-        "partner": "The partner of the orders, as their records have it.",
-        "userAddress": "Whose orders.",
+        "partner": "The partner of the orders, as their records have it; alone with the partner's key.",
+        "userAddress": "Whose orders; this, an order, or an operator's key.",
     },
     "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
     "OtcBalanceQuery": {"token": "Address of the token; all where it is absent."},
@@ -162,6 +169,7 @@ _MEMBERS = {
         "order": "`toSign.value` of the build, as it came.",
         "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
         "by a call.",
+        "partner": "Who brought the order: the partner whose fee is signed, or one that is not registered.",
         "type": "LIMIT rests until its price can be had.",
         "onChainOrderType": "What is signed; it follows from `order`, and may not contradict it.",
         "referrerAddress": "Who referred the owner.",

@@ -1,7 +1,7 @@
 """The endpoints that take in Delta orders and their cancellations.
 
 Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; interop.md 3.
-Choice: an order without a partner has the default partner of its API key.
+Choice: an order without a partner has the default partner of its API key, where the signed fee is that one's.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,6 @@ from ...store.store import Store
 from ..delta.live_orders import LiveOrders
 from ..delta.order_desk import OrderDesk
 from ..delta.stored_orders import StoredOrders
-from ..market.prices import with_partner
 from ..place import Places
 from .routes import Endpoint
 
@@ -97,8 +96,9 @@ class OrderSubmission:
 
     async def _submit(self, call: Call) -> Reply:
         with self._signatures_of(call) as signatures:
-            body = with_partner(decode_submit_body(call.request.body), self._partner_of(call))
-            return Reply(200, encode(await self._desk.submit(body, call.now_ms, signatures)))
+            body = decode_submit_body(call.request.body)
+            record = await self._desk.submit(body, call.now_ms, signatures, self._partner_of(call))
+            return Reply(200, encode(record))
 
     async def _build_cancellation(self, call: Call) -> Reply:
         body = decode_cancellation_build_body(call.request.body)

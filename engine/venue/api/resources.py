@@ -135,7 +135,10 @@ class Resources:
 
     def _documents(self) -> tuple[Endpoint, ...]:
         places = self._places
-        contracts = contracts_document({chain_id: at.settings for chain_id, at in places.items()})
+        contracts = contracts_document(
+            {chain_id: at.settings for chain_id, at in places.items()},
+            {chain_id: _roles(at) for chain_id, at in places.items()},
+        )
         fixed = partial(_row, cost=0)
         return (
             fixed(
@@ -147,7 +150,7 @@ class Resources:
             fixed(
                 path="/resources/contracts.json",
                 plain=_fixed(encode(contracts)),
-                summary="Contract addresses by chain",
+                summary="Contract addresses by chain, and what is served there",
                 answer=ContractsDocument,
             ),
             fixed(
@@ -196,7 +199,11 @@ class Resources:
         return Reply(
             200,
             encode(
-                PartnerFee(Decimal(fee.fee_bps) / 100, fee.address or ZERO_ADDRESS_TEXT, take_surplus=False)
+                PartnerFee(
+                    Decimal(fee.fee_bps) / 100,
+                    _text(parse_address(fee.address)) if fee.address else ZERO_ADDRESS_TEXT,
+                    take_surplus=False,
+                )
             ),
         )
 
@@ -251,15 +258,18 @@ def _fixed(body: bytes) -> Callable[[Call], Reply]:
 
 def _chain_list(places: Places) -> ChainList:
     return tuple(
-        ChainEntry(
-            chain_id,
-            place.settings.name,
-            not place.no_delta,
-            place.settings.market,
-            place.settings.rfq and bool(place.rfq),
-        )
+        ChainEntry(chain_id=chain_id, name=place.settings.name, **_roles(place))
         for chain_id, place in sorted(places.items())
     )
+
+
+def _roles(place: Place) -> dict[str, bool]:
+    """Surface -> whether it is served on a chain."""
+    return {
+        "delta": not place.no_delta,
+        "market": place.settings.market,
+        "rfq": place.settings.rfq and bool(place.rfq),
+    }
 
 
 def _token_list(place: Place) -> TokenList:

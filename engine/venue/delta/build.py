@@ -365,8 +365,8 @@ def _permit(body: BuildBody, terms: BuildTerms) -> bytes:
     if spender not in (None, terms.domain.contract):
         raise InvalidInput(
             field="permit",
-            expected=f"the spender {to_hex(terms.domain.contract)}",
-            got=to_hex(spender or b""),
+            expected=f"the spender {to_checksum(terms.domain.contract)}",
+            got=to_checksum(spender or ZERO_ADDRESS),
         )
     return permit
 
@@ -405,7 +405,7 @@ def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:
         body.partner_fee_bps,
         terms.fees.partners,
         terms.fees.tiers,
-        partner_address="" if named == ZERO_ADDRESS else body.partner_address,
+        partner_address="" if named == ZERO_ADDRESS else to_checksum(named),
         takes_surplus=body.partner_takes_surplus,
         caps_surplus=body.cap_surplus,
     )

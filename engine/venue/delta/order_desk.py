@@ -80,10 +80,13 @@ class OrderDesk:
         self._domains = delta_domains(places)
         self._permit2 = Permit2s()
 
-    async def submit(self, body: SubmitBody, now_ms: int, signatures: SignatureBudget) -> OrderRecord:
+    async def submit(
+        self, body: SubmitBody, now_ms: int, signatures: SignatureBudget, default_partner: str = ""
+    ) -> OrderRecord:
         """Take in an order.
 
         Args:
+            default_partner: of the request's API key; empty for none.
             signatures: what the request may spend on wrong ones; entered.
 
         Raises:
@@ -95,7 +98,7 @@ class OrderDesk:
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(body, found, place, domain, now_ms, signatures)
+                return await self._take_in(body, found, place, domain, now_ms, signatures, default_partner)
             except RequestError as error:
                 signatures.refused(error)
                 if not await self._stored.is_kept(found.order_hash):
@@ -143,6 +146,7 @@ class OrderDesk:
         domain: DeltaDomain,
         now_ms: int,
         signatures: SignatureBudget,
+        default_partner: str,
     ) -> OrderRecord:
         rules = Rules(
             chain_id=place.chain_id,
@@ -150,6 +154,7 @@ class OrderDesk:
             tokens=place.tokens,
             partners=self._partners,
             strict_partner=self._strict_partner,
+            default_partner=default_partner,
             now_ms=now_ms,
         )
         submission = checked(body, found, rules)

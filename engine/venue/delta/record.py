@@ -11,6 +11,8 @@ Choice: `expectedAmount` is the order's; a TWAP has none: null. `executedAmount`
     fill, then the sum of all.
 Choice: `filledPercent` is the share of that transaction alone, with at most 6 decimals; those of a filled
     order add up to exactly 100.
+Choice: addresses have their checksums, those of the signed struct too: the native placeholder comes back as
+    it is accepted.
 Choice: on one chain `destinationTx` is `originTx`, and an order has no refunds.
 """
 

@@ -13,7 +13,7 @@ What is at fault first in this order is what is said:
      4  tokens: listed, two different ones
      5  amounts, fee, metadata; a TWAP's sizes; agents, referrer, what contradicts itself
      6  permit: whether there may be one, must be one, and whom it names
-     7  partner
+     7  partner: a name that the signed fee does not contradict
      8  deadline: `Order expired`, then room for the slices of a TWAP
      9  signature: its form, the owner's key; then, by the chain, the owner's contract or pre-signature
     10  nonce, by the chain; fills, by the chain
@@ -81,7 +81,7 @@ from ....config.errors import (
     TwapDeadlineTooShort,
     TwapTotalTooSmall,
 )
-from ....config.partners import ANON, Partner
+from ....config.partners import Partner, partner_of_order
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
@@ -120,6 +120,7 @@ class Rules(Struct, frozen=True):
 
     Attributes:
         strict_partner: `partner` has to be there.
+        default_partner: of the API key; empty for none.
         now_ms: Unix milliseconds.
     """
 
@@ -128,6 +129,7 @@ class Rules(Struct, frozen=True):
     tokens: TokenTable
     partners: Mapping[str, Partner]
     strict_partner: bool
+    default_partner: str
     now_ms: int
 
 
@@ -137,7 +139,7 @@ class Submission(Struct, frozen=True):
     Attributes:
         first: what its first settlement takes and gives.
         kind: as its record names it.
-        partner: the registered one, or `anon`.
+        partner: as it was sent, or the one that the signed fee is of; else `anon`.
     """
 
     chain_id: int
@@ -218,7 +220,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
     kind = _kind(body, found)
     document = _document(body, found)
     _check_permit(body, order, src, rules.domain.contract)
-    partner = _partner(body, rules)
+    partner = _partner(body, terms, rules)
     _check_deadline(order, rules.now_ms // 1_000)
     signature = read_signature(body.signature, found.order_hash, order.owner, signing=found.signing)
     return Submission(
@@ -375,10 +377,11 @@ def _check_permit(body: SubmitBody, order: SettledOrder, src: ListedToken, delta
     check_words(order.permit, order.owner, delta)
 
 
-def _partner(body: SubmitBody, rules: Rules) -> str:
-    if rules.strict_partner and not body.partner:
+def _partner(body: SubmitBody, terms: OrderTerms, rules: Rules) -> str:
+    if rules.strict_partner and not (body.partner or rules.default_partner):
         raise InvalidInput("missing", field="partner")
-    return body.partner if body.partner and body.partner in rules.partners else ANON
+    paid, default = terms.fee, rules.default_partner
+    return partner_of_order(body.partner, default, to_checksum(paid.partner), paid.fee_bps, rules.partners)
 
 
 def _check_deadline(order: SettledOrder, now_s: int) -> None:

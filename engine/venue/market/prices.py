@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
-from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters, SubmitBody
-from ....codecs.market_messages import PricesQuery, QuoteQuery, SwapQuery, TransactionBody
+from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters
+from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery, TransactionBody
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
@@ -38,7 +38,7 @@ from .price_route import METHODS, Offered, Priced, price_route
 if TYPE_CHECKING:
     from ..place import Place
 
-Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, TransactionBody, BuildBody, SubmitBody)
+Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, TransactionBody, BuildBody)
 
 
 class Fees(Struct, frozen=True):

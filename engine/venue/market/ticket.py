@@ -40,7 +40,7 @@ from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
 from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
-from ....config.partners import ANON, Partner, ResolvedFee, resolve_fee
+from ....config.partners import Partner, ResolvedFee, registered_partner, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.proceeds import least_before_fee, most_before_fee
@@ -253,9 +253,9 @@ def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
 def fee_of(opened: Opened, body: TransactionBody, fees: Fees) -> ResolvedFee:
     """What the swap of a route pays, and to whom."""
     name = opened.route.partner if body.partner is None else body.partner
-    registered = fees.partners.get(name)
+    registered = registered_partner(name, fees.partners)
     quoted: int | None = None
-    if name == opened.route.partner or (registered is None and opened.route.partner == ANON):
+    if registered is registered_partner(opened.route.partner, fees.partners):
         quoted = _requested(opened.fee_bps, registered)
     return fee_asked(name, body, fees, quoted)
 
@@ -274,14 +274,12 @@ def fee_asked(
         PartnerNotAllowed: its tier forbids the fee or the surplus flags.
     """
     requested = quoted_bps if body.partner_fee_bps is None else _fee_bps(body.partner_fee_bps)
-    if body.partner_address is not None:
-        parse_address(body.partner_address, "partnerAddress")
     return resolve_fee(
         name,
         requested,
         fees.partners,
         fees.tiers,
-        partner_address=body.partner_address or "",
+        partner_address=_address_of(body),
         takes_surplus=_takes_surplus(body),
         caps_surplus=body.is_cap_surplus,
     )
@@ -298,6 +296,14 @@ def partner_and_fee(fee: ResolvedFee, body: TransactionBody) -> int:
         )
     )
     return packed | (PAYS_DIRECTLY if body.is_direct_fee_transfer else 0)
+
+
+def _address_of(body: TransactionBody) -> str:
+    """Its `partnerAddress`; empty for none, which the zero address says too."""
+    if body.partner_address is None:
+        return ""
+    address = parse_address(body.partner_address, "partnerAddress")
+    return "" if address == ZERO_ADDRESS else to_checksum(address)
 
 
 def _requested(quoted_bps: int, registered: Partner | None) -> int | None:

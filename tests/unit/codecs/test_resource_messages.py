@@ -16,6 +16,7 @@ from cambist.codecs.resource_messages import (
     ErrorRow,
     ErrorsDocument,
     PartnerFee,
+    ServedRoles,
     TokenEntry,
     TokenList,
     UserToken,
@@ -85,6 +86,10 @@ def test_adapters() -> None:
 def test_contracts_document() -> None:
     chain = ChainContracts("devnet", "0x1", None, "0x3", "0x4", "0x5")
     document = ContractsDocument(DocumentMeta("contracts", "1.0"), {"31337": chain})
+    told = ServedRoles(delta=True, market=True, rfq=False)
+    assert b'"0x5","served":{"delta":true,"market":true,"rfq":false}}' in encode(
+        ChainContracts("devnet", "0x1", None, "0x3", "0x4", "0x5", told)
+    )
     assert encode(document) == (
         b'{"_meta":{"name":"contracts","version":"1.0"},"chains":{"31337":{"name":"devnet",'
         b'"augustusV6_2":"0x1","delta":null,"augustusRFQ":"0x3","executor":"0x4","feeClaimer":"0x5"}}}'

@@ -42,8 +42,17 @@ def test_contracts_are_keyed_by_chain_id_under_the_names_that_clients_know() -> 
     document = json.loads(GENERATED["config/contracts.json"])
     assert list(document["chains"]) == [str(chain_id) for chain_id in sorted(SHIPPED_CHAINS)]
     for chain_id, row in document["chains"].items():
-        assert set(row) == {"name", "augustusV6_2", "delta", "augustusRFQ", "executor", "feeClaimer"}
+        assert set(row) == {
+            "name",
+            "augustusV6_2",
+            "delta",
+            "augustusRFQ",
+            "executor",
+            "feeClaimer",
+            "served",
+        }
         assert row.pop("name") == SHIPPED_CHAINS[int(chain_id)].name
+        assert not any(row.pop("served").values()), "nothing is served as shipped"
         assert not any(row.values()), "nothing is deployed as shipped"
 
 
@@ -56,7 +65,8 @@ def test_a_venues_own_contracts_are_served_where_they_belong() -> None:
         "fee_vault": "0x05",
     }
     chains = {56: SHIPPED_CHAINS[56], 1: msgspec.structs.replace(SHIPPED_CHAINS[1], **addresses)}
-    served = catalogue.contracts_document(chains)["chains"]
+    roles = {1: {"delta": True, "market": True, "rfq": False}}
+    served = catalogue.contracts_document(chains, roles)["chains"]
     assert list(served) == ["1", "56"]
     assert served["1"] == {
         "name": "Ethereum",
@@ -65,4 +75,6 @@ def test_a_venues_own_contracts_are_served_where_they_belong() -> None:
         "augustusRFQ": "0x03",
         "executor": "0x04",
         "feeClaimer": "0x05",
+        "served": roles[1],
     }
+    assert not any(served["56"]["served"].values())

