@@ -217,12 +217,14 @@ class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     Attributes:
         tier: name of its rate tier.
-        partner: its default partner; empty for none.
+        partner: its default partner; empty for none. The key hears of this partner's orders.
+        operator: it lists, and hears of, everybody's orders.
     """
 
     secret: Secret
     tier: str = "keyed"
     partner: str = ""
+    operator: bool = False
 
 
 class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.errors import CambistError, RateLimited, UnknownApiKey
+from ...config.partners import ANON
 from ...config.venue import RateTier, VenueSettings
 from ..server.listener import address_share, canonical_address
 from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
@@ -192,6 +193,18 @@ class Admission:
         """The default partner of an admitted request; empty where there is none."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
+
+    def sees_orders(self, call: Call, partner: str | None = None) -> bool:
+        """Whether an admitted request may be told of orders whose owner it does not name.
+
+        Args:
+            partner: whose orders; None for everybody's.
+        """
+        presented = call.request.fields.get(_API_KEY)
+        if presented is None:
+            return False
+        holder = self._ring.find(presented)
+        return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: Call) -> str:
         """The name of an admitted request's key; empty where there is none, or an unknown one."""

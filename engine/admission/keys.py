@@ -26,11 +26,13 @@ class KeyHolder(Struct, frozen=True):
         name: of the key in the settings.
         tier: name of its rate tier.
         partner: its default partner; empty for none.
+        is_operator: may be told of everybody's orders.
     """
 
     name: str
     tier: str
     partner: str
+    is_operator: bool
 
 
 class KeyRing:
@@ -58,7 +60,7 @@ class KeyRing:
             digest = self._digest(text.encode())
             if digest in self._holders:
                 raise ConfigError(field, f"is the secret of {self._holders[digest].name} too")
-            self._holders[digest] = KeyHolder(name, key.tier, key.partner)
+            self._holders[digest] = KeyHolder(name, key.tier, key.partner, key.operator)
 
     def find(self, presented: bytes) -> KeyHolder:
         """Whose key it is.

@@ -22,7 +22,11 @@ from .parameters import Address
 
 
 @click.command("list", context_settings=HELP)
-@click.option("--owner", type=Address(), help="Whose orders; everybody's if absent.")
+@click.option(
+    "--owner",
+    type=Address(),
+    help="Whose orders; if absent everybody's, which takes an operator's --api-key.",
+)
 @click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")
 @click.option(
     "--status",

@@ -47,11 +47,15 @@ from .parameters import RPC_HELP, Address, checked_node
 
 @click.command("watch", context_settings=HELP)
 @click.argument("name", metavar="[ID]", required=False)
-@click.option("--owner", type=Address(), help="Without ID: whose orders; everybody's if absent.")
+@click.option(
+    "--owner",
+    type=Address(),
+    help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
+)
 @click.option(
     "--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="Without ID: a chain id; repeatable."
 )
-@click.option("--partner", help="Without ID: orders of this partner.")
+@click.option("--partner", help="Without ID: orders of this partner; takes its --api-key.")
 @click.option(
     "--after", metavar="TOKEN", help="Without ID: first what came after this; from now on if absent."
 )

@@ -41,7 +41,9 @@ from .parameters import RPC_HELP, Address, checked_node
 
 @click.command("watch", context_settings=HELP)
 @click.argument("name", metavar="[HASH]", required=False)
-@click.option("--maker", type=Address(), help="Without HASH: whose orders; everybody's if absent.")
+@click.option(
+    "--maker", type=Address(), help="Without HASH: whose orders; this or --taker, or an operator's --api-key."
+)
 @click.option("--taker", type=Address(), help="Without HASH: orders for this taker.")
 @click.option(
     "--chain",

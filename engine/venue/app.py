@@ -164,7 +164,10 @@ class VenueApp:
         self._streams = self._quote_streams(venue)
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
-            self._hub, caller=self.admission.caller, streams_max=venue.event_streams_max
+            self._hub,
+            caller=self.admission.caller,
+            sees=self.admission.sees_orders,
+            streams_max=venue.event_streams_max,
         )
         self._lag = LoopLag()
         self._metrics = Metrics()
@@ -262,7 +265,7 @@ class VenueApp:
                 partner_of=self.admission.partner,
                 signatures_of=self.admission.signatures,
             ).endpoints(),
-            *OrderReads(self.places, store).endpoints(),
+            *OrderReads(self.places, store, sees_all=self.admission.sees_orders).endpoints(),
             *order_event_endpoints(self._events),
             *Auctions(self.places, store, delta.orders.get, auctions, delta.resting).endpoints(),
         )

@@ -129,7 +129,7 @@ async def test_each_state_that_can_be_cancelled(front: OrderFront, status: Order
 async def test_one_that_is_finalized_keeps_all(front: OrderFront, status: OrderStatus) -> None:
     ended, alive = await an_order(front), await an_order(front)
     await brought_to(front, ended, status)
-    before = await front.get(ORDERS)
+    before = await front.listed()
     expected = f"Order already settled: orderIds: {ended} is already finalized: {status.value}"
     for path, body in (
         (CANCEL, front.cancellation([alive, ended])),
@@ -137,7 +137,7 @@ async def test_one_that_is_finalized_keeps_all(front: OrderFront, status: OrderS
     ):
         refusal = told(await front.post(path, body))
         assert refusal == (*SETTLED, expected)
-    assert await front.get(ORDERS) == before
+    assert await front.listed() == before
 
 
 async def test_an_order_that_waits_for_its_signature(front: OrderFront) -> None:
@@ -167,7 +167,7 @@ async def test_at_most_a_hundred(front: OrderFront, path: str) -> None:
 async def test_a_hundred_are_cancelled(front: OrderFront) -> None:
     ids = [await an_order(front) for _ in range(100)]
     assert (await front.post(CANCEL, front.cancellation(ids)))[1] == {"success": True, "cancelled": ids}
-    page = await front.get(ORDERS, status="CANCELLING")
+    page = await front.listed(status="CANCELLING")
     assert page["total"] == 100
 
 

@@ -12,7 +12,7 @@ from cambist.engine.store.orders import DELTA, order_id
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, row_of
-from support.order_front import BUILD_CANCEL, CANCEL, ORDERS, OrderFront, an_order_front, told
+from support.order_front import BUILD_CANCEL, CANCEL, OrderFront, an_order_front, told
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ async def test_orders_of_two_chains_are_not_cancelled_together(front: OrderFront
     refusal = told(await front.post(path, front.cancellation(ids)))
     assert refusal[:2] == (400, "InvalidInput")
     assert "orders must belong to the same user and chain" in refusal[2]
-    assert {one["status"] for one in (await front.get(ORDERS))["data"]} == {"PENDING"}
+    assert {one["status"] for one in (await front.listed())["data"]} == {"PENDING"}

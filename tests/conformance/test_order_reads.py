@@ -3,14 +3,16 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 import pytest
 
 from cambist.codecs.calldata import transfer
 from cambist.codecs.delta_calldata import deposit_native_and_pre_sign
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import NodeUnavailable
-from cambist.crypto.addresses import to_checksum
+from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import by
@@ -18,7 +20,17 @@ from cambist.engine.store.rows import DeltaFill, DeltaOrder, DeltaRefund, amount
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from cambist.engine.store.units import put
 from support.oracles import Oracle, openapi_oracle
-from support.order_front import BUILD_CANCEL, CANCEL, CHAIN_ID, ORDERS, OrderFront, an_order_front, told
+from support.order_front import (
+    API_KEY,
+    BUILD_CANCEL,
+    CANCEL,
+    CHAIN_ID,
+    OPERATOR,
+    ORDERS,
+    OrderFront,
+    an_order_front,
+    told,
+)
 from support.settling import Market
 from support.stores import moved
 from support.world import NATIVE, ONE, USDC
@@ -81,6 +93,61 @@ async def test_what_is_no_hash(front: OrderFront, text: str) -> None:
     assert "hash: expected 0x and 64 hexadecimal digits" in refusal[2]
 
 
+@pytest.mark.parametrize(
+    ("query", "headers", "status"),
+    [
+        ({}, {}, 400),
+        ({"chainId": CHAIN_ID, "status": "PENDING", "limit": 1}, {}, 400),
+        ({"userAddress": ""}, {}, 400),
+        ({}, {"x-api-key": API_KEY}, 400),
+        ({}, OPERATOR, 200),
+        ({"userAddress": to_checksum(b"\x77" * 20)}, {}, 200),
+        ({"ids": NOBODYS_ID}, {}, 200),
+    ],
+)
+async def test_a_stranger_is_not_told_everybodys_orders(
+    front: OrderFront, query: dict[str, Any], headers: dict[str, str], status: int
+) -> None:
+    """A listing needs an owner, ids, or the operator's key."""
+    record = await front.submitted(await front.a_sale())
+    response = await front.ask("GET", f"{ORDERS}?{urlencode(query)}", headers=headers)
+    assert response.status == status
+    told_of = msgspec.json.decode(response.body)
+    if status == 200:
+        assert [one["id"] for one in told_of["data"]] == ([record["id"]] if headers else [])
+    else:
+        assert "userAddress: expected an owner; or ids of orders, or an operator's" in told_of["details"]
+        assert record["id"] not in response.body.decode()
+
+
+async def test_every_address_of_a_record_has_its_checksum(front: OrderFront) -> None:
+    world = front.world
+    await world.give(world.user, world.dai, ONE, world.at.delta)
+    body = front.body(await front.a_sale(src_token=world.dai, dest_token=NATIVE))
+    lowered = {name: text.lower() if is_address(text) else text for name, text in body["order"].items()}
+    status, record = await front.post(ORDERS, body | {"order": lowered})
+    assert status == 200, record
+    texts = addresses_of(record)
+    assert len(texts) == 9
+    assert texts == [to_checksum(parse_address(text)) for text in texts]
+    native = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
+    assert record["output"]["token"] == record["order"]["destToken"] == native
+    assert await front.get(f"{ORDERS}/{record['id']}") == record
+
+
+def is_address(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("0x") and len(value) == 42
+
+
+def addresses_of(value: Any) -> list[str]:
+    """Every address in a JSON value, in its order."""
+    if isinstance(value, dict):
+        return [address for member in value.values() for address in addresses_of(member)]
+    if isinstance(value, list):
+        return [address for item in value for address in addresses_of(item)]
+    return [value] if is_address(value) else []
+
+
 async def test_a_record_follows_its_settlements(front: OrderFront) -> None:
     record = await front.submitted(await front.a_sale(), partiallyFillable=True)
     await settled(front, record, filled=ONE // 4, spent=ONE // 4, received=625 * USDC)
@@ -138,7 +205,7 @@ async def test_answers_are_as_openapi_describes_them(front: OrderFront, openapi:
     _, built = await front.post(BUILD_CANCEL, {"orderIds": [sale["id"]]})
     _, cancelled = await front.post(CANCEL, front.cancellation([sale["id"]]))
     user = to_hex(front.world.user.address)
-    page = await front.get(ORDERS)
+    page = await front.listed()
     for method, path, told_of in (
         ("post", ORDERS, sale),
         ("get", f"{ORDERS}/{{orderId}}", await front.get(f"{ORDERS}/{sale['id']}")),
@@ -162,7 +229,7 @@ async def test_answers_are_as_openapi_describes_them(front: OrderFront, openapi:
 
 
 async def ids_of(front: OrderFront, **query: Any) -> list[str]:
-    page = await front.get(ORDERS, **query)
+    page = await front.listed(**query)
     assert len(page["data"]) == page["total"]
     return [record["id"] for record in page["data"]]
 
@@ -210,14 +277,14 @@ async def test_filters(front: OrderFront) -> None:
 async def test_pages(front: OrderFront, *, by_ids: bool) -> None:
     ids = [(await front.submitted(await front.a_sale()))["id"] for _ in range(5)][::-1]
     more = {"ids": ",".join(ids)} if by_ids else {}
-    first = await front.get(ORDERS, limit=2, **more)
+    first = await front.listed(limit=2, **more)
     shape = {name: first[name] for name in ("total", "page", "limit", "hasMore")}
     assert shape == {"total": 5, "page": 1, "limit": 2, "hasMore": True}
-    pages = [await front.get(ORDERS, limit=2, page=page, **more) for page in (1, 2, 3, 4)]
+    pages = [await front.listed(limit=2, page=page, **more) for page in (1, 2, 3, 4)]
     assert [one["id"] for page in pages for one in page["data"]] == ids
     assert [page["hasMore"] for page in pages] == [True, True, False, False]
     assert [page["page"] for page in pages] == [1, 2, 3, 4]
-    everything = await front.get(ORDERS, **more)
+    everything = await front.listed(**more)
     assert (everything["limit"], everything["hasMore"]) == (100, False)
     assert [await front.get(f"{ORDERS}/{one['id']}") for one in everything["data"]] == everything["data"]
 
@@ -238,8 +305,8 @@ async def test_parameters_that_are_refused(front: OrderFront, query: dict[str, A
 
 
 async def test_the_bounds_themselves(front: OrderFront) -> None:
-    assert (await front.get(ORDERS, limit=1_000, page=2**53 - 1))["data"] == []
-    assert (await front.get(ORDERS, ids=",".join(["x"] * 100)))["total"] == 0
+    assert (await front.listed(limit=1_000, page=2**53 - 1))["data"] == []
+    assert (await front.listed(ids=",".join(["x"] * 100)))["total"] == 0
 
 
 # --- Commitments ----------------------------------------------------------------------------------------

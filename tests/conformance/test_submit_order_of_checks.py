@@ -188,4 +188,4 @@ async def test_an_order_that_is_kept_is_answered_before_anything_is_held_against
         "excludeAgents": ["one"],
     }
     assert await front.submitted(order, front.world.stranger, **again) == record
-    assert (await front.get(ORDERS))["total"] == 1
+    assert (await front.listed())["total"] == 1

@@ -16,7 +16,7 @@ from cambist.engine.telemetry.clock import WallClock
 from support.patience import PATIENCE_S, until
 from support.process_story import Story, a_story
 from support.venue_processes import venue_processes
-from support.venue_role import GRIDS, write_grids
+from support.venue_role import API_KEY, GRIDS, write_grids
 
 LOAD_S = int(os.environ.get("LOAD_S", "1800"))
 PER_S = 8  # owners have enough for 40 minutes
@@ -73,7 +73,7 @@ def deaf(port: int, path: str, *headers: str) -> socket.socket:
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     reader.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, SEGMENT_BYTES)
     reader.connect(("127.0.0.1", port))
-    lines = (f"GET {path} HTTP/1.1", "Host: a", *headers, "", "")
+    lines = (f"GET {path} HTTP/1.1", "Host: a", f"X-API-KEY: {API_KEY}", *headers, "", "")
     reader.sendall("\r\n".join(lines).encode())
     return reader
 

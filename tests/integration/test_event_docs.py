@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
@@ -15,9 +15,11 @@ from cambist.codecs.event_messages import (
     decode_stream_message,
 )
 from cambist.codecs.wire import encode
+from cambist.crypto.addresses import parse_address, to_checksum
+from support.admitting import ALICE_KEY
 from support.event_streams import OTC_PATH, PATH, an_event_venue
 from support.sse import EventStream
-from support.stores import Engine, a_delta_order, an_otc_order, hash_of, kept
+from support.stores import ALICE, Engine, a_delta_order, an_otc_order, hash_of, kept
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(?:curl -N|wscat -c) .*$", PAGE, re.MULTILINE)
@@ -28,11 +30,14 @@ async def test_commands_lead_to_streams(command: str, tmp_path: Path) -> None:
     (url,) = re.findall(r'"((?:http|ws)://[^"]+)"', command)
     address = urlsplit(url)
     assert address.path in (PATH, OTC_PATH)
-    async with an_event_venue(Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)) as venue:
+    owner = parse_address(*parse_qs(address.query).get("userAddress", [to_checksum(ALICE)]))
+    engine = Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
+    async with an_event_venue(engine, is_strict=True) as venue:
         for number in range(10):
-            await kept(venue.store, a_delta_order(number))
+            await kept(venue.store, a_delta_order(number, owner=owner))
         if address.scheme == "ws":
-            async with venue.socket(address.query, path=address.path) as socket:
+            assert '-H "X-API-KEY: $ACME_KEY"' in command
+            async with venue.socket(address.query, path=address.path, key=ALICE_KEY) as socket:
                 await socket.begun()
             return
         headers = re.findall(r'-H "([^"]+)"', command)

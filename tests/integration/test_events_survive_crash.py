@@ -40,7 +40,11 @@ ROUNDS = int(os.environ.get("CRASH_ROUNDS", "1"))
 OWNERS, ORDERS_EACH, KILLS = 3, 4, 4
 CAUGHT_UP_S = 90.0
 KEY = secrets.token_bytes(32)
+OPERATOR_KEY = "the-key-of-the-operator"
 HOOK = """
+[venue.api_keys.operator]
+secret = "env:OPERATOR_KEY"
+operator = true
 [venue.webhooks.acme]
 url = "http://127.0.0.1:{port}/orders"
 private_addresses = true
@@ -112,7 +116,7 @@ class Browser(Listener):
     async def listen(self) -> None:
         """As `Listener`."""
         by_header = self.token is not None and self.random.random() < 0.5
-        head = f"GET {self.target(with_token=not by_header)} HTTP/1.0\r\nHost: a\r\n"
+        head = f"GET {self.target(with_token=not by_header)} HTTP/1.0\r\nHost: a\r\nX-API-KEY: {OPERATOR_KEY}\r\n"
         if by_header:
             head += f"Last-Event-ID: {self.token}\r\n"
         async with await trio.open_tcp_stream("127.0.0.1", self.story.port) as stream:
@@ -152,7 +156,7 @@ class Socket(Listener):
             self.story.port,
             self.target(),
             tls=None,
-            headers={},
+            headers={"X-API-KEY": OPERATOR_KEY},
             message_bytes_max=65_536,
             send_bytes_max=65_536,
         ) as socket:
@@ -291,7 +295,7 @@ async def a_hooked_story(folder: Path, random: Random) -> AsyncGenerator[tuple[C
     hook = Hook(random)
     async with scripted_server(hook.script) as port:
         secret = "whsec_" + base64.b64encode(KEY).decode()
-        environ = {"HOOK_SECRET": secret}
+        environ = {"OPERATOR_KEY": OPERATOR_KEY, "HOOK_SECRET": secret}
         async with a_crash_story(folder, "ann", more=HOOK.format(port=port), environ=environ) as story:
             story.agents["ann"].gives = lambda order: 2_500 * USDC
             await until(lambda: asked(folder, "SELECT 1 FROM webhook"))

@@ -12,7 +12,7 @@ from cambist.engine.server import Call
 
 NOW_MS = 1_700_000_000_000
 SECRET32 = bytes(range(32))
-ALICE_KEY, BOB_KEY = "alice-4f1c", "bob-77aa"
+ALICE_KEY, BOB_KEY, OPERATOR_KEY = "alice-4f1c", "bob-77aa", "operator-90de"
 
 
 def a_call(
@@ -47,7 +47,9 @@ def an_admission(
     unknown_api_keys: Literal["anonymous", "refuse"] = "anonymous",
     **tiers: RateTier,
 ) -> Admission:
-    """Keys of Alice, of the tier `keyed` and a partner, and of Bob, of `bulk` if there is such a tier."""
+    """Keys of Alice, of the tier `keyed` and the partner acme, of Bob, of `bulk` if there is such a tier, and
+    of the operator.
+    """
     rate_tiers = {
         "public": public or RateTier(per_s=1, burst=2),
         "keyed": keyed or RateTier(per_s=10, burst=5),
@@ -56,6 +58,7 @@ def an_admission(
     keys = {
         "alice": ApiKey(secret=Secret(ALICE_KEY, "env:A"), partner="acme"),
         "bob": ApiKey(secret=Secret(BOB_KEY, "env:B"), tier="bulk" if "bulk" in tiers else "keyed"),
+        "operator": ApiKey(secret=Secret(OPERATOR_KEY, "env:O"), operator=True),
     }
     settings = VenueSettings(
         rate_tiers=rate_tiers,

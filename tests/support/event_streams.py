@@ -27,7 +27,7 @@ from cambist.engine.admission.admission import Admission
 from cambist.engine.events.hub import EventHub
 from cambist.engine.server import Router
 from cambist.engine.store.store import Store
-from cambist.engine.venue.api.event_streams import EventStreams
+from cambist.engine.venue.api.event_streams import EventStreams, Sees
 from cambist.engine.venue.api.order_events import order_event_endpoints
 from cambist.engine.venue.api.otc_events import otc_event_endpoints
 from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoints
@@ -58,7 +58,8 @@ def written(order: Any) -> Told:
 
 
 class EventVenue:
-    """Events of the orders of a store, as a venue serves them, on both surfaces.
+    """Events of the orders of a store, as a venue serves them, on both surfaces: everybody's for everybody,
+    unless it `is_strict`.
 
     Attributes:
         store: its log.
@@ -66,10 +67,19 @@ class EventVenue:
         served: where it listens.
     """
 
-    def __init__(self, store: Store, *, ring_max: int, streams_max: int, admission: Admission) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        ring_max: int,
+        streams_max: int,
+        admission: Admission,
+        is_strict: bool = False,
+    ) -> None:
         self.store = store
         self.hub = EventHub(store, ring_max=ring_max)
-        self.events = EventStreams(self.hub, caller=admission.caller, streams_max=streams_max)
+        sees: Sees = admission.sees_orders if is_strict else lambda *_: True
+        self.events = EventStreams(self.hub, caller=admission.caller, sees=sees, streams_max=streams_max)
         self.router = Router(encode_trading_error)
         rows = (*order_event_endpoints(self.events), *otc_event_endpoints(self.events))
         mount_endpoints(self.router, rows, admission, body_bytes_max=65_536)
@@ -85,14 +95,16 @@ class EventVenue:
             yield Following(events)
 
     @asynccontextmanager
-    async def socket(self, query: str = "", *, path: str = PATH) -> AsyncIterator["SocketFollowing"]:
+    async def socket(
+        self, query: str = "", *, path: str = PATH, key: str = ""
+    ) -> AsyncIterator["SocketFollowing"]:
         """The same through a WebSocket."""
         async with connect_websocket(
             "127.0.0.1",
             self.served.port,
             f"{path}?{query}",
             tls=None,
-            headers={},
+            headers={"X-API-KEY": key} if key else {},
             message_bytes_max=65_536,
             send_bytes_max=65_536,
         ) as socket:
@@ -165,11 +177,13 @@ async def a_venue_at(
     ring_max: int = 100,
     streams_max: int = 100,
     public: RateTier = PLENTY,
+    is_strict: bool = False,
     **server: Any,
 ) -> AsyncIterator[EventVenue]:
     """A venue over a store that is open."""
+    admission = an_admission(public=public, keyed=PLENTY)
     venue = EventVenue(
-        store, ring_max=ring_max, streams_max=streams_max, admission=an_admission(public=public)
+        store, ring_max=ring_max, streams_max=streams_max, admission=admission, is_strict=is_strict
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(venue.hub.run)

@@ -65,6 +65,7 @@ ORDERS = "/v2/delta/orders"
 CANCEL = "/v2/delta/orders/cancel"
 BUILD_CANCEL = "/v2/delta/orders/build/cancellation"
 API_KEY = "the-key-of-an-integrator"
+OPERATOR = {"X-API-KEY": "the-key-of-the-operator"}
 GENEROUS = RateTier(per_s=100_000, burst=100_000)
 _TYPES: dict[type, Any] = {order_type.cls: order_type for order_type in ORDER_TYPES}
 
@@ -124,6 +125,12 @@ class OrderFront:
         status, told = await self.answer(path, **query)
         assert status == 200, told
         return told
+
+    async def listed(self, **query: Any) -> Any:
+        """GET /v2/delta/orders with the operator's key: everybody's, unless the query says whose."""
+        response = await self.ask("GET", f"{ORDERS}?{urlencode(query)}", headers=OPERATOR)
+        assert response.status == 200, response.body
+        return msgspec.json.decode(response.body)
 
     async def post(self, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
         """Status and JSON of a POST."""
@@ -299,7 +306,10 @@ def _endpoints(
     settings = Settings(partners=partners, strict_partner=strict_partner)
     venue = VenueSettings(
         rate_tiers={"public": tier, "keyed": tier},
-        api_keys={"known": ApiKey(secret=Secret(API_KEY, "env:K"), partner="acme")},
+        api_keys={
+            "known": ApiKey(secret=Secret(API_KEY, "env:K"), partner="acme"),
+            "operator": ApiKey(secret=Secret(OPERATOR["X-API-KEY"], "env:O"), operator=True),
+        },
         trusted_proxies=("127.0.0.1",),
     )
     admission = Admission(venue, bytes(32))
@@ -313,6 +323,6 @@ def _endpoints(
             partner_of=admission.partner,
             signatures_of=admission.signatures,
         ).endpoints(),
-        *OrderReads(places, store).endpoints(),
+        *OrderReads(places, store, sees_all=admission.sees_orders).endpoints(),
     )
     return endpoints, admission

@@ -110,6 +110,7 @@ public = {{ per_s = 100000, burst = 100000 }}
 keyed = {{ per_s = 100000, burst = 100000 }}
 [venue.api_keys.tester]
 secret = "env:TESTER_KEY"
+operator = true
 """
 _RELAYER = """
 [keys.relayer]

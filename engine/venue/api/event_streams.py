@@ -10,6 +10,8 @@ that nothing before it concerns this stream, so that coming back never means to 
 path of its own, with the parameters that its orders can be asked for by; the bounds are common to all.
 
 Source: design, "Push"; WHATWG HTML, "Server-sent events".
+Choice: a stream is of an owner, a taker or named orders, or for a key: the operator's hears of everybody's
+    orders, a partner's of its own. A stream of `taker` zero is of the OTC orders that anybody may fill.
 Choice: `Last-Event-ID` goes before `after`: a browser that reconnects sends the URL that it began with.
 Choice: a stream without `after` begins now: its first piece has the token of now.
 Choice: a WebSocket that does not take what was written within EVENT_STALL_S is closed with 1013, one that
@@ -35,6 +37,7 @@ from ...events.hub import EventHub
 from ...events.ring import RingEntry
 from ...events.subscription import Subscription
 from ...server.routing import Call, StreamReply
+from ...store.orders import DELTA, OTC
 from .routes import Endpoint, Socket
 from .streams import CONTENT_TYPE, HEADERS
 
@@ -47,6 +50,16 @@ _LAST_EVENT_ID = b"last-event-id"
 
 Asking: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
 """A query -> which events are wanted, and the token to begin behind, if one is given. Raises InvalidInput."""
+
+
+Sees: TypeAlias = Callable[[Call, str | None], bool]
+"""Whether a request may be told of orders whose owner it does not name: of a partner's, or of everybody's."""
+
+_WHOSE = {
+    DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
+    OTC.name: ("maker", "a maker; or taker, orderHash, or an operator's X-API-KEY"),
+}
+"""Surface -> the parameter that is missed, and what else would do."""
 
 
 class EventStreamStatistics(Struct, frozen=True):
@@ -86,12 +99,14 @@ class EventStreams:
     Args:
         hub: running while this serves.
         caller: whom a request counts for.
+        sees: whether a request may be told of others' orders.
         streams_max: at a time.
     """
 
-    def __init__(self, hub: EventHub, *, caller: Callable[[Call], str], streams_max: int) -> None:
+    def __init__(self, hub: EventHub, *, caller: Callable[[Call], str], sees: Sees, streams_max: int) -> None:
         self._hub = hub
         self._caller = caller
+        self._sees = sees
         self._open = OpenStreams("streams of events", streams_max)
         self._events = self._beats = self._slow = 0
 
@@ -141,10 +156,24 @@ class EventStreams:
         subscription.leave()
         self._open.leave(caller)
 
+    def _asked(self, asking: Asking, call: Call) -> _Asked:
+        """What a request wants, if it may be told that.
+
+        Raises:
+            InvalidInput: a parameter is at fault, or missing.
+        """
+        asked = _asked(asking, call)
+        wanted = asked.wanted
+        is_named = wanted.orders or wanted.owner is not None or wanted.taker is not None
+        if not is_named and not self._sees(call, wanted.partner):
+            field, expected = _WHOSE[wanted.surface or DELTA.name]
+            raise InvalidInput(field=field, expected=expected)
+        return asked
+
     # --- Server-sent events -----------------------------------------------------------------------------
 
     async def _stream(self, asking: Asking, call: Call) -> StreamReply:
-        asked = _asked(asking, call)
+        asked = self._asked(asking, call)
         caller = self._caller(call)
         subscription = await self._enter(caller, asked)
         return StreamReply(
@@ -173,11 +202,11 @@ class EventStreams:
     # --- WebSocket --------------------------------------------------------------------------------------
 
     def _check(self, asking: Asking, call: Call) -> None:
-        _asked(asking, call)
+        self._asked(asking, call)
         self._open.check(self._caller(call))
 
     async def _serve(self, asking: Asking, call: Call, socket: WebSocket) -> None:
-        asked = _asked(asking, call)
+        asked = self._asked(asking, call)
         caller = self._caller(call)
         try:
             subscription = await self._enter(caller, asked)

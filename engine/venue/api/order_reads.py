@@ -2,8 +2,11 @@
 
 Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3; choices.md 25a.
 Choice: a hash that is none is 400; an id that is none is one that no order has: 404.
+Choice: a listing is of an owner, of named orders, or for the operator's key: strangers are not told of
+    everybody's. A record of an order is for anybody who knows its id or hash.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from ....codecs.delta_messages import (
@@ -42,10 +45,12 @@ class OrderReads:
 
     Args:
         places: by chain id.
+        sees_all: whether a request may list everybody's orders.
     """
 
-    def __init__(self, places: Places, store: Store) -> None:
+    def __init__(self, places: Places, store: Store, *, sees_all: Callable[[Call], bool]) -> None:
         self._places = places
+        self._sees_all = sees_all
         self._stored = StoredOrders(store)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -54,7 +59,8 @@ class OrderReads:
             _row(
                 path="/v2/delta/orders",
                 coroutine=self._list,
-                summary="Delta orders, newest first, page by page",
+                summary="Delta orders of an owner, newest first, page by page",
+                detail="Of `userAddress`, or those of `ids`; of everybody with an operator's API key.",
                 query=OrdersQuery,
                 answer=OrderPage,
             ),
@@ -122,6 +128,10 @@ class OrderReads:
 
     async def _list(self, call: Call) -> Reply:
         query = decode_orders_query(call.request.query or b"")
+        if query.user_address is None and query.ids is None and not self._sees_all(call):
+            raise InvalidInput(
+                field="userAddress", expected="an owner; or ids of orders, or an operator's X-API-KEY"
+            )
         found = await self._page(query, _filter(query))
         page = OrderPage(
             found.records,

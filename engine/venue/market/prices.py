@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from ....codecs.amounts import parse_positive_amount
 from ....codecs.delta_messages import BuildBody, DeltaPricesQuery, QuoteParameters
-from ....codecs.market_messages import PriceRoute, PricesQuery, QuoteQuery, SwapQuery, TransactionBody
+from ....codecs.market_messages import PricesQuery, QuoteQuery, SwapQuery, TransactionBody
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX

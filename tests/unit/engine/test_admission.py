@@ -288,7 +288,8 @@ def test_the_settings_of_the_docs_are_what_they_say() -> None:
     for name, tier in VenueSettings().rate_tiers.items():
         assert rates.rate_tiers[name].wrong_signatures == tier.signature_rate
     partner = f'\n[partners.acme]\naddress = "0x{"5a" * 20}"\n'
-    venue = parse_settings(sample + partner, {"ACME_KEY": "issued-to-acme"}, Path()).venue
+    environ = {"ACME_KEY": "issued-to-acme", "DESK_KEY": "of-the-desk"}
+    venue = parse_settings(sample + partner, environ, Path()).venue
     assert venue is not None
     assert (venue.quote_streams_max, venue.metrics_open) == (
         VenueSettings().quote_streams_max,
@@ -298,5 +299,8 @@ def test_the_settings_of_the_docs_are_what_they_say() -> None:
     admission = Admission(venue, SECRET32)
     headers = dict(admission.admit(a_call("192.0.2.1", x_api_key="issued-to-acme"), 1))
     assert headers[b"ratelimit-limit"] == b"5000"
-    assert admission.partner(a_call(x_api_key="issued-to-acme")) == "acme"
+    acme, desk = a_call(x_api_key="issued-to-acme"), a_call(x_api_key="of-the-desk")
+    assert admission.partner(acme) == "acme"
+    assert (admission.sees_orders(acme), admission.sees_orders(acme, "acme")) == (False, True)
+    assert (admission.sees_orders(desk), admission.sees_orders(a_call(), "acme")) == (True, False)
     assert admission.client(a_call("10.0.0.1", {"x-forwarded-for": "192.0.2.1"})) == "192.0.2.1"
