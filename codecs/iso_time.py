@@ -1,25 +1,45 @@
-"""Times as the API writes them: ISO 8601, UTC with milliseconds and `Z`.
+"""Times of the API: ISO 8601 out, UTC with milliseconds and `Z`; Unix seconds in.
 
-Source: document 1, "Delta order record".
-Choice: years above 9999 have a sign and six digits, as ECMAScript writes them; a later time than it knows is
-    written as its last.
+Source: document 1, "Delta order record"; documents 1 and 2, `deadline` and `expiry`.
+Choice: the years end with 9999, since few clients parse a date after it. A later deadline or expiry is
+    refused; a later time that is kept already is written as the last millisecond of 9999.
 """
 
 from datetime import datetime, timedelta
 
+from ..config.errors import InvalidInput
+from ..config.limits import UNIX_SECONDS_MAX
+
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  UTC throughout, and its text has no zone
-_LAST_MS = 8_640_000_000_000_000  # ECMAScript's time range
-_YEARS = 400  # the calendar repeats after so many
-_YEARS_MS = 146_097 * 86_400_000
-_YEAR_MAX_MS = 253_402_300_800_000  # the first millisecond of the year 10000
+_LAST_MS = UNIX_SECONDS_MAX * 1_000 + 999
+_OTHER_UNITS = (
+    ("milliseconds", range(10**12, 4 * 10**12)),
+    ("microseconds", range(10**15, 4 * 10**15)),
+)
+"""Units that clients send by mistake, with their numbers from 2001 to 2096."""
 
 
 def iso_ms(time_ms: int) -> str:
     """A time since 1970, in Unix milliseconds, as ISO 8601."""
-    time_ms = min(time_ms, _LAST_MS)
-    cycles = max(0, (time_ms - _YEAR_MAX_MS) // _YEARS_MS + 1)
-    rest_ms = time_ms - cycles * _YEARS_MS
-    text = (_EPOCH + timedelta(milliseconds=rest_ms)).isoformat(timespec="milliseconds")
-    if cycles:
-        text = f"+{int(text[:4]) + cycles * _YEARS:06d}{text[4:]}"
-    return f"{text}Z"
+    time = _EPOCH + timedelta(milliseconds=min(time_ms, _LAST_MS))
+    return f"{time.isoformat(timespec='milliseconds')}Z"
+
+
+def check_unix_seconds(field: str, value: int, instead: str = "") -> None:
+    """Refuse a time after the year 9999, and guess its unit.
+
+    Args:
+        instead: what else the field may be, as in "0 for never, or ".
+
+    Raises:
+        InvalidInput: the time is later.
+    """
+    if value <= UNIX_SECONDS_MAX:
+        return
+    unit = next((name for name, numbers in _OTHER_UNITS if value in numbers), "")
+    raise InvalidInput(
+        f"this looks like {unit}" if unit else "",
+        field=field,
+        expected=f"{instead}Unix seconds, at most {UNIX_SECONDS_MAX}",
+        got=value,
+    )

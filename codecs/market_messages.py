@@ -356,4 +356,6 @@ decode_swap_query = query_decoder(SwapQuery)
 decode_transaction_query = query_decoder(TransactionQuery)
 decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
 decode_route_terms = decoder(RouteTerms, bytes_max=JSON_BYTES_MAX)
-decode_transaction_body = decoder(TransactionBody, bytes_max=JSON_BYTES_MAX, takes_numerals=True)
+decode_transaction_body = decoder(
+    TransactionBody, bytes_max=JSON_BYTES_MAX, unique_keys=True, takes_numerals=True
+)

@@ -62,15 +62,27 @@ class TokenList(Struct, frozen=True):
 
 
 class UserToken(TokenEntry, frozen=True):
-    """interop.md 3, item of GET /users/tokens/{chainId}/{user}: the token and the balance in raw units."""
+    """interop.md 3, item of GET /users/tokens/{chainId}/{user}.
+
+    Attributes:
+        balance: raw units.
+        allowance: raw units that the Router may take of the user.
+    """
 
     balance: str
+    allowance: str
 
 
 class UserTokens(Struct, frozen=True):
     """interop.md 3, GET /users/tokens/{chainId}/{user}."""
 
     tokens: tuple[UserToken, ...]
+
+
+class OneUserToken(Struct, frozen=True):
+    """interop.md 3, GET /users/tokens/{chainId}/{user}/{token}."""
+
+    token: UserToken
 
 
 class PartnerFeeQuery(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Token addresses of the trading endpoints, where the native token has one spelling only.
+"""Token addresses of the trading endpoints, where the native token has one spelling; who is no account.
 
 `srcToken` and `destToken` stay raw text in the wire structs until they come here, since the placeholder
 counts in its mixed-case form alone. Source: document 1, "What the service does" and the row
@@ -9,10 +9,24 @@ from typing import Literal
 
 from ..config import limits
 from ..config.errors import InvalidInput, InvalidToken
-from ..crypto.addresses import ZERO_ADDRESS, parse_address
+from ..crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 
 NATIVE_TOKEN = bytes.fromhex(limits.NATIVE_PLACEHOLDER[2:])
 """The placeholder's 20 bytes: what the rest of the code means by the native token."""
+
+
+def check_account(address: bytes, field: str) -> None:
+    """Refuse the zero address and the native placeholder, for which nobody signs.
+
+    Raises:
+        InvalidInput: the address is one of the two.
+    """
+    if address in (ZERO_ADDRESS, NATIVE_TOKEN):
+        raise InvalidInput(
+            field=field,
+            expected="an account, neither zero nor the native placeholder",
+            got=to_checksum(address),
+        )
 
 
 def parse_trading_token(text: object, field: Literal["srcToken", "destToken"]) -> bytes:

@@ -8,9 +8,9 @@ and nothing else. What msgspec does by itself and what is added here (measured o
         `1.0`, `1e3`, `true`, `"1"` and anything above 4300 digits, in microseconds
         nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
     refused here: a body above its size, invalid UTF-8 wherever it stands (msgspec does not look inside
-        skipped values and `Raw`)
-    not refused: of a key given twice the last one counts, as in every browser. What is compared or sealed
-        goes through `canonical_json`, which does refuse it.
+        skipped values and `Raw`); with `unique_keys` an object that has a key twice, wherever it stands
+    not refused without it: of a key given twice the last one counts, as in every browser. What is compared
+        or sealed goes through `canonical_json`, which does refuse it.
 
 Exactness: a JSON number with a fraction becomes a `Decimal`, never a float, in untyped places too, and a
 `Decimal` is written back as a JSON number with the same digits (its `str`: 1E-18 for a very small one).
@@ -19,9 +19,12 @@ NaN and giant exponents out.
 
 Encoder and decoders hold no state between calls and may be shared by threads (msgspec since 0.16).
 
+Choice: a key given twice in one object of a POST body is refused on the trading endpoints: two readers of
+    the same body would see two requests. Makers' and agents' bodies are read as browsers read them.
 Choice: integers are at most 2^53 - 1, which every JSON reader keeps exact and every store column holds.
 """
 
+import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -30,7 +33,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..config.errors import InvalidInput
-from ..config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX
+from ..config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, JSON_KEYS_BYTES_MAX
 from .numerals import numeral_mender
 
 T = TypeVar("T")
@@ -64,31 +67,25 @@ class _Described(str):
         return str(self)
 
 
-def decoder(kind: type[T], *, bytes_max: int, takes_numerals: bool = False) -> Callable[[bytes], T]:
+def decoder(
+    kind: type[T], *, bytes_max: int, unique_keys: bool = False, takes_numerals: bool = False
+) -> Callable[[bytes], T]:
     """Makes the function that decodes JSON documents of one type.
 
     Args:
         kind: a msgspec Struct, or any type msgspec decodes.
         bytes_max: longest document taken.
+        unique_keys: refuse an object that has a key twice; costs about as much as a second decoding.
         takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
 
     Returns:
         `decode(raw) -> kind`. It raises InvalidInput whatever the bytes are, and nothing else; `field` is
         the dotted path (`order.transactions[2].tx`; `[...]` stands for a key of an open object).
 
-    Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed: that a key
-    came once.
+    Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
+    `unique_keys`: that a key came once.
     """
-    decode_strict = msgspec.json.Decoder(kind, float_hook=Decimal).decode
-    mend = numeral_mender(kind) if takes_numerals else None
-
-    def decode_typed(raw: bytes) -> T:
-        try:
-            return decode_strict(raw)
-        except msgspec.ValidationError:
-            if mend is None:
-                raise
-        return decode_strict(mend(raw))
+    decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
 
     def decode(raw: bytes) -> T:
         try:
@@ -96,7 +93,9 @@ def decoder(kind: type[T], *, bytes_max: int, takes_numerals: bool = False) -> C
                 raise InvalidInput(expected=f"at most {bytes_max} bytes", got=_Described(f"{len(raw)} bytes"))
             if not raw.isascii():
                 raw.decode()
-            return decode_typed(raw)
+            message = decode_typed(raw)
+            if unique_keys:
+                _check_keys(raw)
         except msgspec.ValidationError as fault:
             raise _refusal(str(fault), kind) from None
         except UnicodeError:
@@ -104,13 +103,64 @@ def decoder(kind: type[T], *, bytes_max: int, takes_numerals: bool = False) -> C
         except RecursionError:
             raise InvalidInput("nested too deep") from None
         except (msgspec.MsgspecError, ValueError, OverflowError) as fault:
+            if not raw.strip():
+                raise InvalidInput("the body is empty") from None
             raise InvalidInput(_MALFORMED.get(str(fault), str(fault))) from None
+        return message
+
+    return decode
+
+
+def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
+    return msgspec.json.Decoder(kind, float_hook=Decimal).decode
+
+
+def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
+    """A decoder that mends the numerals of documents that the strict one refuses."""
+    decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
+
+    def decode(raw: bytes) -> T:
+        try:
+            return decode_strict(raw)
+        except msgspec.ValidationError:
+            return decode_strict(mend(raw))
 
     return decode
 
 
 _encoder = msgspec.json.Encoder(decimal_format="number")
 encode: Callable[[Any], bytes] = _encoder.encode
+
+
+def _unique(pairs: list[tuple[str, None]]) -> None:
+    """Refuse the members of one object if two of them have the same key."""
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise InvalidInput("given twice in one object", field=_brief(key))
+        seen.add(key)
+
+
+_escaped_colon = re.compile(rb"\\u003[aA]").search
+_decode_untyped = msgspec.json.Decoder(float_hook=str).decode
+_scan = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str).decode
+
+
+def _check_keys(raw: bytes) -> None:
+    """Refuse a JSON document with a key twice in one object.
+
+    A document that is decoded and encoded again has a colon less for each key that was given twice. Only
+    where colons differ, or some are escaped, are the keys looked at one by one, and only of a short document.
+    """
+    try:
+        once = encode(_decode_untyped(raw))
+    except msgspec.MsgspecError:  # a number that is not worth reading
+        once = b""
+    if once.count(b":") == raw.count(b":") and not _escaped_colon(raw):
+        return
+    if len(raw) > JSON_KEYS_BYTES_MAX:
+        raise InvalidInput("a key is given twice in one object, or the document escapes a colon")
+    _scan(raw.decode())
 
 
 def check_number(field: str, value: Decimal) -> None:

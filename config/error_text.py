@@ -1,6 +1,8 @@
 """The words of an error: one line, values shortened, nothing unprintable."""
 
-from decimal import Decimal
+from enum import Enum
+
+from msgspec import UNSET
 
 _GOT_CHARS_MAX = 80
 _JSON_WORDS = {None: "null", True: "true", False: "false"}
@@ -18,18 +20,37 @@ NOTHING = _Nothing()
 
 
 def shown(value: object) -> str:
-    """`value` as one short printable line for an error text; long values are cut, with their length."""
-    if isinstance(value, str | bytes | bytearray) and len(value) > _GOT_CHARS_MAX:
-        kept = ascii(value[: _GOT_CHARS_MAX // 2])
-        return f"{kept[:_GOT_CHARS_MAX]}... ({len(value)} long)"
+    """`value` as one short printable line for an error text; long values are cut, with their length.
+
+    Guarantees: the words are those of JSON, whatever the type: bytes are their text, an enum is its value.
+    """
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, bytes | bytearray):
+        cut = value[: _GOT_CHARS_MAX + 1].decode("latin-1")
+        return _shown_text(cut, len(value))
+    if isinstance(value, str):
+        return _shown_text(value, len(value))
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 512:
         return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, list | dict | tuple | set):
-        return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return f"an array of {len(value)}"
+    if isinstance(value, dict):
+        return f"an object of {len(value)}"
+    if value is UNSET:
+        return "nothing"
     if value is None or isinstance(value, bool):
         return _JSON_WORDS[value]
-    text = str(value) if isinstance(value, Decimal) else ascii(value)
+    text = ascii(str(value))[1:-1]
     return text if len(text) <= _GOT_CHARS_MAX else f"{text[:_GOT_CHARS_MAX]}..."
+
+
+def _shown_text(text: str, length: int) -> str:
+    """`text`, or the first characters of `length`, in quotes."""
+    if length > _GOT_CHARS_MAX:
+        return f"{ascii(text[: _GOT_CHARS_MAX // 2])[:_GOT_CHARS_MAX]}... ({length} long)"
+    kept = ascii(text)
+    return kept if len(kept) <= _GOT_CHARS_MAX else f"{kept[:_GOT_CHARS_MAX]}..."
 
 
 def one_line(text: str) -> str:

@@ -487,6 +487,17 @@ class TargetTooLong(HttpFault):
     fix = "shorten the query"
 
 
+class UnsupportedCoding(HttpFault):
+    """A body that is compressed: nothing here unfolds one."""
+
+    status = 415
+    error_type = "UnsupportedContentCoding"
+    messages = ("Unsupported content coding",)
+    cause = "the body has a content-encoding other than identity"
+    fix = "send the body uncompressed"
+    headers = ((b"accept-encoding", b"identity"),)
+
+
 class ExpectationFailed(HttpFault):
     """An Expect other than 100-continue."""
 

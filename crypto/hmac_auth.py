@@ -16,6 +16,7 @@ Source: document 3, "Authentication"; choices.md 19 and 20.
 import base64
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from hashlib import sha256
 from hmac import compare_digest
 from typing import NoReturn
@@ -35,6 +36,9 @@ _INNER_PAD = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER_PAD = bytes(byte ^ 0x5C for byte in range(256))
 _TIMESTAMP_DIGITS_MAX = 16
 _TOLERANCE_MS = limits.AUTH_TOLERANCE_MS
+_OTHER_UNITS = {"seconds": Fraction(1_000), "microseconds": Fraction(1, 1_000)}
+"""Unit that a client may have sent instead -> milliseconds in one."""
+_UNIT_GUESS_MS = 86_400_000  # a timestamp of another unit is recognised within a day of the clock
 _HEADER_VALUE = re.compile(r"[!-~](?:[ -~]*[!-~])?\Z")
 
 
@@ -229,7 +233,7 @@ class RequestVerifier:
             )
         ahead_ms = int(timestamp) - now_ms
         if not -_TOLERANCE_MS <= ahead_ms <= _TOLERANCE_MS:
-            raise _stale(ahead_ms)
+            raise _stale(int(timestamp), now_ms)
         if self._strip_prefix:
             rest = target.removeprefix(self._strip_prefix)
             target = rest if rest.startswith(b"/") else target
@@ -267,11 +271,16 @@ def _missing(*values: bytes | None) -> AuthError:
     return AuthError(", ".join(absent), "header missing")
 
 
-def _stale(ahead_ms: int) -> AuthError:
+def _stale(timestamp: int, now_ms: int) -> AuthError:
+    ahead_ms = timestamp - now_ms
     where = "ahead of" if ahead_ms > 0 else "behind"
+    hint = ""
+    for unit, per_ms in _OTHER_UNITS.items():
+        if abs(timestamp * per_ms - now_ms) <= _UNIT_GUESS_MS:
+            hint = f"; this looks like {unit}, and milliseconds are expected"
     return AuthError(
         TIMESTAMP_HEADER,
-        f"{abs(ahead_ms)} ms {where} this server's clock; at most {limits.AUTH_TOLERANCE_MS} ms either way",
+        f"{abs(ahead_ms)} ms {where} this server's clock; at most {_TOLERANCE_MS} ms either way{hint}",
     )
 
 

@@ -5,6 +5,7 @@ some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty li
 here: the request line is judged before the parser sees the head, host and framing after it.
 
 Source: RFC 9112 2.2, 3, 6, 7; RFC 9110 7.2, 7.8, 10.1.1.
+Choice: a body with a content-encoding is refused (415), since a few bytes of gzip could unfold to any size.
 Choice: RFC 9112 3.2.2 asks a server to take absolute-form; it is refused, as no client of ours sends it
 and two names of one host are one too many. An empty Host is refused too.
 """
@@ -19,6 +20,7 @@ from ...config.errors import (
     HttpVersionNotSupported,
     TargetTooLong,
     UnknownMethodOrCoding,
+    UnsupportedCoding,
 )
 from .fields import bare_line_feed
 from .framing import body_length, has_option, persists
@@ -26,6 +28,7 @@ from .framing import body_length, has_option, persists
 METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"PUT", b"PATCH", b"DELETE")
 
 _METHOD_BYTES_MAX = 32  # a longer token is no method
+_PLAIN = (b"", b"identity")
 _AROUND_TARGET_BYTES_MAX = _METHOD_BYTES_MAX + len("  HTTP/1.1\r\n")
 
 # Groups: method, target, path, query, minor version. Path and query are None for `*`.
@@ -123,6 +126,7 @@ def request_framing(
         UnknownMethodOrCoding: any transfer coding but one `chunked`.
         ExpectationFailed: an expectation but `100-continue`.
         BodyTooLarge: a length over `body_bytes_max`.
+        UnsupportedCoding: a body with a content coding.
     """
     host = fields.get(b"host")
     if host is None:
@@ -131,6 +135,10 @@ def request_framing(
     elif not is_host(host):
         raise HttpFault(field="host", expected="a host name or address, and a port or none", got=host)
     length = body_length(fields, http_minor, body_bytes_max) or 0
+    if length and fields.get(b"content-encoding", b"").lower() not in _PLAIN:
+        raise UnsupportedCoding(
+            field="content-encoding", expected="identity", got=fields[b"content-encoding"]
+        )
     connection = fields.get(b"connection")
     expect = fields.get(b"expect")
     if connection is None and expect is None:

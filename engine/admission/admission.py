@@ -200,10 +200,9 @@ class Admission:
         Args:
             partner: whose orders; None for everybody's.
         """
-        presented = call.request.fields.get(_API_KEY)
-        if presented is None:
+        holder = self._holder(call)
+        if holder is None:
             return False
-        holder = self._ring.find(presented)
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
     def key(self, call: Call) -> str:

@@ -311,7 +311,9 @@ class MakerApp:
             return None
         unknown = sorted(set(admin.domains) - set(self._settings.auth.domains))
         if unknown or not admin.domains:
-            raise ConfigError("maker.admin.domains", f"names of [auth.domains], got {unknown or 'none'}")
+            raise ConfigError(
+                "maker.admin.domains", f"names of [auth.domains], got {', '.join(unknown) or 'none'}"
+            )
         router = Router(encode_maker_error)
         router.mount(
             admin_surface(

@@ -88,6 +88,18 @@ class TokenTable:
             )
         return found
 
+    def listed(self, text: str, field: str) -> ListedToken:
+        """The token that a resource's path names: by symbol, or by address or placeholder in any case.
+
+        Raises:
+            InvalidInput: neither a listed symbol nor an address.
+            TokenNotSupported: not listed.
+        """
+        found = self._by_symbol.get(text) or self.by_address.get(parse_address(text, field))
+        if found is None:
+            raise TokenNotSupported(field=field, expected="a token of GET /tokens", got=text)
+        return found
+
     def _add(self, token: ListedToken) -> None:
         self.by_address[token.address] = token
         self._by_symbol.setdefault(token.symbol, token)

@@ -74,7 +74,7 @@ async def test_a_route_that_is_not_passed_verbatim(
     reply = await venue.ask(
         "POST",
         BUILD,
-        msgspec.json.encode({"route": change(route), "owner": OTHER, "deadline": 2**40}),
+        msgspec.json.encode({"route": change(route), "owner": OTHER, "deadline": 2**37}),
     )
     told = msgspec.json.decode(reply.body)
     assert (reply.status, told["errorType"]) == (400, "RouteValidationFailed")
@@ -109,7 +109,7 @@ async def test_a_route_of_a_process_on_the_same_store(tmp_path: Path) -> None:
 async def test_a_route_lives_as_long_as_the_settings_say(tmp_path: Path) -> None:
     async with a_quiet_venue(tmp_path, environ={"CAMBIST__VENUE__ROUTE_LIFE_S": "30"}) as venue:
         route = await routed(venue)
-        body = msgspec.json.encode({"route": route, "owner": OTHER, "deadline": 2**40})
+        body = msgspec.json.encode({"route": route, "owner": OTHER, "deadline": 2**37})
         assert (await venue.ask("POST", BUILD, body)).status == 200
         reply = await venue.ask("POST", BUILD, body, later_ms=30_000 + 60_001)
         assert msgspec.json.decode(reply.body)["errorType"] == "RouteValidationFailed"
@@ -140,6 +140,34 @@ async def test_a_deadline_that_has_passed(venue: QuietVenue) -> None:
         status, error_type, details = await fault(venue, route=await routed(venue), deadline=deadline)
         assert (status, error_type) == (400, "OrderExpired")
         assert details.startswith("Order expired")
+
+
+@pytest.mark.parametrize(
+    ("deadline", "hint"),
+    [
+        (253_402_300_800, ""),
+        (1_900_000_000_000, ": this looks like milliseconds"),
+        (1_900_000_000_000_000, ": this looks like microseconds"),
+        (2**53 - 1, ""),
+    ],
+)
+async def test_a_deadline_after_the_year_9999(venue: QuietVenue, deadline: int, hint: str) -> None:
+    status, error_type, details = await fault(venue, route=await routed(venue), deadline=deadline)
+    assert (status, error_type) == (400, "InvalidInput")
+    expected = "expected Unix seconds, at most 253402300799"
+    assert details == f"Invalid input: deadline: {expected}, got {deadline}{hint}"
+
+
+async def test_the_last_deadline(venue: QuietVenue) -> None:
+    value = await order(venue, route=await routed(venue), deadline=253_402_300_799)
+    assert value["deadline"] == 253_402_300_799
+
+
+@pytest.mark.parametrize("owner", [ZERO, NATIVE, NATIVE.lower()])
+async def test_an_owner_that_is_nobody(venue: QuietVenue, owner: str) -> None:
+    status, error_type, details = await fault(venue, route=await routed(venue), owner=owner)
+    assert (status, error_type) == (400, "InvalidInput")
+    assert details.startswith("Invalid input: owner: expected an account, neither zero nor the native")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +250,7 @@ async def test_more_than_a_tier_permits(venue: QuietVenue, body: dict[str, Any])
 
 
 async def test_the_partner_of_an_api_key_is_the_default(venue: QuietVenue) -> None:
-    body = msgspec.json.encode({"route": await routed(venue), "owner": OTHER, "deadline": 2**40})
+    body = msgspec.json.encode({"route": await routed(venue), "owner": OTHER, "deadline": 2**37})
     reply = await venue.ask("POST", BUILD, body, {"X-API-KEY": "a-key-of-an-integrator"})
     assert fee_of(msgspec.json.decode(reply.body)["toSign"]["value"])[0] == PARTNER.lower()
 

@@ -193,7 +193,7 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
         yield "/swap", f"/swap?{urlencode(trade | {'slippage': 50, 'userAddress': TRADER})}"
     for path in (
         "/chains", "/healthz", "/readyz", "/resources/contracts.json", "/resources/errors.json",
-        "/openapi.json",
+        "/openapi.json", "/fiat/tokens/all",
     ):  # fmt: skip
         yield path, path
     for path in ("/adapters/contracts", "/adapters/list", "/adapters/contract-takers", "/makers/scores"):
@@ -202,6 +202,8 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
     for chain_id in (CHAIN_ID, 5, "x"):
         yield "/tokens/{chainId}", f"/tokens/{chain_id}"
         yield "/users/tokens/{chainId}/{user}", f"/users/tokens/{chain_id}/{TRADER}"
+        yield "/users/tokens/{chainId}/{user}/{token}", f"/users/tokens/{chain_id}/{TRADER}/ETH"
+        yield "/fiat/tokens/{chainId}", f"/fiat/tokens/{chain_id}"
         yield "/prices/partnerfee/{chainId}", f"/prices/partnerfee/{chain_id}?partner=acme"
         yield "/v2/delta/agents/list/{chainId}", f"/v2/delta/agents/list/{chain_id}"
     yield "/makers/scores", "/makers/scores"

@@ -12,7 +12,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm, pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.config import limits
 from cambist.config.errors import NodeUnavailable
-from cambist.config.limits import JSON_INT_MAX, NATIVE_PLACEHOLDER, UINT256_MAX
+from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX, UNIX_SECONDS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
@@ -119,7 +119,7 @@ async def test_the_zero_address_as_taker_makes_an_open_order(front: OtcFront) ->
 
 async def test_an_expiry_to_come_and_none(front: OtcFront) -> None:
     soon = front.now_ms() // 1_000 + 60
-    for expiry in (0, soon, JSON_INT_MAX):
+    for expiry in (0, soon, UNIX_SECONDS_MAX):
         assert (await front.posted(front.an_order(expiry=expiry)))["expiry"] == expiry
 
 
@@ -406,6 +406,14 @@ async def test_the_native_asset_is_wrapped_first(front: OtcFront, name: str, nat
         ({"maker_amount": 0}, "makerAmount: expected an amount above 0"),
         ({"taker_amount": 0}, "takerAmount: expected an amount above 0"),
         ({"maker": NOBODY}, "maker: expected an account"),
+        (
+            {"maker": bytes.fromhex(NATIVE_PLACEHOLDER[2:])},
+            "maker: expected an account, neither zero nor the native placeholder",
+        ),
+        (
+            {"expiry": 1_900_000_000_000},
+            "expiry: expected 0 for never, or Unix seconds, at most 253402300799, got 1900000000000: this",
+        ),
     ],
 )
 async def test_values_that_are_refused(front: OtcFront, changed: dict[str, Any], said: str) -> None:

@@ -10,7 +10,7 @@ from cambist.codecs.eip712_orders.delta import EXTERNAL_ORDER, PRODUCTIVE_ORDER,
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config import limits
-from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, VENUE_ORDER_AGENTS_MAX
+from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, UNIX_SECONDS_MAX, VENUE_ORDER_AGENTS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import step
@@ -188,7 +188,13 @@ async def test_the_struct_may_be_written_as_other_libraries_write_it(front: Orde
         ({"partner_and_fee": 201}, "order.partnerAndFee: expected partner << 96"),
         ({"partner_and_fee": 1 << 90}, "order.partnerAndFee: expected partner << 96"),
         ({"metadata": bytes(4_097)}, "order.metadata: expected at most 4096 bytes, got '4097 bytes'"),
-        ({"deadline": JSON_INT_MAX + 1}, "order.deadline: expected Unix seconds, at most"),
+        ({"deadline": JSON_INT_MAX + 1}, "order.deadline: expected Unix seconds, at most 253402300799, got "),
+        (
+            {"deadline": 1_900_000_000_000},
+            "order.deadline: expected Unix seconds, at most 253402300799, got 1900000000000: this looks",
+        ),
+        ({"owner": bytes(20)}, "order.owner: expected an account, neither zero nor the native placeholder"),
+        ({"owner": NATIVE}, "order.owner: expected an account, neither zero nor the native placeholder"),
     ],
 )
 async def test_amounts_fee_and_metadata(front: OrderFront, changed: dict[str, Any], field: str) -> None:
@@ -202,11 +208,15 @@ async def test_extremes_that_are_taken(front: OrderFront) -> None:
     world = front.world
     fee = pack_partner_and_fee(PartnerAndFee(world.partner.address, 200, True, False))
     order = await front.a_sale(
-        dest_amount=0, expected_amount=0, partner_and_fee=fee, metadata=bytes(4_096), deadline=JSON_INT_MAX
+        dest_amount=0,
+        expected_amount=0,
+        partner_and_fee=fee,
+        metadata=bytes(4_096),
+        deadline=UNIX_SECONDS_MAX,
     )
     record = await front.submitted(order)
     assert record["output"]["minAmount"] == record["output"]["expectedAmount"] == "0"
-    assert record["expiresAt"] == "+275760-09-13T00:00:00.000Z"
+    assert record["expiresAt"] == "9999-12-31T23:59:59.000Z"
 
 
 async def test_tokens_that_are_not_listed(front: OrderFront) -> None:

@@ -80,7 +80,7 @@ LIES: list[tuple[str, dict[str, Any], str]] = [
     ("slices in a burst", {"interval": 0}, "toSign.value.interval"),
     ("less for each slice", {"destAmountPerSlice": "1"}, "toSign.value.destAmountPerSlice"),
     ("more sold in all", {"totalSrcAmount": str(3 * ONE)}, "toSign.value.totalSrcAmount"),
-    ("a later deadline", {"deadline": 2**40}, "toSign.value.deadline"),
+    ("a later deadline", {"deadline": 2**37}, "toSign.value.deadline"),
     ("another beneficiary", {"beneficiary": THIEF_TEXT}, "toSign.value.beneficiary"),
     ("a member of another kind", {"maxSrcAmount": "1"}, "toSign.value.maxSrcAmount"),
     ("a permit of its own", {"permit": "0x01"}, "toSign.value.permit"),

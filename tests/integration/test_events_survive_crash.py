@@ -116,7 +116,8 @@ class Browser(Listener):
     async def listen(self) -> None:
         """As `Listener`."""
         by_header = self.token is not None and self.random.random() < 0.5
-        head = f"GET {self.target(with_token=not by_header)} HTTP/1.0\r\nHost: a\r\nX-API-KEY: {OPERATOR_KEY}\r\n"
+        target = self.target(with_token=not by_header)
+        head = f"GET {target} HTTP/1.0\r\nHost: a\r\nX-API-KEY: {OPERATOR_KEY}\r\n"
         if by_header:
             head += f"Last-Event-ID: {self.token}\r\n"
         async with await trio.open_tcp_stream("127.0.0.1", self.story.port) as stream:

@@ -1,11 +1,13 @@
 """The market maker over real sockets: five endpoints, the WebSocket, authentication, kill switch, drain."""
 
+import gzip
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 import trio
@@ -131,6 +133,25 @@ async def test_unsigned_stale_and_altered_requests_are_refused_by_header(tmp_pat
             )
             assert response.status == 401
             assert named in msgspec.json.decode(response.body)["error"]
+
+
+async def test_other_clients_are_told_of_seconds_and_of_compression(tmp_path: Path) -> None:
+    async with running_maker(tmp_path) as (_, venue), httpx.AsyncClient() as client:
+        target, body = f"{PREFIX}/firm", firm_request()
+        url = f"http://127.0.0.1:{venue.port}{target}"
+        for unit, per_unit in (("seconds", 1_000), ("microseconds", 0.001)):
+            headers = venue.signing.headers(int(venue.wall_ms() / per_unit), "POST", target, body)
+            answer = await client.post(url, content=body, headers=headers)
+            assert answer.status_code == 401
+            said = f"; this looks like {unit}, and milliseconds are expected"
+            assert answer.json()["error"].endswith(said)
+        coded = gzip.compress(body)
+        headers = venue.signing.headers(venue.wall_ms(), "POST", target, coded)
+        answer = await client.post(url, content=coded, headers=headers | {"content-encoding": "gzip"})
+        assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity")
+        assert answer.json() == {
+            "error": "Unsupported content coding: content-encoding: expected identity, got 'gzip'"
+        }
 
 
 async def test_optional_takes_the_unsigned_but_not_the_wrongly_signed(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ FAULTS = {
     "headers too large": (b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"y" * 20_000, 431),
     "too many headers": (b"GET / HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 65 + b"\r\n", 431),
     "body too large": (b"POST /echo HTTP/1.1\r\n" + HOST + b"Content-Length: 9000000\r\n\r\n", 413),
+    "coded body": (
+        b"POST /echo HTTP/1.1\r\n" + HOST + b"Content-Encoding: br\r\nContent-Length: 1\r\n\r\n",
+        415,
+    ),
     "unknown expectation": (b"POST /echo HTTP/1.1\r\n" + HOST + b"Expect: more\r\n\r\n", 417),
 }
 

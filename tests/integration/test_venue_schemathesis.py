@@ -126,7 +126,7 @@ async def a_body(venue: RunningVenue) -> dict[str, Any]:
 async def an_order(venue: RunningVenue) -> dict[str, Any]:
     """What POST /v2/delta/orders/build builds."""
     quote = await venue.get("/v2/quote", **venue.selling("WETH", 1, "USDC", mode="DELTA"))
-    return {"route": quote["delta"]["route"], "owner": to_checksum(USER.address), "deadline": 2**40}
+    return {"route": quote["delta"]["route"], "owner": to_checksum(USER.address), "deadline": 2**37}
 
 
 async def a_submission(venue: RunningVenue) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The venue over real sockets, with makers and a chain: endpoints, both spellings, errors in one shape."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import msgspec
 import trio
 from msgspec.structs import replace
@@ -108,6 +110,42 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
             }
             for name in ("alpha", "beta")
         ]
+
+
+async def test_a_users_tokens_say_what_the_router_may_take(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+        devnet, user = venue.devnet, to_checksum(USER.address)
+        await devnet.allow(USER, "USDC", "router", 7 * 10**6)
+
+        async def one(token: str) -> dict[str, Any]:
+            answer = await client.get(f"/users/tokens/{CHAIN_ID}/{user}/{token}")
+            assert answer.status_code == 200, answer.text
+            assert answer.json().keys() == {"token"}
+            found: dict[str, Any] = answer.json()["token"]
+            return found
+
+        everything = (await client.get(f"/users/tokens/{CHAIN_ID}/{user}")).json()["tokens"]
+        allowed = {token["symbol"]: token["allowance"] for token in everything}
+        assert allowed == {
+            "ETH": str(2**256 - 1), "WETH": "0", "USDC": str(7 * 10**6), "DAI": "0", "WBTC": "0"
+        }  # fmt: skip
+        usdc = devnet.text("USDC")
+        for name in (usdc, usdc.lower(), "USDC"):
+            assert await one(name) == everything[2]
+        for name in (NATIVE, NATIVE.lower(), "ETH"):
+            assert await one(name) == everything[0]
+        for name, status, tag in (("usdc", 400, "InvalidInput"), (user, 400, "TokenNotSupported")):
+            answer = await client.get(f"/users/tokens/{CHAIN_ID}/{user}/{name}")
+            assert (answer.status_code, answer.json()["errorType"]) == (status, tag)
+
+
+async def test_token_lists_of_older_clients(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+        listed = (await client.get(f"/tokens/{CHAIN_ID}")).json()
+        assert len(listed["tokens"]) == 5
+        for chain in (str(CHAIN_ID), "all"):
+            assert (await client.get(f"/fiat/tokens/{chain}")).json() == listed
+        assert (await client.get("/fiat/tokens/5")).json()["errorType"] == "UnsupportedChain"
 
 
 async def test_what_is_quoted_is_remembered_and_sealed(tmp_path: Path) -> None:
@@ -222,6 +260,55 @@ async def test_errors_have_one_shape_whatever_fails(tmp_path: Path) -> None:
             body = msgspec.json.decode(response.body)
             assert body.keys() == {"errorType", "details", "description", "error", "requestId"}
             assert dict(response.headers)[b"x-request-id"].decode() == body["requestId"]
+
+
+TRANSACTIONS = f"/transactions/{CHAIN_ID}"
+POSTS = {
+    TRANSACTIONS: b'{"priceRoute":{"x":1,"x":2},"srcToken":"a","destToken":"b","userAddress":"c"}',
+    "/v2/delta/orders/build": b'{"owner":"a","route":{"x":[{"y":1,"y":2}]}}',
+    "/v2/delta/orders": b'{"chainId":1,"order":{"nonce":"1","nonce":"2"},"signature":"0x"}',
+    "/v2/delta/orders/build/cancellation": b'{"orderIds":["a"],"orderIds":["b"]}',
+    "/v2/delta/orders/cancel": b'{"orderIds":["a"],"signature":"0x","signature":"0x01"}',
+    f"/ft/p2p/{CHAIN_ID}": b"""{"nonceAndMeta":"1","expiry":0,"makerAsset":"a","takerAsset":"b",
+        "makerAmount":"1","takerAmount":"1","maker":"a","taker":"b","signature":"0x","makerAmount":"2"}""",
+}
+"""POST endpoint -> a body that gives a key twice."""
+
+
+async def test_bodies_that_two_readers_would_read_differently_are_refused(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+        for path, twice in POSTS.items():
+            answer = await client.post(path, content=twice)
+            assert (answer.status_code, answer.json()["errorType"]) == (400, "InvalidInput"), path
+            assert "given twice in one object" in answer.json()["details"]
+            answer = await client.post(path, content=b"")
+            assert (answer.status_code, answer.json()["errorType"]) == (400, "InvalidInput"), path
+            assert answer.json()["details"] == "Invalid input: the body is empty"
+            answer = await client.post(
+                path, content=gzip.compress(twice), headers={"content-encoding": "gzip"}
+            )
+            assert (answer.status_code, answer.headers["accept-encoding"]) == (415, "identity"), path
+            assert answer.json()["errorType"] == "UnsupportedContentCoding"
+
+
+async def test_deadlines_in_milliseconds_and_owners_that_are_nobody(tmp_path: Path) -> None:
+    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+        sale = venue.selling("WETH", 1, "USDC", mode="DELTA")
+        route = (await client.get("/v2/quote", params=sale)).json()["delta"]["route"]
+        at_ms = 1_000 * (int(WallClock().now_ms()) // 1_000 + 600)
+
+        async def built(owner: str, deadline: int) -> httpx.Response:
+            body = {"route": route, "owner": owner, "deadline": deadline}
+            return await client.post("/v2/delta/orders/build", json=body)
+
+        answer = await built(to_checksum(USER.address), at_ms)
+        assert answer.status_code == 400
+        assert answer.json()["details"].endswith(f"got {at_ms}: this looks like milliseconds")
+        for owner in ("0x" + "00" * 20, NATIVE):
+            answer = await built(owner, at_ms // 1_000)
+            assert answer.status_code == 400
+            assert "owner: expected an account, neither zero nor the native" in answer.json()["details"]
+        assert (await built(to_checksum(USER.address), at_ms // 1_000)).status_code == 200
 
 
 async def test_while_no_node_answers_what_needs_one_is_503_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -149,6 +149,10 @@ class QuietChain:
         assert at in (None, self._head.hash)
         return 0
 
+    async def code(self, _: bytes, at: At = None) -> bytes:
+        assert at in (None, self._head.hash)
+        return b""
+
     async def call_many(self, calls: Sequence[ChainCall], at: At = None) -> list[bytes]:
         assert at in (None, self._head.hash)
         return [bytes(32) for _ in calls]

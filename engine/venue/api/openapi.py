@@ -240,7 +240,7 @@ _SHAPES = {
     "TypedMember": "One member of a struct type.",
     "TransactionEnvelope": "A transaction to be sent by `from`; `to` is to be approved for the source token.",
     "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
-    "UserToken": "A token and the balance in raw units.",
+    "UserToken": "A token, and in raw units the user's balance and what the Router may take of it.",
     "PartnerFee": "`partnerFee` in percent.",
     "MakerScore": "How the last firm quotes of a maker went: the part that was clean in percent, the kinds "
     "of faults, and until when it is not asked (Unix milliseconds).",

@@ -6,15 +6,18 @@ Source: interop.md 3; choices.md 4, 6 and 15.
 Choice: `/adapters/...` without `network` and `chainId` is about chain 1, as /prices is; `version` changes
     nothing.
 Choice: `tokens` begins with the native token, where the chain has a wrapped form of it. A token whose
-    contract does not answer with a balance is left out of a user's tokens.
+    contract does not answer with a balance is left out of a user's tokens, and is not supported by itself.
+Choice: the `allowance` of the native token is 2^256 - 1, since it needs none; one that a contract does not
+    tell is 0, and all are where the chain has no Router.
+Choice: GET /fiat/tokens answers as GET /tokens; `all` is of all chains.
 Choice: `takeSurplus` of a partner fee is false: a partner shares in the surplus where a request says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 
-from ....codecs.calldata import balance_of
+from ....codecs.calldata import allowance, balance_of
 from ....codecs.delta_messages import ZERO_ADDRESS_TEXT
 from ....codecs.resource_messages import (
     AdaptersContracts,
@@ -24,6 +27,7 @@ from ....codecs.resource_messages import (
     ContractsDocument,
     ContractTakers,
     ErrorsDocument,
+    OneUserToken,
     PartnerFee,
     PartnerFeeQuery,
     TokenEntry,
@@ -36,8 +40,8 @@ from ....codecs.resource_messages import (
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.wire import encode
 from ....config.catalogue import contracts_document, errors_document
-from ....config.errors import BlockGone, InvalidInput
-from ....config.limits import NETWORK_DEFAULT
+from ....config.errors import BlockGone, InvalidInput, TokenNotSupported
+from ....config.limits import NETWORK_DEFAULT, UINT256_MAX
 from ....config.partners import resolve_fee
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
@@ -79,7 +83,7 @@ class Resources:
     def __init__(self, places: Places, settings: Settings) -> None:
         self._places = places
         self._partners, self._tiers = settings.partners, settings.tiers
-        self._tokens = {chain_id: encode(_token_list(place)) for chain_id, place in places.items()}
+        self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The rows of the table."""
@@ -97,8 +101,27 @@ class Resources:
                 path="/users/tokens/{chainId}/{user}",
                 coroutine=self._user_tokens,
                 cost=5,
-                summary="The listed tokens with a user's balances, of one block",
+                summary="A user's balances of the listed tokens, and allowances for the Router, at one block",
                 answer=UserTokens,
+            ),
+            _row(
+                path="/users/tokens/{chainId}/{user}/{token}",
+                coroutine=self._user_token,
+                cost=5,
+                summary="One of them, by address or symbol",
+                answer=OneUserToken,
+            ),
+            _row(
+                path="/fiat/tokens/{chainId}",
+                plain=self._list_tokens,
+                summary="The same as GET /tokens/{chainId}, for clients that ask here",
+                answer=TokenList,
+            ),
+            _row(
+                path="/fiat/tokens/all",
+                plain=_fixed(encode(_token_list(self._places.values()))),
+                summary="The tokens of all chains",
+                answer=TokenList,
             ),
             _row(
                 path="/prices/partnerfee/{chainId}",
@@ -168,7 +191,18 @@ class Resources:
     async def _user_tokens(self, call: Call) -> Reply:
         place = place_in_path(self._places, call.parameters[0])
         user = parse_address(call.parameters[1], "user")
-        return Reply(200, encode(await user_tokens(place, user)))
+        return Reply(
+            200, encode(UserTokens(await user_tokens(place, user, place.tokens.by_address.values())))
+        )
+
+    async def _user_token(self, call: Call) -> Reply:
+        chain, named, text = call.parameters
+        place = place_in_path(self._places, chain)
+        user, token = parse_address(named, "user"), place.tokens.listed(text, "token")
+        found = await user_tokens(place, user, [token])
+        if not found:
+            raise TokenNotSupported("its contract tells no balance", field="token", got=text)
+        return Reply(200, encode(OneUserToken(*found)))
 
     def _contracts(self, call: Call) -> Reply:
         place = self._asked(call)
@@ -225,8 +259,11 @@ def network_of(query: AdaptersQuery) -> int | None:
     return query.network or query.chain_id
 
 
-async def user_tokens(place: Place, user: bytes) -> UserTokens:
-    """What a user has of each listed token, all at one block.
+async def user_tokens(place: Place, user: bytes, tokens: Iterable[ListedToken]) -> tuple[UserToken, ...]:
+    """What a user has of tokens, and what the Router may take of it, all at one block.
+
+    Returns:
+        The native token first; without those whose contract tells no balance.
 
     Raises:
         ChainError: nobody tells.
@@ -234,22 +271,34 @@ async def user_tokens(place: Place, user: bytes) -> UserTokens:
     header = await place.chain.block()
     if header is None:
         raise BlockGone("the latest block is not in the chain")
-    native = [token for token in place.tokens.by_address.values() if token.address == NATIVE_TOKEN]
-    others = [token for token in place.tokens.by_address.values() if token.address != NATIVE_TOKEN]
-    found = [(token, await place.chain.balance(user, header.hash)) for token in native]
-    calls = [ContractCall(token.address, balance_of(user)) for token in others]
-    answers = await place.chain.call_many(calls, header.hash)
-    found += [
-        (token, int.from_bytes(answer[:_WORD_BYTES], "big"))
-        for token, answer in zip(others, answers, strict=True)
-        if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES
+    listed = sorted(tokens, key=lambda token: token.address != NATIVE_TOKEN)
+    others = [token for token in listed if token.address != NATIVE_TOKEN]
+    found = [
+        _user_token(place, token, await place.chain.balance(user, header.hash), UINT256_MAX)
+        for token in listed[: len(listed) - len(others)]
     ]
-    return UserTokens(
-        tuple(
-            UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance))
-            for token, balance in found
-        )
-    )
+    calls = [ContractCall(token.address, balance_of(user)) for token in others]
+    if place.router:
+        calls += [ContractCall(token.address, allowance(user, place.router)) for token in others]
+    answers = [_amount(answer) for answer in await place.chain.call_many(calls, header.hash)] if calls else []
+    balances, allowed = answers[: len(others)], answers[len(others) :] or [None] * len(others)
+    found += [
+        _user_token(place, token, balance, taken or 0)
+        for token, balance, taken in zip(others, balances, allowed, strict=True)
+        if balance is not None
+    ]
+    return tuple(found)
+
+
+def _amount(answer: bytes | Exception) -> int | None:
+    """The number that a contract told; None where it told none."""
+    if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES:
+        return int.from_bytes(answer[:_WORD_BYTES], "big")
+    return None
+
+
+def _user_token(place: Place, token: ListedToken, balance: int, allowed: int) -> UserToken:
+    return UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance), str(allowed))
 
 
 def _fixed(body: bytes) -> Callable[[Call], Reply]:
@@ -272,12 +321,17 @@ def _roles(place: Place) -> dict[str, bool]:
     }
 
 
-def _token_list(place: Place) -> TokenList:
-    def entry(token: ListedToken) -> TokenEntry:
-        return TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)
-
-    tokens = sorted(place.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN)
-    return TokenList(tuple(map(entry, tokens)))
+def _token_list(places: Iterable[Place]) -> TokenList:
+    """The tokens of chains, each chain's native token first."""
+    return TokenList(
+        tuple(
+            TokenEntry(token.symbol, token.text, token.decimals, place.chain_id)
+            for place in sorted(places, key=lambda place: place.chain_id)
+            for token in sorted(
+                place.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
+            )
+        )
+    )
 
 
 def _text(address: bytes) -> str:

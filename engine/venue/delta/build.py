@@ -44,7 +44,9 @@ from ....codecs.eip712_orders.delta import (
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, delta_others
 from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.iso_time import check_unix_seconds
 from ....codecs.permit import parse_permit, permit_spender
+from ....codecs.trading_token import check_account
 from ....codecs.vocabulary import BuildOrderType, Side
 from ....codecs.wire import encode
 from ....config import limits
@@ -185,6 +187,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     if body.deadline is None:
         raise MissingDeadline(field="deadline", expected="Unix seconds")
     owner = parse_address(body.owner, "owner")
+    check_account(owner, "owner")
     beneficiary = owner if body.beneficiary is None else parse_address(body.beneficiary, "beneficiary")
     _check_side(body)
     _check_kind(body, route)
@@ -416,6 +419,7 @@ def _partner_and_fee(body: BuildBody, terms: BuildTerms) -> int:
 
 
 def _check_deadline(body: BuildBody, deadline: int, now_s: int) -> None:
+    check_unix_seconds("deadline", deadline)
     if deadline <= now_s:
         raise OrderExpired(field="deadline", expected=f"a time after {now_s}", got=deadline)
     if body.order_type in _TWAPS:

@@ -28,7 +28,8 @@ Choice: tokens inside the signed struct are addresses of any case, the native pl
     comes as it was built.
 Choice: a sale may ask for a minimum of 0 (slippage of 100 %); every other amount is above 0. Amounts whose
     products do not fit the contract's words are refused: they could never be settled.
-Choice: a deadline is at most 2^53 - 1, and one that is now has passed.
+Choice: a deadline is in the year 9999 at the latest, and one that is now has passed. Neither zero nor the
+    native placeholder owns an order.
 Choice: 400 for `partiallyFillable` with a TWAP, or with a Permit2 transfer, which is used up by one
     settlement; for `type` LIMIT with a permit; for an `onChainOrderType` that says another kind; for an agent
     both included and excluded; for more than 100 agents.
@@ -62,8 +63,9 @@ from ....codecs.eip712_orders.delta import (
 )
 from ....codecs.eip712_orders.signing_names import Signing
 from ....codecs.eip712_orders.typed_struct import TypedStruct
+from ....codecs.iso_time import check_unix_seconds
 from ....codecs.permit import PermitForm, permit_form
-from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from ....codecs.wire import decoder
 from ....config import limits
@@ -214,6 +216,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
     """
     order = found.order
     src = _check_tokens(order, rules.tokens)
+    check_account(order.owner, "order.owner")
     first = _check_amounts(order)
     terms = _terms(order)
     check_metadata(order.metadata, "order.metadata")
@@ -385,12 +388,7 @@ def _partner(body: SubmitBody, terms: OrderTerms, rules: Rules) -> str:
 
 
 def _check_deadline(order: SettledOrder, now_s: int) -> None:
-    if order.deadline > limits.JSON_INT_MAX:
-        raise InvalidInput(
-            field="order.deadline",
-            expected=f"Unix seconds, at most {limits.JSON_INT_MAX}",
-            got=order.deadline,
-        )
+    check_unix_seconds("order.deadline", order.deadline)
     if order.deadline <= now_s:
         raise OrderExpired(field="order.deadline", expected=f"a time after {now_s}", got=order.deadline)
     if isinstance(order, _TWAPS):

@@ -17,7 +17,7 @@ Choice: `others` informs and decides nothing: a route may come back without it, 
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -39,9 +39,9 @@ from ....codecs.market_messages import (
 )
 from ....codecs.rounding import mul_div_down
 from ....codecs.vocabulary import MarketVersion, Side
-from ....codecs.wire import encode
+from ....codecs.wire import decoder, encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, NoRoute
-from ....config.limits import BPS_ONE, UINT256_MAX
+from ....config.limits import BPS_ONE, JSON_BYTES_MAX, UINT256_MAX
 from ....config.partners import ResolvedFee
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
@@ -56,7 +56,8 @@ _PRICE_DECIMALS = 18
 _ADDRESSES_REMEMBERED = 1_024
 _text = lru_cache(_ADDRESSES_REMEMBERED)(to_checksum)
 _sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
-_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_members = decoder(dict[str, Raw], bytes_max=JSON_BYTES_MAX)
+_value: Callable[[bytes], Any] = decoder(object, bytes_max=JSON_BYTES_MAX)
 _NULL = b"null"
 
 
@@ -182,9 +183,10 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
     """
     try:
         members = _members(canonical(raw))
-        given = msgspec.json.decode(members.pop("hmac", Raw(_NULL)))
-    except (InvalidInput, msgspec.DecodeError) as error:
-        raise InvalidPriceRoute(str(error), field="priceRoute") from None
+        given = _value(bytes(members.pop("hmac", Raw(_NULL))))
+    except InvalidInput as error:
+        said = error.detail.removeprefix(f"{error.message}: ")
+        raise InvalidPriceRoute(said, field="priceRoute") from None
     others = bytes(members.pop("others", Raw(_NULL)))
     covered = _sorted(members)
     seal.check(covered, given, now_ms)

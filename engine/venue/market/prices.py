@@ -6,7 +6,11 @@ the live books of a place.
 Source: document 1, GET /prices, GET /v2/quote; interop.md 3; choices.md 1, 3, 7, 8 and 9.
 Choice: decimals may be absent with addresses too, since those of listed tokens are known.
 Choice: a token for itself, and the native token for its wrapped form, is `No route`.
-Choice: includeDEXS and excludeDEXS name makers letter by letter; a name that nobody has is no error.
+Choice: includeDEXS and excludeDEXS name makers letter by letter; a name that nobody has is passed over, but
+    includeDEXS without any maker's name is `No route`, with the names that there are.
+Choice: functions of the Router are also known by the names that clients bring: swapExactAmountIn,
+    swapExactAmountOut, and swapOnAugustusRFQTryBatchFill for either, since makers' orders are filled by both;
+    to exclude the last one excludes nothing, for it is never called.
 Choice: `route` names all tokens of the one path that may be taken, both ends included, each at most once; the
     native token and its wrapped form are one.
 Choice: `receiver` is checked to be an address and changes no price; makers that have blacklisted
@@ -14,7 +18,7 @@ Choice: `receiver` is checked to be an address and changes no price; makers that
 Choice: both functions of the Router take a fee, so excludeContractMethodsWithoutFeeModel leaves them in.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +41,9 @@ from .price_route import METHODS, Offered, Priced, price_route
 
 if TYPE_CHECKING:
     from ..place import Place
+
+_METHODS_ELSEWHERE = {METHODS[Side.SELL]: "swapExactAmountIn", METHODS[Side.BUY]: "swapExactAmountOut"}
+_RFQ_METHOD = "swapOnAugustusRFQTryBatchFill"
 
 Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, TransactionBody, BuildBody)
 
@@ -117,6 +124,7 @@ def ask_of_prices(
         parse_address(query.receiver, "receiver")
     users = _addresses({"userAddress": query.user_address or None, "txOrigin": tx_origin})
     _check_sources(query)
+    _check_makers(query, place.feeds)
     wanted = Wanted(
         src_token=src.routed,
         dest_token=dest.routed,
@@ -275,7 +283,24 @@ def _check_sources(query: PricesQuery) -> None:
     if query.exclude_rfq:
         raise NoRoute("all sources here are RFQ", field="excludeRFQ")
     method = METHODS[Side(query.side)]
-    if query.include_contract_methods is not None and method not in query.include_contract_methods:
-        raise NoRoute(field="includeContractMethods", expected=method, got=query.include_contract_methods)
-    if method in (query.exclude_contract_methods or ()):
-        raise NoRoute(field="excludeContractMethods", expected=f"a list without {method}")
+    include, exclude = query.include_contract_methods, query.exclude_contract_methods or ()
+    if include is not None and not {method, _METHODS_ELSEWHERE[method], _RFQ_METHOD} & {*include}:
+        raise NoRoute(
+            field="includeContractMethods",
+            expected=f"{method}, {_METHODS_ELSEWHERE[method]} or {_RFQ_METHOD}",
+            got=",".join(include),
+        )
+    for name in (method, _METHODS_ELSEWHERE[method]):
+        if name in exclude:
+            raise NoRoute(field="excludeContractMethods", expected=f"a list without {name}")
+
+
+def _check_makers(query: PricesQuery, makers: Collection[str]) -> None:
+    """Pass where `includeDEXS` names a maker of the chain, or is not there; other names are passed over."""
+    named = query.include_dexs
+    if named is not None and not {*makers}.intersection(named):
+        raise NoRoute(
+            field="includeDEXS",
+            expected=f"a name of GET /adapters/list ({', '.join(sorted(makers)) or 'none'})",
+            got=",".join(named),
+        )

@@ -32,11 +32,12 @@ from msgspec import Struct
 from ....codecs.amounts import parse_amount, parse_positive_amount
 from ....codecs.calldata import OrderInfo
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
+from ....codecs.iso_time import check_unix_seconds
 from ....codecs.market_messages import ContractParams, TransactionBody
 from ....codecs.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form
 from ....codecs.rounding import mul_div_down, mul_div_up
 from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
-from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
 from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
@@ -167,8 +168,7 @@ def read_parties(place: "Place", body: TransactionBody, src: ListedToken, now_ms
         OrderExpired: the deadline has passed.
     """
     user = parse_address(body.user_address, "userAddress")
-    if user == ZERO_ADDRESS:
-        raise InvalidInput(field="userAddress", expected="an account", got=body.user_address)
+    check_account(user, "userAddress")
     return Parties(
         user=user,
         tx_origin=user if body.tx_origin is None else parse_address(body.tx_origin, "txOrigin"),
@@ -431,6 +431,7 @@ def _permit(place: "Place", body: TransactionBody, user: bytes, *, is_native: bo
 def _deadline(deadline: int | None, now_ms: int) -> int:
     if deadline is None:
         return 0
+    check_unix_seconds("deadline", deadline)
     if deadline * 1_000 <= now_ms:
         raise OrderExpired(field="deadline", expected=f"a time after {now_ms // 1_000}", got=deadline)
     return deadline

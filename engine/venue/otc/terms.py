@@ -22,7 +22,8 @@ What is at fault first in this order is what is said:
 Source: document 2, Order; interop.md 1; choices.md 5, 21 and 22.
 Choice: every uint256 is a nonceAndMeta; it is shown as the decimal number that it is.
 Choice: an OTC order may be of any ERC-20 token, listed or not.
-Choice: an expiry that is now has passed, and one is at most 2^53 - 1, as all numbers of a body are.
+Choice: an expiry that is now has passed, and one is in the year 9999 at the latest. Neither zero nor the
+    native placeholder makes an order.
 Choice: amounts may be of any size, though partial fills need a product that fits into the contract's words.
 Choice: a permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
 """
@@ -35,9 +36,10 @@ from ....codecs.amounts import parse_amount
 from ....codecs.eip712_orders.nonce_and_meta import taker_from_meta
 from ....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, rfq_others
+from ....codecs.iso_time import check_unix_seconds
 from ....codecs.otc_messages import OtcOrderBody
 from ....codecs.permit import RFQ_FORMS
-from ....codecs.trading_token import NATIVE_TOKEN
+from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....codecs.vocabulary import OtcType
 from ....config.errors import InvalidInput, OrderExpired
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
@@ -158,10 +160,10 @@ def checked(
         if not amount:
             raise InvalidInput(field=field, expected="an amount above 0", got="0")
     now_s = now_ms // 1_000
+    check_unix_seconds("expiry", order.expiry, "0 for never, or ")
     if 0 < order.expiry <= now_s:
         raise OrderExpired(field="expiry", expected=f"0 for never, or a time after {now_s}", got=order.expiry)
-    if order.maker == ZERO_ADDRESS:
-        raise InvalidInput(field="maker", expected="an account", got=body.maker)
+    check_account(order.maker, "maker")
     permit = _permit(body.permit_maker_asset, order.maker, domains[chain_id].contract)
     signature = read_signature(
         body.signature, found.order_hash, order.maker, is_awaited=True, signing=found.signing

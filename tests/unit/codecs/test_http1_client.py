@@ -169,10 +169,10 @@ BAD = {
     ),
     "length list": (b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\n{}", "Content-Length"),
     "length with sign": (b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\n{}", "Content-Length"),
-    "gzip": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n{}", "expected chunked, got b'gzip'"),
+    "gzip": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n{}", "expected chunked, got 'gzip'"),
     "gzip, chunked": (
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        "expected chunked, got b'gzip, chunked'",
+        "expected chunked, got 'gzip, chunked'",
     ),
     "coding in HTTP/1.0": (
         b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -367,6 +367,31 @@ def test_expect_with_a_chunked_body() -> None:
     assert len(drain(connection, LAST_CHUNK)) == 1
 
 
+@pytest.mark.parametrize("framing", [b"Content-Length: 2", b"Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("coding", [b"gzip", b"br", b"identity, gzip", b"deflate"])
+def test_a_coded_body_is_refused_before_it_is_read(framing: bytes, coding: bytes) -> None:
+    fault = fault_of(post(framing, b"Content-Encoding: " + coding))
+    assert fault.status == 415
+    assert fault.headers == ((b"accept-encoding", b"identity"),)
+    assert str(fault) == (
+        f"Unsupported content coding: content-encoding: expected identity, got '{coding.decode()}'"
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        post(b"Content-Length: 2", b"Content-Encoding: Identity", body=b"ab"),
+        post(b"Content-Length: 2", b"Content-Encoding:", body=b"ab"),
+        post(b"Content-Length: 0", b"Content-Encoding: gzip"),
+        post(b"Content-Encoding: gzip"),
+    ],
+)
+def test_a_coding_that_changes_nothing_passes(head: bytes) -> None:
+    (request,) = drain(ServerConnection(Http1Limits()), head)
+    assert isinstance(request, Request)
+
+
 def test_another_expectation_fails() -> None:
     assert fault_of(post(b"Content-Length: 2", b"Expect: 200-ok", body=b"ab")).status == 417
 

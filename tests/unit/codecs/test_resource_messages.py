@@ -61,8 +61,8 @@ def test_tokens() -> None:
     assert encode(TokenList((TokenEntry("WETH", "0xa", 18, 1),))) == (
         b'{"tokens":[{"symbol":"WETH","address":"0xa","decimals":18,"network":1}]}'
     )
-    assert encode(UserTokens((UserToken("WETH", "0xa", 18, 1, "5"),))) == (
-        b'{"tokens":[{"symbol":"WETH","address":"0xa","decimals":18,"network":1,"balance":"5"}]}'
+    assert encode(UserTokens((UserToken("WETH", "0xa", 18, 1, "5", "6"),))) == (
+        b'{"tokens":[{"symbol":"WETH","address":"0xa","decimals":18,"network":1,"balance":"5","allowance":"6"}]}'
     )
 
 

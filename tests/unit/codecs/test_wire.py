@@ -11,7 +11,7 @@ import pytest
 from cambist.codecs.vocabulary import ChainId, Side
 from cambist.codecs.wire import check_number, decoder, encode
 from cambist.config.errors import InvalidInput
-from cambist.config.limits import JSON_INT_MAX
+from cambist.config.limits import JSON_INT_MAX, JSON_KEYS_BYTES_MAX
 
 MEGABYTE = 1 << 20
 
@@ -111,6 +111,60 @@ def test_expected_and_got_stand_apart_for_programs() -> None:
 )
 def test_what_is_not_json_is_refused(raw: bytes) -> None:
     assert refusal(raw).status == 400
+
+
+@pytest.mark.parametrize("raw", [b"", b" ", b"\r\n\t"])
+def test_an_empty_body_is_said_to_be_empty(raw: bytes) -> None:
+    assert str(refusal(raw)) == "Invalid input: the body is empty"
+
+
+UNIQUE = decoder(Order, bytes_max=10_000, unique_keys=True)
+TWICE = {
+    "a field": b'{"deadline":1,"deadline":1}',
+    "a skipped member": b'{"deadline":1,"more":1,"x":2,"more":1}',
+    "white space around": b'{"deadline":1 , "note" : "a" , "note" : "b"}',
+    "inside an array": b'{"deadline":1,"anything":[[{"a":1},{"b":1,"b":{}}]]}',
+    "inside what is kept as it came": b'{"deadline":1,"route":{"a":{"a":1,"b":{"c":1,"c":1}}}}',
+    "written differently": b'{"deadline":1,"note":"x","n\\u006fte":"y"}',
+    "hidden behind an escaped colon": b'{"deadline":1,"note":"\\u003a","deadline":2}',
+    "hidden behind a colon in a string": b'{"deadline":1,"note":":","deadline":2}',
+    "keys that are colons": b'{"deadline":1,":":2,":":3}',
+    "empty keys": b'{"deadline":1,"":2,"":3}',
+    "beside giant numbers": b'{"deadline":1,"x":1e99999,"y":%b,"x":1}' % (b"9" * 5_000),
+}
+
+
+@pytest.mark.parametrize("raw", TWICE.values(), ids=TWICE)
+def test_a_key_given_twice_is_refused_where_keys_are_unique(raw: bytes) -> None:
+    decode_order(raw)
+    with pytest.raises(InvalidInput) as caught:
+        UNIQUE(raw)
+    assert "given twice in one object" in str(caught.value)
+
+
+def test_the_key_given_twice_is_named() -> None:
+    with pytest.raises(InvalidInput, match="Invalid input: deadline: given twice in one object"):
+        UNIQUE(b'{"deadline":1,"deadline":2}')
+
+
+@pytest.mark.parametrize("twice", [b'"x":1,"x":1', b'"x":"\\u003A"'])
+def test_the_keys_of_a_long_body_are_not_looked_at_one_by_one(twice: bytes) -> None:
+    long = b'{"deadline":1,%b,"more":"%b"}' % (twice, b"z" * JSON_KEYS_BYTES_MAX)
+    decode_order(long)
+    with pytest.raises(InvalidInput, match="a key is given twice in one object, or the document escapes a"):
+        decoder(Order, bytes_max=MEGABYTE, unique_keys=True)(long)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"deadline":1,"route":{"deadline":1,"note":[{"a":1},{"a":1}]},"note":"a:b:c"}',
+        b'{"deadline":1,"note":"\\"deadline\\":1","anything":"http://a:1/b?c=\\u003a"}',
+        b'{"deadline":1,"anything":{"a":1e999,"b":1E-999,"c":-0.0,"d":null,"e":"\\ud83d\\ude00:"}}',
+    ],
+)
+def test_a_key_may_stand_once_in_each_of_several_objects(raw: bytes) -> None:
+    assert UNIQUE(raw) == decode_order(raw)
 
 
 @pytest.mark.parametrize("key", ["note", "route", "anything", "unknown"])

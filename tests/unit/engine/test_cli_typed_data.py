@@ -96,7 +96,7 @@ DOCUMENTS: dict[str, tuple[object, str]] = {
     "not JSON": (b"{", "Invalid input"),
     "nothing": (b" ", "Invalid input"),
     "not UTF-8": (b'{"a":"\xff"}', "Invalid input"),
-    "a list": ([1], "Invalid input: expected an object with types, domain and message, got list of 1"),
+    "a list": ([1], "Invalid input: expected an object with types, domain and message, got an array of 1"),
     "no types": (MAIL | {"types": None}, "Invalid input: types: "),
     "no domain": (MAIL | {"domain": None}, "Invalid input: domain: "),
     "no message": (

@@ -182,7 +182,10 @@ def test_makers_are_included_and_excluded_by_name() -> None:
     assert makers(shop, includeDEXS="beta,other") == {"beta"}
     assert makers(shop, excludeDEXS="beta,other") == {"alpha"}
     assert makers(shop, includeDEXS="alpha,beta", excludeDEXS="alpha") == {"beta"}
-    refused(NoRoute, "No route", shop, includeDEXS="Alpha")
+    said = (
+        r"No route: includeDEXS: expected a name of GET /adapters/list \(alpha, beta\), got 'Alpha,UniswapV3'"
+    )
+    refused(NoRoute, said, shop, includeDEXS="Alpha,UniswapV3")
     refused(NoRoute, "No route", shop, excludeDEXS="alpha,beta")
 
 
@@ -200,6 +203,27 @@ def test_the_routers_functions_are_included_and_excluded_by_name() -> None:
     buying: dict[str, Any] = {"side": "BUY", "amount": 10**6}
     assert shop.prices(query(**buying, includeContractMethods="swapExactOut")).side is Side.BUY
     refused(NoRoute, "excludeContractMethods", **buying, excludeContractMethods="swapExactOut")
+
+
+@pytest.mark.parametrize(
+    ("side", "here", "elsewhere", "other"),
+    [
+        ("SELL", "swapExactIn", "swapExactAmountIn", "swapExactAmountOut"),
+        ("BUY", "swapExactOut", "swapExactAmountOut", "swapExactAmountIn"),
+    ],
+)
+def test_functions_have_the_names_that_clients_bring(
+    side: str, here: str, elsewhere: str, other: str
+) -> None:
+    shop, rfq = a_shop(), "swapOnAugustusRFQTryBatchFill"
+    asked: dict[str, Any] = {"side": side, "amount": ONE if side == "SELL" else 10**6}
+    for names in (elsewhere, rfq, f"{other},{rfq}", f"simpleSwap,{elsewhere}"):
+        assert shop.prices(query(**asked, includeContractMethods=names)).contract_method == here
+    for names in (other, rfq, f"{other},{rfq}"):
+        assert shop.prices(query(**asked, excludeContractMethods=names)).contract_method == here
+    refused(NoRoute, f"expected a list without {elsewhere}", **asked, excludeContractMethods=elsewhere)
+    said = f"includeContractMethods: expected {here}, {elsewhere} or {rfq}, got 'simpleSwap,{other}'"
+    refused(NoRoute, said, **asked, includeContractMethods=f"simpleSwap,{other}")
 
 
 def test_every_function_has_a_fee_model() -> None:

@@ -106,7 +106,7 @@ def test_what_all_have() -> None:
     assert record["order"]["owner"] == to_checksum(ALICE)
     assert a_record(SALE)["beneficiary"] == to_checksum(BOB)
     assert record["createdAt"] == record["updatedAt"] == "2023-11-14T22:13:20.001Z"
-    assert record["expiresAt"] == "+036812-02-20T00:36:16.000Z"
+    assert record["expiresAt"] == "9999-12-31T23:59:59.999Z"
     assert (record["refunds"], record["transactions"], record["partner"]) == ([], [], "anon")
     assert record["status"] == OrderStatus.PENDING
     msgspec.convert(record | {"order": msgspec.Raw(b"{}")}, OrderRecord)
@@ -147,14 +147,12 @@ def test_times_as_python_writes_them(time_ms: int) -> None:
 
 @pytest.mark.parametrize(
     ("time_ms", "text"),
-    [  # as ECMAScript's toISOString writes them
+    [
         (0, "1970-01-01T00:00:00.000Z"),
         (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
-        (253_402_300_800_000, "+010000-01-01T00:00:00.000Z"),
-        (1_099_511_627_776_000, "+036812-02-20T00:36:16.000Z"),
-        (8_640_000_000_000_000, "+275760-09-13T00:00:00.000Z"),
-        (8_640_000_000_000_001, "+275760-09-13T00:00:00.000Z"),
-        ((2**53 - 1) * 1_000, "+275760-09-13T00:00:00.000Z"),
+        (253_402_300_800_000, "9999-12-31T23:59:59.999Z"),
+        (1_099_511_627_776_000, "9999-12-31T23:59:59.999Z"),
+        ((2**53 - 1) * 1_000, "9999-12-31T23:59:59.999Z"),
     ],
 )
 def test_times_beyond_the_year_9999(time_ms: int, text: str) -> None:
