@@ -28,7 +28,7 @@ setup-peers: $(PEERS)/.ready ## Make .venv-peers: the implementations that bench
 setup-load: $(LOAD)/.ready ## Make .venv-load: the load generator, and the servers that ours is compared with.
 setup-nautilus: $(NAUTILUS)/.ready ## Make .venv-nautilus: the order book that ours is compared with, where it has a wheel.
 setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the contracts.
-setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, anvil and the Solidity compiler.
+setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil and the Solidity compiler.
 
 # Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
 define install

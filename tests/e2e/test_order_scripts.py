@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from bench.peers.process import ROOT
 
 from cambist.crypto.addresses import to_checksum
-from support.oracles import Stories
+from support.oracles import ORACLES, Stories
 from support.patience import STORY_S
 from support.venue_processes import AGENT, Running, asked, venue_processes
 from support.venue_role import CHAIN_ID, KEYS, USER
@@ -184,3 +185,83 @@ def test_the_command_cancels_what_rests(running: Running) -> None:
     assert placed["outcome"] == "placed"
     told = ordered(running, "cancel", placed["id"])
     assert told["orders"] == [{"id": placed["id"], "status": "CANCELLED"}]
+
+
+# --- Public clients of the protocol family --------------------------------------------------------------
+
+CLIENTS = ROOT / "docs" / "clients.md"
+PACKAGES = {"6": "paraswap-sdk-6", "7": "@paraswap/sdk", "9": "@velora-dex/sdk"}
+"""Major version of an SDK -> its name in package.json."""
+CALLS = {
+    "market": "`getRate`, `approveToken`, `buildTx`",
+    "otc": "`buildLimitOrder`, `signLimitOrder`, `postP2POrder`, `fillOrderDirectly`, `cancelLimitOrder`",
+    "delta": "`buildDeltaOrder`, `signDeltaOrder`, `postDeltaOrder`",
+}
+"""What a story tells of -> how the page names the calls that it makes."""
+NOT_SERVED = {
+    "otc": ["getLimitOrders of type LIMIT", "postLimitOrder"],
+    "delta": ["getDeltaOrderById", "getDeltaOrders", "getDeltaPrice"],
+}
+
+
+@pytest.fixture(scope="module", params=PACKAGES)
+def sdk(request: pytest.FixtureRequest, stories: Stories, running: Running) -> tuple[str, dict[str, Any]]:
+    """The major version of an SDK, and what its story told."""
+    keys = [f"0x{KEYS[number].secret32().hex()}" for number in (8, 9)]
+    tokens = [running.devnet.text(symbol) for symbol in ("WETH", "USDC")]
+    told = stories.told("sdk_client", request.param, running.url, running.rpc, *keys, *tokens)
+    return request.param, told
+
+
+@pytest.mark.oracle
+def test_a_public_sdk_swaps(running: Running, sdk: tuple[str, dict[str, Any]]) -> None:
+    _, told = sdk
+    market = told["market"]
+    assert market["status"] == "success"
+    assert market["to"] == market["spender"] == running.devnet.text("router")
+    assert (market["spent"], market["received"]) == (str(ONE), market["quoted"])
+    assert {"ETH", "WETH", "USDC"} <= set(told["tokens"])
+    assert told["keyStatuses"] == ["unknown"]
+
+
+@pytest.mark.oracle
+def test_a_public_sdk_posts_fills_and_cancels(sdk: tuple[str, dict[str, Any]]) -> None:
+    otc = sdk[1]["otc"]
+    assert (otc["domain"], otc["types"]) == ("AUGUSTUS RFQ", ["LIMIT", "P2P"])
+    assert otc["states"] == ["FULFILLED", "CANCELLED"]
+    assert otc["isListed"]
+    assert otc["gained"] == {"maker": str(2_600 * USDC), "taker": str(ONE)}
+
+
+@pytest.mark.oracle
+def test_a_public_sdk_signs_a_delta_order_that_is_settled(sdk: tuple[str, dict[str, Any]]) -> None:
+    major, told = sdk
+    delta = told["delta"]
+    if major != "9":
+        assert "orderHash" not in (delta or {})
+        return
+    assert (delta["domain"]["name"], delta["domain"]["version"]) == ("Portikus", "2.0.0")
+    assert delta["hash"] == delta["orderHash"]
+    assert (delta["status"], delta["spent"]) == ("COMPLETED", str(ONE))
+    assert int(delta["received"]) >= int(delta["quoted"])
+
+
+@pytest.mark.oracle
+def test_the_page_of_clients_says_what_works(sdk: tuple[str, dict[str, Any]]) -> None:
+    """Each row of docs/clients.md: the version that is installed, and the calls that were made."""
+    major, told = sdk
+    installed = json.loads((ORACLES / "package.json").read_text())["dependencies"][PACKAGES[major]]
+    version = installed.rpartition("@")[2]
+    name = "@velora-dex/sdk" if major == "9" else "@paraswap/sdk"
+    row = next(
+        line for line in CLIENTS.read_text().splitlines() if line.startswith(f"| `{name}` {version} |")
+    )
+    _, _, market, otc, delta, _ = [cell.strip() for cell in row.split("|")]
+    works = {"market": market, "otc": otc, "delta": delta}
+    for surface, calls in CALLS.items():
+        found = told[surface] or {}
+        is_used = any(member in found for member in ("status", "states"))
+        assert (calls in works[surface]) is is_used, (surface, works[surface])
+        for call in NOT_SERVED.get(surface, []) if found else []:
+            assert found["refusals"][call] == 404
+            assert f"`{call.partition(' ')[0]}`" in CLIENTS.read_text()
