@@ -195,7 +195,7 @@ PACKAGES = {"6": "paraswap-sdk-6", "7": "@paraswap/sdk", "9": "@velora-dex/sdk"}
 CALLS = {
     "market": "`getRate`, `approveToken`, `buildTx`",
     "otc": "`buildLimitOrder`, `signLimitOrder`, `postP2POrder`, `fillOrderDirectly`, `cancelLimitOrder`",
-    "delta": "`buildDeltaOrder`, `signDeltaOrder`, `postDeltaOrder`",
+    "delta": "`buildDeltaOrder`, `signDeltaOrder`, `postDeltaOrder`, same for TWAP, `cancelLimitDeltaOrders`",
 }
 """What a story tells of -> how the page names the calls that it makes."""
 NOT_SERVED = {
@@ -244,6 +244,10 @@ def test_a_public_sdk_signs_a_delta_order_that_is_settled(sdk: tuple[str, dict[s
     assert delta["hash"] == delta["orderHash"]
     assert (delta["status"], delta["spent"]) == ("COMPLETED", str(ONE))
     assert int(delta["received"]) >= int(delta["quoted"])
+    assert delta["kinds"] == ["Order", "TWAPOrder"]
+    assert {*delta["rested"]} <= {"PENDING", "ACTIVE"}
+    assert delta["cancelled"]["success"] is True
+    assert {*delta["ended"]} <= {"CANCELLING", "CANCELLED"}
 
 
 @pytest.mark.oracle

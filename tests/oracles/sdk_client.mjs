@@ -140,7 +140,7 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
     const now = sdk.constructFullSDK({ ...taker.config, fetcher: moved }).delta;
     const query = new URLSearchParams({ ...asked, chainId, side: "SELL", userAddress: taker.account.address });
     const { route } = await (await fetch(`${venue}/v2/delta/prices?${query}`)).json();
-    await done(await now.approveTokenForDelta(ONE.toString(), weth));
+    await done(await now.approveTokenForDelta((2n * ONE).toString(), weth));
     const before = await balances(taker);
     const bridge = { protocolSelector: "0x00000000", destinationChainId: 0, outputToken: "0x0000000000000000000000000000000000000000", scalingFactor: 0, protocolData: "0x" };
     const destAmount = route.destination.output.amount;
@@ -157,8 +157,24 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
       if (told.status !== "COMPLETED") await new Promise((resolve) => setTimeout(resolve, 50));
     }
     const after = await balances(taker);
+    // Orders that rest, far from the price: one signature cancels both.
+    const far = { srcAmount: USDC.toString(), destAmount: USDC.toString(), destToken: usdc, bridge, partner: "anon", partnerFee: 0.01 };
+    const resting = { owner: taker.account.address, srcToken: weth, destToken: usdc, partner: "anon", deltaPrice: far };
+    const limit = await now.buildDeltaOrder({ ...resting, srcAmount: USDC.toString(), destAmount: USDC.toString(), nonce: Date.now() + 1 });
+    const slices = await now.buildTWAPDeltaOrder({
+      ...resting, onChainOrderType: "TWAPOrder", totalSrcAmount: (2n * USDC).toString(), numSlices: 2, interval: 60, nonce: Date.now() + 2,
+    });
+    const rests = [
+      await now.postDeltaOrder({ order: limit.data, signature: await now.signDeltaOrder(limit), partner: "anon", type: "LIMIT" }),
+      await now.postTWAPDeltaOrder({
+        order: slices.data, signature: await now.signTWAPDeltaOrder(slices), partner: "anon", onChainOrderType: "TWAPOrder",
+      }),
+    ];
+    const cancelled = await now.cancelLimitDeltaOrders({ orderIds: rests.map((one) => one.id) });
+    const ended = [];
+    for (const { id } of rests) ended.push((await now.getDeltaOrderById(id)).status);
     return {
-      refusals, domain: order.domain, hash, orderHash: record.orderHash, status: told.status, quoted: destAmount,
+      refusals, cancelled, ended, rested: rests.map((one) => one.status), kinds: rests.map((one) => one.onChainOrderType), domain: order.domain, hash, orderHash: record.orderHash, status: told.status, quoted: destAmount,
       spent: before.weth - after.weth, received: after.usdc - before.usdc,
     };
   }
