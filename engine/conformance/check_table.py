@@ -10,6 +10,7 @@ from .rules import Check, Severity, Transport
 HTTP, SOCKET, BYTES, NODE = Transport.HTTP, Transport.WEBSOCKET, Transport.BYTES, Transport.NODE
 NEGATIVE, STRICT, ADVICE = "negative", "strict", "advice"
 STRICT_SOURCE = "interop.md 4, strict consumers"
+LABELS = "RFC 9110 8.3; the document asks for JSON, not for its label"
 Row = tuple[str, ...]
 
 
@@ -24,11 +25,13 @@ def _group(topic: str, transport: Transport, source: str, *rows: Row) -> Iterato
 # fmt: off
 _RUN = _group("run", HTTP, "the harness",
     ("complete", "every check was reached within the run's time", "answer faster, or raise --run-timeout"),
+    ("speed", "half of the answers come within 500 ms", "keep the book in memory; consumers wait 0.5 to 4 s",
+     ADVICE, "interop.md 4"),
 )
 
 _ENDPOINT_ROWS: tuple[Row, ...] = (
     ("status", "GET /{} succeeds", "answer 200; an error is the off switch"),
-    ("content-type", "GET /{} says that it is JSON", "send content-type: application/json"),
+    ("content-type", "GET /{} says that it is JSON", "send content-type: application/json", ADVICE, LABELS),
     ("json", "GET /{} is JSON", "send a JSON text in UTF-8 and nothing else"),
     ("shape", "GET /{} has its documented key", "wrap the entries in the documented key"),
 )
@@ -36,7 +39,7 @@ _ENDPOINTS = tuple(
     check
     for name in ("tokens", "pairs", "prices", "blacklist")
     for check in _group(name, HTTP, f"document 3, GET /{name}",
-                        *((row[0], row[1].format(name), row[2]) for row in _ENDPOINT_ROWS))
+                        *((row[0], row[1].format(name), *row[2:]) for row in _ENDPOINT_ROWS))
 )
 
 _RESOURCES = _group("resources", HTTP, "document 3, General rules",
@@ -102,7 +105,7 @@ _LIFE = _group("life", HTTP, "document 3, States and transitions",
 )
 
 _ERRORS = _group("errors", HTTP, "document 3, Errors",
-    ("content-type", "errors say that they are JSON", "send content-type: application/json"),
+    ("content-type", "errors say that they are JSON", "send content-type: application/json", ADVICE, LABELS),
     ("json", "errors are JSON", "answer {\"error\": \"...\"} from every layer, the proxy's too"),
     ("text", "errors carry an `error` string", "add it, and say what was wrong"),
     ("unknown-path", "an unknown path is refused", "answer 404", NEGATIVE),
@@ -205,7 +208,8 @@ _REFUSE = tuple(_group("refuse", HTTP, _FAILURES, *((*row, NEGATIVE) for row in 
     ("missing-user", "a missing userAddress is refused", "require it"),
     ("malformed-taker", "a malformed takerAddress is refused", "take 0x and 40 hexadecimal digits"),
     ("missing-taker", "a missing takerAddress is refused", "require it"),
-    ("wrong-taker", "a taker that is on no list is refused", "check against /adapters/contract-takers"),
+    ("wrong-taker", "a taker that is on no list is refused", "check against /adapters/contract-takers",
+     ADVICE, "document 3, POST /firm request body: takerAddress"),
     ("missing-asset", "a missing asset is refused", "require both"),
     ("wrong-type", "members of a wrong JSON type are refused", "require strings"),
     ("malformed-json", "broken JSON is refused", "answer 400"),

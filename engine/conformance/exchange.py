@@ -55,7 +55,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     def said(self) -> Said:
         """Status and body, shortened, or why there was no answer."""
         if self.failure:
-            return Said(f"no answer: {self.failure}")
+            return Said(self.failure)
         text = self.body[:200].decode("utf-8", "replace")
         return Said(f"{self.status} {text}{'...' if len(self.body) > 200 else ''}")
 

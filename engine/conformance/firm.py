@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from ...codecs.amounts import parse_amount
 from ...config import limits
+from ...config.error_text import shown
 from ...config.errors import InvalidInput
 from ...crypto.addresses import parse_address
 from ...crypto.keccak import keccak256
@@ -271,7 +272,7 @@ def _bad_member(order: Mapping[str, Any]) -> str:
         return error.detail
     expiry = order["expiry"]
     if not isinstance(expiry, int) or isinstance(expiry, bool) or not 0 <= expiry < 1 << 128:
-        return f"expiry: expected a JSON integer, without fraction or exponent, got {expiry!s:.40}"
+        return f"expiry: expected a JSON integer, without fraction or exponent, got {shown(expiry)}"
     return "" if isinstance(order["signature"], str) else "signature is no string"
 
 

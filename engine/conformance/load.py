@@ -1,4 +1,4 @@
-"""Many quotes at once: how fast, how near to the displayed grid, and what went wrong.
+"""How long answers take, and many quotes at once: how fast, how near to the displayed grid, what went wrong.
 
 Source: interop.md section 4 for the time-outs of today's consumers.
 Choice: a p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.
@@ -14,6 +14,7 @@ from .rules import Result, Said, gap, judged
 from .signatures import judge_nonces
 
 LATENCY_P99_MS = 500
+MEDIAN_MS = 500  # of all answers of a run, with the network between
 
 
 class LoadSample(Struct, frozen=True):
@@ -54,6 +55,29 @@ def percentile(ordered: Sequence[float], percent: int) -> float:
     if not ordered:
         return 0.0
     return ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
+
+
+def speed_said(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Said:
+    """How long answers take.
+
+    Args:
+        latencies_ms: of answers that came.
+        late: requests without an answer within `timeout_s`.
+    """
+    count = len(latencies_ms) + late
+    if late * 2 >= count and late:
+        return Said(f"answers take more than {timeout_s:g} s ({late} of {count})")
+    median_ms = percentile(sorted(latencies_ms), 50)
+    took = f"{median_ms / 1000:.1f} s" if median_ms >= 1000 else f"{median_ms:.0f} ms"
+    return Said(f"answers take {took} (median of {count})")
+
+
+def judge_speed(latencies_ms: Sequence[float], late: int, timeout_s: float) -> Result:
+    """Half of all answers come soon enough; arguments as `speed_said`."""
+    slow = late + sum(latency_ms > MEDIAN_MS for latency_ms in latencies_ms)
+    held = slow * 2 <= len(latencies_ms) + late
+    got = speed_said(latencies_ms, late, timeout_s)
+    return judged("run.speed", held, "the run", f"answers within {MEDIAN_MS} ms", got)
 
 
 def load_report(samples: Sequence[LoadSample], connections: int, elapsed_s: float) -> LoadReport:

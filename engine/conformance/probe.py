@@ -9,6 +9,7 @@ Choice: not feeds' pooled client: a judge must see every connection's fate, and 
 
 import errno
 import ssl
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
@@ -25,6 +26,7 @@ from .hostile import RawAnswer
 from .options import Place
 
 _READ_BYTES = 65_536
+_LATENCIES_MAX = 10_000
 _RAW_BYTES_MAX = 4 << 20
 _LIMITS = Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX, chunk_count_max=1 << 20)
 _JSON = (("accept", "application/json"),)
@@ -74,15 +76,17 @@ class Line:
             try:
                 response = await self._exchange(method, target, body, fields)
             except MakerError as error:
-                failure = error.detail
+                failure = f"no answer: {error.detail}"
             except OSError as error:
-                failure = f"no connection: {_reason(error)}"
+                failure = f"no answer: no connection: {_reason(error)}"
         if scope.cancelled_caught:
-            failure = f"nothing complete within {probe.timeout_s:g} s"
+            failure = f"no answer within {probe.timeout_s:g} s: slow, or hanging"
         if response is not None and not response.keep_alive:
             await self._drop()
         latency_ms = (trio.current_time() - started) * 1000
-        probe.requests += 1
+        if response is not None:
+            probe.latencies_ms.append(latency_ms)
+        probe.late += scope.cancelled_caught
         await trio.sleep(probe.pause_s)  # behind the answer: what was just signed is not held back
         return Exchange(
             method=method,
@@ -123,6 +127,8 @@ class Line:
         data = http.send_request(
             method.encode(), target.encode(), probe.place.host_header.encode(), headers, body
         )
+        probe.requests += 1
+        probe.firm_requests += method == "POST" and target == f"{probe.place.path}/firm"
         try:
             await stream.send_all(data)
         except _BROKEN:
@@ -157,7 +163,10 @@ class Probe:
         pause_s: after every answer.
 
     Attributes:
-        requests: how many were sent.
+        requests: how many were sent, hostile bytes included.
+        firm_requests: how many of the whole ones asked for a firm quote.
+        latencies_ms: of the last answers.
+        late: requests without an answer in time.
         send: as `Line.send`, on the connection kept for it.
     """
 
@@ -175,7 +184,8 @@ class Probe:
         self.pause_s = pause_s
         self.timeout_s = timeout_s
         self.now_ms = now_ms
-        self.requests = 0
+        self.requests = self.firm_requests = self.late = 0
+        self.latencies_ms: deque[float] = deque(maxlen=_LATENCIES_MAX)
         self.tls: ssl.SSLContext | None = client_tls(authorities) if place.is_tls else None
         self._signer = signer
         self._line = Line(self)
@@ -224,6 +234,7 @@ class Probe:
         bound_s: float,
         *,
         piece_bytes: int | None = None,
+        requests: int = 1,
     ) -> RawAnswer:
         """Send bytes as they are on a connection of their own, and read on.
 
@@ -231,13 +242,13 @@ class Probe:
             until: what was read is enough.
             bound_s: after this what was read has to do.
             piece_bytes: how many are sent at a time; all at once unless given.
+            requests: how many these are.
         """
         data = bytearray()
         closed = False
-        self.requests += 1
         with trio.move_on_after(bound_s):
             try:
-                async with self.holding(b"") as stream, trio.open_nursery() as nursery:
+                async with self.holding(b"", requests) as stream, trio.open_nursery() as nursery:
                     nursery.start_soon(_push, stream, payload, piece_bytes)
                     while not until(bytes(data)) and len(data) < _RAW_BYTES_MAX:
                         received = await stream.receive_some(_READ_BYTES)
@@ -253,13 +264,14 @@ class Probe:
         return RawAnswer(bytes(data), closed)
 
     @asynccontextmanager
-    async def holding(self, payload: bytes) -> AsyncGenerator[trio.abc.Stream]:
-        """A connection on which `payload` was sent, until the body ends.
+    async def holding(self, payload: bytes, requests: int = 1) -> AsyncGenerator[trio.abc.Stream]:
+        """A connection on which `payload` was sent, until the body ends; it counts as so many requests.
 
         Raises:
             OSError: no connection.
         """
         stream = await self.connect()
+        self.requests += requests
         try:
             await _push(stream, payload)
             yield stream

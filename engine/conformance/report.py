@@ -46,9 +46,9 @@ def print_report(report: RunReport, console: Console) -> None:
         console.print(load_line(report.load), soft_wrap=True)
     console.print()
     mode = ", strict" if report.strict else ""
-    seconds = f"{report.elapsed_s:.1f} s"
+    sent = f"{report.requests} requests, {report.firm_requests} of them for firm quotes"
     console.print(
-        f"{report.url}{mode}: {report.requests} requests in {seconds}, seed {report.seed}", soft_wrap=True
+        f"{report.url}{mode}: {sent}, in {report.elapsed_s:.1f} s, seed {report.seed}", soft_wrap=True
     )
     console.print(summary(report), soft_wrap=True)
     console.print(verdict_line(report), style="green" if report.conforms else "red", soft_wrap=True)
@@ -162,6 +162,7 @@ def to_json(report: RunReport) -> bytes:
         "inconclusive": [*_reasons(report)],
         "elapsedS": round(report.elapsed_s, 3),
         "requests": report.requests,
+        "firmRequests": report.firm_requests,
         "summary": {status.value: report.count(status) for status in Status},
         "load": report.load,
         "checks": [_as_object(verdict) for verdict in report.verdicts],

@@ -18,7 +18,7 @@ from msgspec import Struct
 from ...config.error_text import one_line
 from ..interrupts import until_interrupted
 from .check_table import TOPICS
-from .load import LoadReport
+from .load import LoadReport, judge_speed, speed_said
 from .node import Node
 from .options import CheckOptions
 from .probe import Probe
@@ -59,7 +59,8 @@ class RunReport(Struct, frozen=True):
     """How a run ended.
 
     Attributes:
-        requests: over HTTP and as bytes, without the socket's.
+        requests: that were sent to the maker: over HTTP, handshakes and hostile bytes.
+        firm_requests: how many of them asked for a firm quote.
         load: None where there was none.
         broken: stages that raised, each with the exception: bugs of the harness.
     """
@@ -69,6 +70,7 @@ class RunReport(Struct, frozen=True):
     load: LoadReport | None
     elapsed_s: float
     requests: int
+    firm_requests: int
     seed: int
     strict: bool
     broken: tuple[str, ...] = ()
@@ -131,8 +133,11 @@ async def run_checks(
                     session.lack("no endpoint answers", *TOPICS)
                     break
         late = scope.cancelled_caught
-        got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}")
-        session.add([judged("run.complete", not late, "the run", "every stage reached", got)])
+        speed = asked.latencies_ms, asked.late, options.timeout_s
+        got = Said(f"stopped after {options.run_timeout_s:g} s, at {session.stage}: {speed_said(*speed)}")
+        session.add(
+            [judged("run.complete", not late, "the run", "every stage reached", got), judge_speed(*speed)]
+        )
         unreached = "the run's time was over" if late else "nothing came that it could be judged on"
         found = session.tally.verdicts(unreached)
         return RunReport(
@@ -141,6 +146,7 @@ async def run_checks(
             session.load,
             trio.current_time() - started,
             asked.requests,
+            asked.firm_requests,
             options.seed,
             options.selection.strict,
             tuple(broken),

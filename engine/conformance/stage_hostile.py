@@ -70,8 +70,9 @@ async def _check_order(session: Session, aim: Aim) -> None:
     """Pipelining, and a request in pieces: signed right, they must be answered right."""
     probe, bound_s = session.probe, session.options.timeout_s
     if session.wants("hostile.pipelined"):
-        payload = b"".join(aim.get(name) for name in PIPELINED)
-        session.add(judge_pipelined(await probe.raw(payload, _has_all, bound_s)))
+        payload, count = b"".join(aim.get(name) for name in PIPELINED), len(PIPELINED)
+        answer = await probe.raw(payload, _has_all, bound_s * count, requests=count)
+        session.add(judge_pipelined(answer))
     if session.wants("hostile.split-request"):
         session.add(judge_split(await probe.raw(aim.get("tokens"), _is_answered, bound_s, piece_bytes=1)))
 

@@ -72,21 +72,33 @@ class Door:
     @asynccontextmanager
     async def opened(self, headers: Mapping[str, str] | None = None) -> AsyncGenerator[WebSocket]:
         """A socket. Raises what `connect_websocket` does."""
-        async with connect_websocket(
-            self.place.host,
-            self.place.port,
-            self.path,
-            tls=self.probe.tls,
-            headers=self.headers() if headers is None else headers,
-            message_bytes_max=MAKER_JSON_BYTES_MAX,
-            send_bytes_max=_SEND_BYTES_MAX,
-        ) as socket:
-            yield socket
+        try:
+            async with connect_websocket(
+                self.place.host,
+                self.place.port,
+                self.path,
+                tls=self.probe.tls,
+                headers=self.headers() if headers is None else headers,
+                message_bytes_max=MAKER_JSON_BYTES_MAX,
+                send_bytes_max=_SEND_BYTES_MAX,
+            ) as socket:
+                self.probe.requests += 1
+                yield socket
+        except HandshakeRefused:
+            self.probe.requests += 1
+            raise
 
 
 async def check_stream(session: Session) -> None:
     """All of it. Without --ws-url a refused handshake means that there is no socket."""
     door = Door(session)
+    try:
+        await _check(session, door)
+    finally:
+        session.probe.requests += door.probe.requests
+
+
+async def _check(session: Session, door: Door) -> None:
     before = await session.take_snapshot()
     try:
         async with door.opened() as socket:

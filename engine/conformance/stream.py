@@ -78,7 +78,7 @@ def judge_first(heard: Heard, http: Sequence[Mapping[str, Exchange]]) -> Iterato
     where = "first message"
     message = read_json(heard.raw).value
     if not isinstance(message, dict):
-        yield fault("stream.object", where, "a JSON object", heard.raw[:200])
+        yield fault("stream.object", where, "a JSON object", Said(heard.raw[:200].decode("utf-8", "replace")))
         return
     lacking = [
         name for name in RESOURCES if not isinstance(message.get(name), list if name == "blacklist" else dict)
@@ -123,7 +123,7 @@ def judge_update(number: int, heard: Heard, content: dict[str, Any]) -> Iterator
     where = f"message {number}"
     message = read_json(heard.raw).value
     if not isinstance(message, dict):
-        yield fault("stream.object", where, "a JSON object", heard.raw[:200])
+        yield fault("stream.object", where, "a JSON object", Said(heard.raw[:200].decode("utf-8", "replace")))
         return
     yield from judge_content(where, message)
     for name in ("tokens", "pairs"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from cambist.engine.conformance import stage_firm, stage_stream
 from cambist.engine.conformance.check_table import CHECKS
@@ -18,7 +19,7 @@ from cambist.engine.conformance.run import Outcome, RunReport, run_checks
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import Maker, Refused
-from support.faulty_runs import UNTIMED, failed, judge, now_ms, options, told
+from support.faulty_runs import UNTIMED, failed, judge, mock_now_ms, now_ms, options, told
 from support.faulty_serving import Server
 from support.faulty_table import RETIRED_WELL
 from support.patience import PATIENCE_S
@@ -137,6 +138,50 @@ async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
     report = await judge(maker, run_timeout_s=0.3)
     assert failed(report) == {"run.complete"}, told(report)
     assert status_of(report)["auth.stale"] is Status.SKIPPED
+
+
+async def test_a_slow_maker_is_right_and_its_slowness_is_told(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
+    maker.slow_s = 3.0
+    report = await judge(maker, skip=(), run_timeout_s=86_400)
+    assert report.conforms, told(report)
+    advised = {check for check, status in status_of(report).items() if status is Status.ADVISED}
+    assert advised == {"run.speed", "load.latency"}
+    assert "run.speed: the run: expected answers within 500 ms, got answers take 3.0 s" in told(report)
+
+
+async def test_a_run_that_a_slow_maker_outlasts_says_how_slow_it_is(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
+    maker.slow_s = 3.0
+    report = await judge(maker, run_timeout_s=300)
+    assert failed(report) == {"run.complete"}, told(report)
+    assert "stopped after 300 s, at refusals: answers take 3.0 s" in told(report)
+
+
+async def test_answers_beyond_the_timeout_are_told_as_slow(autojump_clock: MockClock) -> None:
+    maker = Maker(mock_now_ms)
+    maker.slow_s = 7.0
+    report = await judge(maker, skip=())
+    assert failed(report) == {f"{name}.status" for name in RESOURCES}
+    assert "got no answer within 5 s: slow, or hanging" in told(report)
+    assert "answers take more than 5 s (4 of 4)" in told(report)
+
+
+async def test_the_report_counts_what_the_maker_hears() -> None:
+    maker = Maker(now_ms)
+    report = await judge(maker)
+    halves = 2  # requests that stop in the middle are never whole
+    assert report.requests == maker.heard + halves
+    maker = Maker(now_ms)
+    report = await judge(maker, ("firm.*", "refuse.*", "auth.*", "load.*"))
+    assert report.firm_requests == maker.firm_requests
+
+
+async def test_an_expiry_as_a_string_is_shown_as_one() -> None:
+    maker = Maker(now_ms)
+    maker.order = lambda order: order.update(expiry=str(order["expiry"]))
+    report = await judge(maker, ("firm.order-form",))
+    assert "expiry: expected a JSON integer, without fraction or exponent, got '1" in told(report)
 
 
 async def test_the_same_seed_asks_the_same() -> None:

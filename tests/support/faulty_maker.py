@@ -85,6 +85,9 @@ class Maker:
         first: change of the first message.
         wire: change of an answer's bytes; the connection ends behind one that is changed.
         content_type, error_content_type: of every answer, and of errors.
+        slow_s: that every answer over HTTP takes.
+        firm_requests: POST /firm that came.
+        heard: requests, handshakes and broken requests that came.
         error_status, error_text: of every error.
     """
 
@@ -105,8 +108,9 @@ class Maker:
         self.error_status: int | None = None
         self.error_text = ""
         self.tick = 0
-        self.requests = self.refusals = 0
-        self.connections = 0
+        self.requests = self.refusals = self.firm_requests = 0
+        self.connections = self.heard = 0
+        self.slow_s = 0.0
         self.counter = 7
         self.nonce = secrets.randbits(96)
 
@@ -174,6 +178,7 @@ class Maker:
     def _route(self, method: str, target: str, headers: Headers, body: bytes) -> tuple[int, bytes]:
         path = target.partition("?")[0]
         name = path.removeprefix("/31337/")
+        self.firm_requests += name == "firm" and method == "POST"
         if name not in ("tokens", "pairs", "prices", "blacklist", "firm"):
             if "unknown-path" not in self.flags:
                 raise Refused(404, "no such path")
@@ -308,7 +313,7 @@ class Maker:
             if "blacklist-error" in self.flags:
                 raise Refused(403, "blacklisted")
             return {"message": "blacklisted"}
-        if taker != TAKER and "any-taker" not in self.flags:
+        if taker != TAKER and not self.flags & {"any-taker", "open-taker"}:
             raise Refused(400, "takerAddress: not on the list")
         if "known-keys" in self.flags and request.keys() - {
             "makerAsset", "takerAsset", "makerAmount", "takerAmount", "userAddress", "takerAddress"

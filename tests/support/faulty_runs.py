@@ -13,7 +13,7 @@ from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
 from support.faulty_serving import Server
 
-UNTIMED = ("load.latency",)  # no test depends on how fast the machine is
+UNTIMED = ("load.latency", "run.speed")  # no test depends on how fast the machine is
 
 
 def now_ms() -> int:
@@ -45,6 +45,7 @@ async def judge(
     only: tuple[str, ...] = (),
     *,
     strict: bool = False,
+    skip: tuple[str, ...] = UNTIMED,
     certificate: tuple[str, str] | None = None,
     **more: Any,
 ) -> RunReport:
@@ -55,7 +56,7 @@ async def judge(
         if certificate:
             more["authorities"] = certificate[0]
             more["base"] = read_place(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
-        selection = Selection(only, UNTIMED, strict)
+        selection = Selection(only, skip, strict)
         report = await run_checks(options(port, selection=selection, **more), now_ms=maker.now_ms)
         nursery.cancel_scope.cancel()
     return report

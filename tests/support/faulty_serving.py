@@ -85,6 +85,7 @@ class Server:
             event = events.popleft()
             if event is None and events:
                 event = events.popleft()
+            self.maker.heard += isinstance(event, Request | Upgrade | Fault)
             if isinstance(event, Request):
                 if not (await self._answer(stream, event) and event.keep_alive):
                     return None
@@ -119,6 +120,7 @@ class Server:
         target, name = request.target.decode(), request.path.decode().rpartition("/")[2]
         if f"hang-{name}" in maker.flags:
             await trio.sleep_forever()
+        await trio.sleep(maker.slow_s)
         headers = {key.decode(): value.decode("latin-1") for key, value in request.headers}
         method = request.method.decode()
         status, body = maker.answer(method, target, headers, request.body)

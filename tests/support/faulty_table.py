@@ -179,7 +179,6 @@ def _each(name: str) -> dict[str, Planted]:
 
     return {
         f"{name} down": flagged(f"{name}-500", f"{name}.status", only=only),
-        f"{name} labelled HTML": Planted(frozenset({f"{name}.content-type"}), _label, only),
         f"{name} no JSON": unlike(b"<html>"),
         f"{name} cut short": unlike(b'{"'),
         f"{name} empty": unlike(b"{}"),
@@ -260,7 +259,6 @@ _WHOLE: dict[str, Planted] = {
     **{name: planted for resource in RESOURCES for name, planted in _each(resource).items()},
     "token an array": _replaced("tokens", "DAI", []),
     "pair null": _replaced("pairs", "DAI/USDC", None),
-    "errors labelled text": plant("errors.content-type")(_label_errors),
     "blacklisted twice": _listed([BLACKLISTED], "blacklist.unique"),
     "blacklisted twice, in two cases": _listed([_ADDRESS, _ADDRESS.lower()], "blacklist.unique"),
     "blacklisted nobody": _listed(["0x123"], "blacklist.addresses"),
@@ -358,7 +356,7 @@ _REFUSE: dict[str, Planted] = {
         "refuse.exponent",
         "refuse.loose-amount",
     ),
-    "any taker": flagged("any-taker", "refuse.malformed-taker", "refuse.missing-taker", "refuse.wrong-taker"),
+    "any taker": flagged("any-taker", "refuse.malformed-taker", "refuse.missing-taker"),
     "any user": flagged("any-user", "refuse.malformed-user", "refuse.missing-user", "refuse.wrong-type"),
     "any pair": flagged("any-pair", "refuse.unlisted-pair", "refuse.same-token"),
     "disabled pairs signed": flagged("any-side", "refuse.disabled-pair", "refuse.silent-side"),
@@ -525,6 +523,14 @@ _HOSTILE: dict[str, Planted] = {
 PLANTED: dict[str, Planted] = _ENTRIES | _WHOLE | _FIRM | _REFUSE | _AUTH | _STREAM | _HOSTILE
 
 ADVISED: dict[str, Planted] = {
+    **{
+        f"{name} labelled HTML": Planted(
+            frozenset({f"{name}.content-type"}), _label, (f"{name}.content-type",)
+        )
+        for name in RESOURCES
+    },
+    "errors labelled text": plant("errors.content-type")(_label_errors),
+    "any taker of the right form": flagged("open-taker", "refuse.wrong-taker"),
     "errors that say nothing": plant("auth.specific")(_curt),
     "signatures in any case": flagged("any-case", "auth.upper-case"),
     "HEAD and OPTIONS break": flagged("no-head", "errors.head", "errors.options"),

@@ -63,7 +63,7 @@ def test_every_check_is_provoked_by_a_planted_fault() -> None:
         check_id for planted in (*PLANTED.values(), *ADVISED.values()) for check_id in planted.expects
     }
     elsewhere = {
-        "run.complete": "test_conformance_right",
+        "run.": "test_conformance_right",
         "stream.handshake": "test_conformance_right",
         "chain.": "test_conformance_node",
         "stream.closes": "test_conformance_right",
