@@ -125,6 +125,8 @@ def tamperings(credentials: Credentials, target: Target, now_ms: Clock) -> Itera
     yield from _wrong_credentials(credentials, target, now_ms)
     yield from _wrong_times(credentials, prices, now_ms)
     yield from _wrong_payloads(credentials, target, now_ms)
+    lower = {name.lower(): value for name, value in sign(credentials, prices, now_ms()).items()}
+    yield Tampering("auth.header-case", "header names in lower case", prices, lower, accepted=True)
     for check, what, change in _SPOILED_SIGNATURES:
         right = sign(credentials, prices, now_ms())
         wrong = right | {SIGNATURE_HEADER: change(right[SIGNATURE_HEADER])}

@@ -138,9 +138,12 @@ async def _check_blacklisted(session: Session) -> None:
         else:
             session.lack(NO_PAIR, "firm.blacklisted")
         return
-    body = asking.body | {"userAddress": address}
-    blacklisted = Asking(asking.pair_id, asking.leg, asking.amount, "blacklisted", body)
-    session.add(judge_blacklisted(await session.send_firm(blacklisted), address))
+    for user in dict.fromkeys(
+        (address, address[:2] + address[2:].lower(), address[:2] + address[2:].upper())
+    ):
+        body = asking.body | {"userAddress": user}
+        blacklisted = Asking(asking.pair_id, asking.leg, asking.amount, "blacklisted", body)
+        session.add(judge_blacklisted(await session.send_firm(blacklisted), user))
 
 
 async def check_refusals(session: Session) -> None:

@@ -17,7 +17,7 @@ from support.faulty_table import ADVISED, PLANTED
 async def test_a_planted_fault_is_found(planted: Planted, autojump_clock: MockClock) -> None:
     maker = Maker(mock_now_ms)
     planted.apply(maker)
-    report = await judge(maker, planted.patterns, strict=planted.strict)
+    report = await judge(maker, planted.patterns, strict=planted.strict, clock=mock_now_ms)
     assert failed(report) == planted.expects, told(report)
 
 

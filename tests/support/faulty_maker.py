@@ -15,6 +15,7 @@ from math import ceil, floor
 from typing import Any
 
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
+from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 
@@ -171,6 +172,8 @@ class Maker:
         status, text = self.error_status or status, self.error_text or text
         if "errors-html" in self.flags:
             return status, f"<html><h1>{text}</h1></html>".encode()
+        if "errors-object" in self.flags:
+            return status, json.dumps({"error": {"code": status, "text": text}}).encode()
         if "errors-detail" in self.flags:
             return status, json.dumps({"detail": text}).encode()
         return status, json.dumps({"error": text}).encode()
@@ -309,7 +312,8 @@ class Maker:
         given, amount = self._given(request)
         user = self._address(request, "userAddress", "any-user")
         taker = self._address(request, "takerAddress", "any-taker")
-        if user in (address.lower() for address in self._blacklist()):
+        asked = request["userAddress"] if "blacklist-by-case" in self.flags else user
+        if asked in self._blacklist() and "no-blacklist" not in self.flags:
             if "blacklist-error" in self.flags:
                 raise Refused(403, "blacklisted")
             return {"message": "blacklisted"}
@@ -460,6 +464,8 @@ class Maker:
         self.terms(terms)
         values = RfqOrder(**{name: terms[name] for name in RfqOrder.__struct_fields__})
         digest = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(**self.domain))(values)
+        if "personal-sign" in self.flags:
+            digest = keccak256(b"\x19Ethereum Signed Message:\n32" + digest)
         signature = to_65(*KEY.sign(digest))
         order = RFQ_ORDER.to_wire(values) | {"signature": "0x" + signature.hex()}
         self.order(order)

@@ -1,6 +1,7 @@
 """A run of the harness against a maker of `faulty_maker`, on loopback."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import trio
@@ -46,10 +47,15 @@ async def judge(
     *,
     strict: bool = False,
     skip: tuple[str, ...] = UNTIMED,
+    clock: Callable[[], int] | None = None,
     certificate: tuple[str, str] | None = None,
     **more: Any,
 ) -> RunReport:
-    """Serve the maker, over TLS if a certificate and its key are given; run the harness against it; stop."""
+    """Serve the maker, over TLS if a certificate and its key are given; run the harness against it; stop.
+
+    Args:
+        clock: the harness's, milliseconds since the Unix epoch; the maker's unless given.
+    """
     tls = server_tls(*certificate) if certificate else None
     async with trio.open_nursery() as nursery:
         port = await nursery.start(Server(maker, tls).run)
@@ -57,7 +63,7 @@ async def judge(
             more["authorities"] = certificate[0]
             more["base"] = read_place(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
         selection = Selection(only, skip, strict)
-        report = await run_checks(options(port, selection=selection, **more), now_ms=maker.now_ms)
+        report = await run_checks(options(port, selection=selection, **more), now_ms=clock or maker.now_ms)
         nursery.cancel_scope.cancel()
     return report
 

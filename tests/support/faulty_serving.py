@@ -106,6 +106,8 @@ class Server:
             http.receive_eof()
         if "one-read" in flags and b"\r\n\r\n" not in data:
             return True
+        if "headers-by-case" in flags:
+            data = data.replace(b"\r\nx-auth-", b"\r\nx-lost-")
         if "any-host" in flags:
             data = re.sub(rb"\r\nHost: [^\r]*", b"", data).replace(b"\r\n", b"\r\nHost: here\r\n", 1)
         if "forgives-lengths" in flags:

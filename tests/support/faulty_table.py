@@ -1,5 +1,6 @@
 """The planted faults: what is wrong with the maker, and which checks must say so, no more and no fewer."""
 
+import gzip
 import json
 from collections.abc import Callable
 from typing import Any
@@ -67,6 +68,34 @@ def _repeat(maker: Maker, signed: dict[str, Any]) -> None:
 def _swap_assets(maker: Maker, signed: dict[str, Any]) -> None:
     del maker
     signed["maker_asset"], signed["taker_asset"] = signed["taker_asset"], signed["maker_asset"]
+
+
+def _bare(wire: dict[str, Any]) -> None:
+    wire["signature"] = wire["signature"][2:]
+
+
+def _changed(key: str, change: Callable[[Any], object]) -> Callable[[dict[str, Any]], None]:
+    return lambda wire: wire.update({key: change(wire[key])})
+
+
+def _listed_order(maker: Maker) -> None:
+    maker.firm_body = lambda answer: answer | {"order": [answer["order"]]}
+
+
+def _moved(maker: Maker) -> None:
+    maker.wire = lambda raw: raw.replace(b" 200 ", b" 301 ", 1)
+
+
+def _cut_short(maker: Maker) -> None:
+    maker.wire = lambda raw: raw[:-5]
+
+
+def _clock_off(ahead_s: int) -> Apply:
+    def apply(maker: Maker) -> None:
+        right_ms = maker.now_ms
+        maker.now_ms = lambda: right_ms() + ahead_s * 1000
+
+    return apply
 
 
 def _late(ahead_s: int) -> Callable[[Maker, dict[str, Any]], None]:
@@ -228,6 +257,24 @@ _ENTRIES: dict[str, Planted] = {
     "exponent": grid({"bids": [["6e4", "1"]], "asks": []}, "prices.decimals"),
     "signed price": grid({"bids": [["+60000", "1"]], "asks": []}, "prices.decimals"),
     "amount zero": grid({"bids": [["60000", "0.0"]], "asks": []}, "prices.positive"),
+    "price with a separator": grid({"bids": [["60,000", "1"]], "asks": []}, "prices.decimals"),
+    "price that begins with a point": grid({"bids": [[".5", "1"]], "asks": []}, "prices.decimals"),
+    "price with a space": grid({"bids": [["60000 ", "1"]], "asks": []}, "prices.decimals"),
+    "price empty": grid({"bids": [["", "1"]], "asks": []}, "prices.decimals"),
+    "price negative": grid({"bids": [["-60000", "1"]], "asks": []}, "prices.decimals"),
+    "price zero": grid({"bids": [["0", "1"]], "asks": []}, "prices.positive"),
+    "level without an amount": grid({"bids": [["60000"]], "asks": []}, "prices.level-form"),
+    "sides as objects": grid({"bids": {"60000": "1"}, "asks": []}, "prices.side-form"),
+    "grid an array": grid([["60000", "1"]], "prices.grid-form"),
+    "liquidity null": entry("pairs", "DAI/USDC", {"liquidityUSD": None}, "pairs.liquidity"),
+    "base and quote as addresses": entry(
+        "pairs", "DAI/USDC", {"base": USDC, "quote": WETH}, "pairs.known-tokens"
+    ),
+    "token address without 0x": entry("tokens", "DAI", {"address": "d4" * 20}, "tokens.address"),
+    "decimals with a fraction": entry("tokens", "DAI", {"decimals": 18.0}, "tokens.decimals"),
+    "decimals negative": entry("tokens", "DAI", {"decimals": -1}, "tokens.decimals"),
+    "type in lower case": entry("tokens", "DAI", {"type": "erc20"}, "tokens.type"),
+    "type null": entry("tokens", "DAI", {"type": None}, "tokens.type"),
     "bids null": grid({"bids": None, "asks": []}, "prices.side-form"),
     "grid null": grid(None, "prices.grid-form"),
     "strict: a side missing": grid({"bids": [["60000", "1"]]}, "prices.both-sides", strict=True),
@@ -243,6 +290,12 @@ _ENTRIES: dict[str, Planted] = {
     "prices unwrapped": body(
         "prices", lambda raw: json.dumps(json.loads(raw)["prices"]).encode(), "prices.shape"
     ),
+    "tokens behind a byte order mark": body("tokens", lambda raw: b"\xef\xbb\xbf" + raw, "tokens.json"),
+    "tokens compressed": body("tokens", gzip.compress, "tokens.json"),
+    "text behind tokens": body("tokens", lambda raw: raw + b"ok", "tokens.json"),
+    "tokens in single quotes": body("tokens", lambda raw: raw.replace(b'"', b"'"), "tokens.json"),
+    "an error with status 200": body("blacklist", lambda raw: b'{"error": "down"}', "blacklist.shape"),
+    "blacklist by address": body("blacklist", lambda raw: b'{"blacklist": {}}', "blacklist.shape"),
     "prices not a number": body("prices", lambda raw: raw.replace(b'"0.5"', b"NaN"), "prices.json"),
     "tokens an array": body("tokens", lambda raw: b'{"tokens": []}', "tokens.shape"),
 }
@@ -270,6 +323,9 @@ _WHOLE: dict[str, Planted] = {
         _statuses(200),
         ("errors.*", "refuse.both-amounts"),
     ),
+    "errors are objects": flagged("errors-object", "errors.text"),
+    "answers move elsewhere": plant("prices.status", only=("prices.status",))(_moved),
+    "answers cut on the wire": plant("prices.status", only=("prices.status",))(_cut_short),
     "any path": flagged("unknown-path", "errors.unknown-path"),
     "any method": flagged("any-method", "errors.wrong-method"),
     "a pair removed while quoted": plant("life.retired")(_retire),
@@ -283,6 +339,16 @@ _FIRM: dict[str, Planted] = {
     "signature with high s": order(_high_s, "firm.signature-low-s"),
     "signature with v 0": order(_other_v, "firm.signature-v"),
     "signature cut": order(_cut, "firm.signature-length"),
+    "signature of a text": flagged("personal-sign", "firm.signature", only=("firm.*",)),
+    "signature without 0x": order(_bare, "firm.signature-form"),
+    "nonce in hexadecimal": order(_changed("nonceAndMeta", lambda text: hex(int(text))), "firm.order-form"),
+    "nonce a number": order(_changed("nonceAndMeta", int), "firm.order-form"),
+    "expiry a string": order(_changed("expiry", str), "firm.order-form"),
+    "expiry with a fraction": order(_changed("expiry", float), "firm.order-form"),
+    "assets by name": order(_changed("makerAsset", lambda _: "USDC"), "firm.order-form"),
+    "order in an array": plant("firm.order-present", only=("firm.*",))(_listed_order),
+    "blacklisted user quoted": flagged("no-blacklist", "firm.blacklisted", only=("firm.*",)),
+    "blacklist compared with case": flagged("blacklist-by-case", "firm.blacklisted", only=("firm.*",)),
     "maker is somebody else": order(_other_maker, "firm.signature"),
     "amount a number": order(_numbers, "firm.order-form"),
     "no expiry": order(_no_expiry, "firm.order-form"),
@@ -379,7 +445,9 @@ _REFUSE: dict[str, Planted] = {
 
 _AUTH: dict[str, Planted] = {
     "locks out after errors": flagged("lockout", "auth.signed", only=("auth.*",)),
-    "right signatures refused": flagged("deny", "auth.signed", "auth.within-tolerance", "auth.query-signed"),
+    "right signatures refused": flagged(
+        "deny", "auth.signed", "auth.within-tolerance", "auth.query-signed", "auth.header-case"
+    ),
     "any word for a timestamp": flagged("any-timestamp", "auth.timestamp-text"),
     "stale taken": flagged("stale", "auth.stale", "auth.timestamp-unit"),
     "future taken": flagged("future", "auth.future"),
@@ -410,6 +478,9 @@ _AUTH: dict[str, Planted] = {
     ),
     "blacklist without a signature": flagged("open-blacklist", "auth.unsigned", "auth.wrong-secret"),
     "the right signature told": flagged("leak", "auth.no-leak"),
+    "header names compared with case": flagged("headers-by-case", "auth.header-case"),
+    "clock 20 s ahead": plant("auth.within-tolerance")(_clock_off(20)),
+    "clock 20 s behind": plant("auth.within-tolerance")(_clock_off(-20)),
     "body re-serialised before it is verified": flagged(
         "reserialised-body", "auth.body-raw", "auth.body-swapped"
     ),
@@ -439,6 +510,7 @@ def _cross(message: dict[str, Any]) -> dict[str, Any]:
     return message | {"prices": {"WETH/USDC": {"bids": [["3001", "1"]], "asks": [["3000.5", "1"]]}}}
 
 
+_OLD_GRID = {"bids": [["2800", "1"]], "asks": [["2801", "1"]]}
 _STREAM: dict[str, Planted] = {
     "first message incomplete": first(_drop_blacklist, "stream.first-complete", "stream.reconnect"),
     "first message only once": plant("stream.reconnect", only=("stream.*",))(_incomplete_later),
@@ -456,6 +528,24 @@ _STREAM: dict[str, Planted] = {
             message | {"tokens": {"DAI": {"address": USDC, "name": json.dumps(message["prices"])}}}
         ),
         "stream.entries",
+    ),
+    "a token deleted over the socket": update(
+        lambda message: message | {"tokens": {"DAI": None}}, "stream.entries", "stream.changes-only"
+    ),
+    "a pair deleted over the socket": update(
+        lambda message: message | {"pairs": {"WETH/DAI": None}}, "stream.entries", "stream.changes-only"
+    ),
+    "a pair removed by null": update(
+        lambda message: message | {"prices": message["prices"] | {"DAI/USDC": None}},
+        "stream.grids",
+        "stream.agrees",
+    ),
+    "tokens of the updates in an array": update(lambda message: message | {"tokens": []}, "stream.entries"),
+    "prices of an hour ago over the socket": update(
+        lambda message: (
+            message | {"prices": {"WETH/USDC": {"bids": [["2800", "1"]], "asks": [["2801", "1"]]}}}
+        ),
+        "stream.agrees",
     ),
     "the blacklist again": update(
         lambda message: message | {"blacklist": [BLACKLISTED]}, "stream.blacklist-new"

@@ -58,6 +58,10 @@ def test_planted_faults_name_checks_that_exist(name: str) -> None:
     assert planted.expects <= CHECKS.keys()
 
 
+def test_the_list_of_planted_faults_is_long() -> None:
+    assert len(PLANTED) >= 200
+
+
 def test_every_check_is_provoked_by_a_planted_fault() -> None:
     provoked = {
         check_id for planted in (*PLANTED.values(), *ADVISED.values()) for check_id in planted.expects
