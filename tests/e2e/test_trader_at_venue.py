@@ -120,11 +120,12 @@ async def test_a_twap_is_taken_as_one_and_orders_are_listed(trading: Trading) ->
     for wish in (twap, in_parts):
         _, placed = await trader.place(wish)
         assert placed.record is not None, placed.fault
-    listed = [record async for page in pages(trader.client, OrdersWanted()) for record in page]
+    owner = to_checksum(trader.world.user.address)
+    listed = [record async for page in pages(trader.client, OrdersWanted(owner=owner)) for record in page]
     kinds = [record.on_chain_order_type for record in listed]
     assert kinds == [OnChainOrderType.FILLABLE_ORDER, OnChainOrderType.TWAP_ORDER]
     assert listed[1].output.min_amount == str(2_400 * USDC)
-    wanted = OrdersWanted(statuses=(OrderStatus.COMPLETED,), chain_ids=(CHAIN_ID,))
+    wanted = OrdersWanted(owner=owner, statuses=(OrderStatus.COMPLETED,), chain_ids=(CHAIN_ID,))
     assert [page async for page in pages(trader.client, wanted)] == [[]]
 
 
