@@ -170,6 +170,8 @@ async def test_without_a_key_nothing_is_told(
     status, error_type, details = await front.refusal(*request_, headers=headers)
     assert (status, error_type) == (401, "Unauthorized")
     assert "a-key-of-nobody" not in details
+    assert ("the request has none" in details) is (headers is NOBODY)
+    assert ("unknown key" in details) is (headers is not NOBODY)
     assert len(await front.kept("DEAD")) == 1
 
 

@@ -151,10 +151,14 @@ async def test_a_reply_that_would_break_the_framing_is_our_own_fault(reactor: bo
             assert statuses(await served.converse(GET, LAST_GET)) == [500, 500]
 
 
+@pytest.mark.parametrize(
+    ("listed", "page"),
+    [("https://app.example", b"https://app.example"), ("localhost", b"http://localhost:5173")],
+)
 @both
-async def test_a_surface_with_origins_answers_browsers(reactor: bool) -> None:
-    router = a_router(a_surface(cors_origins=["https://app.example"]))
-    origin = b"Origin: https://app.example\r\n\r\n"
+async def test_a_surface_with_origins_answers_browsers(reactor: bool, listed: str, page: bytes) -> None:
+    router = a_router(a_surface(cors_origins=[listed]))
+    origin = b"Origin: %b\r\n\r\n" % page
     async with serving(router, reactor=reactor) as served:
         preflight = b"OPTIONS /slow HTTP/1.1\r\nHost: a\r\nAccess-Control-Request-Method: POST\r\n" + origin
         plain, missing, asked, stream = answers(
@@ -169,7 +173,7 @@ async def test_a_surface_with_origins_answers_browsers(reactor: bool) -> None:
             b"OPTIONS",
         )
         for answer in (plain, missing, asked, stream):
-            assert field(answer, b"access-control-allow-origin") == b"https://app.example"
+            assert field(answer, b"access-control-allow-origin") == page
             assert field(answer, b"vary") == b"origin"
         assert (asked.status, field(asked, b"access-control-allow-methods")) == (204, b"POST, OPTIONS")
 

@@ -218,6 +218,11 @@ WRONG = {
     "negative chain": ("[chains.-1]\nname = 'x'", "chains.-1: a chain is named by its id"),
     "chain id with line break": ('[chains."1\\n"]\nname = "x"', "chains.1\\n: a chain is named by its id"),
     "new chain without name": ("[chains.31337]\nrfq = true", "chains.31337: object missing required field"),
+    "origin with a path": (
+        "[server]\ncors_origins = ['http://a.example/']",
+        "server: cors_origins are *, local",
+    ),
+    "host for an origin": ("[server]\ncors_origins = ['a.example']", "server: cors_origins are *, localhost"),
     "no confirmations": ("[chains.1]\nconfirmations = 0", "chains.1.confirmations: at least 1, got 0"),
     "chain's address": (
         "[chains.1]\nrouter = '0x1'",
