@@ -94,7 +94,7 @@ def judge_token(where: str, token: object) -> Iterator[Result]:
         return
     yield passed("tokens.entry", where)
     address, decimals = token.get("address"), token.get("decimals")
-    yield judged("tokens.address", _well_formed(address), where, "0x and 40 hexadecimal digits", address)
+    yield judged("tokens.address", is_well_formed(address), where, "0x and 40 hexadecimal digits", address)
     held = isinstance(decimals, int) and not isinstance(decimals, bool) and 0 <= decimals <= _DECIMALS_MAX
     yield judged("tokens.decimals", held, where, f"an integer, 0 to {_DECIMALS_MAX}", decimals)
     yield judged("tokens.type", token.get("type") == limits.TOKEN_TYPE, where, "ERC20", token.get("type"))
@@ -161,7 +161,7 @@ def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
     seen: set[str] = set()
     yield passed("blacklist.unique", where)
     for at, address in enumerate(blacklist):
-        if not _well_formed(address):
+        if not is_well_formed(address):
             yield fault("blacklist.addresses", f"{where}[{at}]", "0x and 40 hexadecimal digits", address)
             continue
         lower = str(address).lower()
@@ -189,7 +189,8 @@ def judge_contents(answers: Mapping[str, Exchange]) -> Iterator[Result]:
             yield from judges[name](answers[name].where, entries)
 
 
-def _well_formed(address: object) -> bool:
+def is_well_formed(address: object) -> bool:
+    """Whether it is an address: 0x and 40 hexadecimal digits."""
     return isinstance(address, str) and _is_address(address) is not None
 
 

@@ -25,7 +25,7 @@ from .firm_refusals import Spoiled, judge_blacklisted, not_there, silent, spoile
 from .load import LoadSample, judge_load, load_report
 from .market import Market, deviation_bps, expected_range
 from .probe import Line
-from .resources import entries_of
+from .resources import entries_of, is_well_formed
 from .rules import judged
 from .session import Session
 from .signatures import judge_nonces, judge_signature, judge_user
@@ -130,7 +130,7 @@ async def _check_blacklisted(session: Session) -> None:
     if not session.wants("firm.blacklisted"):
         return
     listed = entries_of("blacklist", session.snapshot["blacklist"]) or []
-    address = session.options.blacklisted or next((text for text in listed if isinstance(text, str)), None)
+    address = session.options.blacklisted or next(filter(is_well_formed, listed), None)
     asking = await session.find_good()
     if address is None or asking is None:
         if address is None:
@@ -138,9 +138,8 @@ async def _check_blacklisted(session: Session) -> None:
         else:
             session.lack(NO_PAIR, "firm.blacklisted")
         return
-    for user in dict.fromkeys(
-        (address, address[:2] + address[2:].lower(), address[:2] + address[2:].upper())
-    ):
+    digits = address[2:]
+    for user in dict.fromkeys((address, f"0x{digits.lower()}", f"0x{digits.upper()}")):
         body = asking.body | {"userAddress": user}
         blacklisted = Asking(asking.pair_id, asking.leg, asking.amount, "blacklisted", body)
         session.add(judge_blacklisted(await session.send_firm(blacklisted), user))

@@ -220,6 +220,14 @@ async def test_what_the_maker_says_back_of_the_credentials_is_hidden() -> None:
     assert "(hidden)" in told(report)
 
 
+async def test_what_is_no_address_in_the_blacklist_is_passed_over() -> None:
+    maker = Maker(now_ms)
+    maker.entries["blacklist"] = lambda blacklist: ["\ud800", "", 7, *blacklist]
+    report = await judge(maker, ("firm.*", "blacklist.*"))
+    assert (report.broken, failed(report)) == ((), {"blacklist.addresses"}), told(report)
+    assert status_of(report)["firm.blacklisted"] is Status.PASSED
+
+
 async def test_an_access_key_that_is_said_back_changed_is_hidden_too() -> None:
     """As the harness sent it: in another case, and cut."""
     maker = Maker(now_ms)

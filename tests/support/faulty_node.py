@@ -49,7 +49,7 @@ class FaultyNode:
             while True:
                 event = http.next_event()
                 if isinstance(event, Request):
-                    answer = self._answer(json.loads(event.body))
+                    answer = self.answer(json.loads(event.body))
                     await stream.send_all(encode_response(200, json.dumps(answer).encode()))
                     continue
                 data = await stream.receive_some(65_536)
@@ -57,7 +57,8 @@ class FaultyNode:
                     return
                 http.receive_data(data)
 
-    def _answer(self, call: dict[str, Any]) -> dict[str, Any]:
+    def answer(self, call: dict[str, Any]) -> Any:
+        """The JSON of one call's answer."""
         result = self._result(call["method"], call["params"])
         outcome = (
             {"error": {"code": 3, "message": "execution reverted"}} if result is None else {"result": result}

@@ -1,6 +1,6 @@
-"""A right maker that now and then says something else: at random, and the same for the same seed.
+"""A right maker, and a node, that now and then say something else: at random, the same for the same seed.
 
-Where a fault of `faulty_table` is one wrong thing, this is anything: entries come and go between two looks,
+Where a fault of `faulty_table` is one wrong thing, these are anything: entries come and go between two looks,
 members change their type, bodies are cut, statuses are others, connections end.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from support.faulty_maker import Headers, Maker, Refused
+from support.faulty_node import FaultyNode
 
 _DEEP: Any = "end"
 for _ in range(500):
@@ -22,6 +23,33 @@ _BODIES = (b"", b"{}", b"[]", b"null", b"<html>", b"\xff\xfe", b'"text"', b"[" *
 _STATUSES = (200, 200, 201, 301, 400, 401, 403, 404, 405, 429, 500, 503)
 _TYPES = (b"application/json", b"text/html", b"\xe9", b"application/json; charset=utf-8")
 _NOISE = b"HTTP/1.1 999 \r\n\r\n"
+
+
+def _spoiled(rng: random.Random, value: Any) -> Any:
+    """With one or more values, somewhere within, that are others."""
+    if not isinstance(value, dict | list) or not value or rng.random() < 0.2:
+        return rng.choice(_VALUES)
+    if isinstance(value, list):
+        at = rng.randrange(len(value))
+        return [*value[:at], _spoiled(rng, value[at]), *value[at + 1 :]]
+    key = rng.choice(list(value))
+    if rng.random() < 0.15:
+        return {name: member for name, member in value.items() if name != key}
+    return value | {key: _spoiled(rng, value[key])}
+
+
+class WildNode(FaultyNode):
+    """A node that now and then says something else."""
+
+    def __init__(self, chain_id: int, seed: int, wildness: float) -> None:
+        super().__init__(chain_id)
+        self._rng = random.Random(seed)
+        self._wildness = wildness
+
+    def answer(self, call: dict[str, Any]) -> Any:
+        """As it is, or spoiled."""
+        right = super().answer(call)
+        return _spoiled(self._rng, right) if self._rng.random() < self._wildness else right
 
 
 class WildMaker(Maker):
@@ -71,7 +99,7 @@ class WildMaker(Maker):
         elif kind == 3:
             self.content_type = self.error_content_type = self.rng.choice(_TYPES)
         else:
-            raw = json.dumps(self._spoiled(json.loads(raw))).encode()
+            raw = json.dumps(_spoiled(self.rng, json.loads(raw))).encode()
         return status, raw
 
     def _wired(self, raw: bytes) -> bytes:
@@ -98,17 +126,5 @@ class WildMaker(Maker):
         if self._is_wild():
             if self.rng.random() < 0.3:
                 return self.rng.choice(_BODIES).decode("latin-1")
-            message = self._spoiled(message)
+            message = _spoiled(self.rng, message)
         return json.dumps(message)
-
-    def _spoiled(self, value: Any) -> Any:
-        """With one or more values, somewhere within, that are others."""
-        if not isinstance(value, dict | list) or not value or self.rng.random() < 0.2:
-            return self.rng.choice(_VALUES)
-        if isinstance(value, list):
-            at = self.rng.randrange(len(value))
-            return [*value[:at], self._spoiled(value[at]), *value[at + 1 :]]
-        key = self.rng.choice(list(value))
-        if self.rng.random() < 0.15:
-            return {name: member for name, member in value.items() if name != key}
-        return value | {key: self._spoiled(value[key])}
