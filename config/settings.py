@@ -7,10 +7,12 @@
     [keys.maker.policy]
     contracts = ["1:0x..."]
 
-The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names in upper case joined
-by two underscores, the value as plain text, or as TOML where it is quoted, a list or a table. Whatever is not
-a setting, in the file or in such a variable, is refused by name. Secrets are read once, at load, and shown
-nowhere. Numbers and booleans may stand in quotes, since the environment knows only text.
+The environment overrides single settings: `CAMBIST__CHAINS__1__CONFIRMATIONS=20`, names joined by two
+underscores, the value as plain text, or as TOML where it is quoted, a list or a table. A name finds an entry
+of the file in any case. A new entry has its name as the variable writes it, in lower case where that is all
+upper case. Whatever is not a setting, in the file or in such a variable, is refused by name. Secrets are read
+once, at load, and shown nowhere. Numbers and booleans may stand in quotes, since the environment knows only
+text.
 
 What needs cryptography to be judged (checksums, keys) is judged by `cambist config check` and by each role
 when it starts; here is the shape.
@@ -36,7 +38,7 @@ from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
 from .store import StoreSettings
 from .tokens import Token
-from .venue import VenueSettings
+from .venue import SHIPPED_RATE_TIERS, VenueSettings
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
 SETTINGS_BYTES_MAX = 1 << 20
@@ -173,7 +175,9 @@ def parse_settings(text: str, environ: Mapping[str, str], folder: Path, *, revea
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX):
             _override(tree, name, environ[name])
-    tree["chains"] = _with_shipped(tree.get("chains", {}))
+    tree["chains"] = _with_shipped_chains(tree.get("chains", {}))
+    if isinstance(venue := tree.get("venue"), dict):
+        venue["rate_tiers"] = _with_shipped(venue.get("rate_tiers", {}), SHIPPED_RATE_TIERS)
 
     def read_field(_kind: type, value: object) -> Secret:  # a Secret is the only field msgspec cannot read
         if not reveal:
@@ -198,34 +202,55 @@ def _override(tree: dict[str, Any], name: str, text: str) -> None:
     """Put one environment variable at its place in the tree."""
     if not is_unicode(name + text):
         raise ConfigError(ascii(name), "name and value must be UTF-8 text")
-    keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+    keys = name.removeprefix(ENVIRONMENT_PREFIX).split("__")
+    if not all(keys):
+        raise ConfigError(name, "does not name a setting")
     table: Any = tree
     for key in keys[:-1]:
-        table = table.setdefault(key, {}) if isinstance(table, dict) else None
-    if not isinstance(table, dict) or not all(keys):
+        table = table.setdefault(_key_of(table, key, name), {}) if isinstance(table, dict) else None
+    if not isinstance(table, dict):
         raise ConfigError(name, "does not name a setting")
-    table[keys[-1]] = text
+    last = _key_of(table, keys[-1], name)
+    table[last] = text
     if text.lstrip().startswith(("[", "{", '"', "'")):
         try:
             document = tomllib.loads(f"value = {text}")
         except (ValueError, RecursionError):
             document = {}
         if len(document) == 1:
-            table[keys[-1]] = document["value"]
+            table[last] = document["value"]
 
 
-def _with_shipped(chains: object) -> object:
+def _key_of(table: dict[str, Any], key: str, name: str) -> str:
+    """The key of `table` that a part of a variable's name means, or that of a new entry."""
+    made = key.lower() if key.isupper() else key
+    alike = [known for known in table if known.lower() == key.lower()]
+    exact = next((known for known in (key, made) if known in alike), None)
+    if exact is None and len(alike) > 1:
+        raise ConfigError(name, f"names two entries, {alike[0]} and {alike[1]}")
+    return exact or (alike[0] if alike else made)
+
+
+def _with_shipped_chains(chains: object) -> object:
     """The shipped chains, each with what the file says of it on top; a devnet has OTC by default."""
     if not isinstance(chains, dict):
         return chains
-    merged: dict[str, Any] = {
-        str(chain_id): msgspec.structs.asdict(chain) for chain_id, chain in SHIPPED_CHAINS.items()
-    }
-    for chain_id, said in chains.items():
+    said = chains.copy()
+    for chain_id, members in chains.items():
         if not _CHAIN_ID.match(chain_id):
             raise ConfigError(f"chains.{chain_id}", "a chain is named by its id, a number above zero")
-        before = {"rfq": True} if int(chain_id) in DEVNET_CHAINS else merged.get(chain_id, {})
-        merged[chain_id] = before | said if isinstance(said, dict) else said
+        if int(chain_id) in DEVNET_CHAINS and isinstance(members, dict):
+            said[chain_id] = {"rfq": True} | members
+    return _with_shipped(said, SHIPPED_CHAINS)
+
+
+def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> object:
+    """The shipped entries of a table, each with what the file says of it on top, and those of the file."""
+    if not isinstance(entries, dict):
+        return entries
+    merged: dict[str, Any] = {str(key): msgspec.structs.asdict(entry) for key, entry in shipped.items()}
+    for key, said in entries.items():
+        merged[key] = merged.get(key, {}) | said if isinstance(said, dict) else said
     return merged
 
 

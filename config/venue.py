@@ -212,6 +212,12 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self.wrong_signatures or Rate(per_s=self.per_s / 100, burst=burst)
 
 
+SHIPPED_RATE_TIERS = {
+    "public": RateTier(per_s=20, burst=100),
+    "keyed": RateTier(per_s=200, burst=1_000),
+}
+
+
 class ApiKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A caller that is known: sends the secret in X-API-KEY.
 
@@ -236,7 +242,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         agents: by name; the name is that of includeAgents and excludeAgents.
         delta: auctions and settlements of Delta orders.
         blacklist_s: an address that a maker blacklisted is not sent to it for so long.
-        rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one.
+        rate_tiers: `public` is that of callers without a key, per address; `keyed` of those with one. A file
+            that names one tier, or a member of one, keeps the others.
         api_keys: by name.
         unknown_api_keys: a request with a key that is nobody's is answered as one without, or 401.
         webhooks: whom the venue tells of orders, by name.
@@ -253,12 +260,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     agents: dict[str, VenueAgent] = {}
     delta: DeltaSettings = DeltaSettings()
     blacklist_s: Seconds = 3_600.0
-    rate_tiers: dict[str, RateTier] = msgspec.field(
-        default_factory=lambda: {
-            "public": RateTier(per_s=20, burst=100),
-            "keyed": RateTier(per_s=200, burst=1_000),
-        }
-    )
+    rate_tiers: dict[str, RateTier] = msgspec.field(default_factory=SHIPPED_RATE_TIERS.copy)
     api_keys: dict[str, ApiKey] = {}
     unknown_api_keys: Literal["anonymous", "refuse"] = "anonymous"
     webhooks: dict[str, WebhookSettings] = {}
@@ -275,7 +277,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for name in (*self.makers, *self.agents):
             if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
                 raise ValueError("the name of a maker or agent is 1 to 128 characters without a comma")
-        for name in ("public", "keyed"):
+        for name in SHIPPED_RATE_TIERS:
             if name not in self.rate_tiers:
                 raise ValueError(f"rate_tiers lacks {name}")
         for name, key in self.api_keys.items():

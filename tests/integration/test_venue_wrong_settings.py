@@ -90,7 +90,7 @@ WRONG = [
     ("delta_gas = 1000", "blacklist_s = 0", "venue.blacklist_s: "),
     ("delta_gas = 1000", "firm = { soft_s = 5, hard_s = 1 }", "venue.firm: soft_s is above hard_s"),
     ("delta_gas = 1000", "firm = { soft_s = nan }", "venue.firm.soft_s: "),
-    (KEYED, "", "venue: rate_tiers lacks keyed"),
+    (KEYED, "bulk = { burst = 100 }", "venue.rate_tiers.bulk: object missing required field"),
     (KEYED, "keyed = { per_s = inf, burst = 100 }", "venue.rate_tiers.keyed: per_s is above 0"),
     ('"env:KEY"', '"env:SPACED"', "venue.api_keys.known.secret: expected visible ASCII"),
     ('"env:KEY"', '"env:KEY"\ntier = "gold"', "venue: api_keys.known: there is no tier gold"),

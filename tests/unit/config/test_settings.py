@@ -356,6 +356,67 @@ def test_environment_reaches_into_tables_and_leaves_the_rest() -> None:
     assert read.keys["maker"].source.reveal() == SECRET
 
 
+TIERS = {"public": (20, 100), "keyed": (200, 1_000)}
+NAMED_TIERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[int, int]]]] = {
+    "none": ("[venue]", {}, TIERS),
+    "another": ("[venue.rate_tiers]\nbulk = { per_s = 2, burst = 5 }", {}, TIERS | {"bulk": (2, 5)}),
+    "one": ("[venue.rate_tiers]\nkeyed = { per_s = 2, burst = 5 }", {}, TIERS | {"keyed": (2, 5)}),
+    "a member of one": ("[venue.rate_tiers.public]\nburst = 7", {}, TIERS | {"public": (20, 7)}),
+    "by the environment": ("", {"PUBLIC__BURST": "7"}, TIERS | {"public": (20, 7)}),
+    "by both": (
+        "[venue.rate_tiers]\nkeyed = { per_s = 2, burst = 5 }",
+        {"KEYED__PER_S": "3", "BULK": "{ per_s = 1, burst = 9 }", "FAST__PER_S": "8", "FAST__BURST": "8"},
+        TIERS | {"keyed": (3, 5), "bulk": (1, 9), "fast": (8, 8)},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "environ", "tiers"), NAMED_TIERS.values(), ids=NAMED_TIERS)
+def test_a_rate_tier_that_is_named_leaves_the_others(
+    text: str, environ: dict[str, str], tiers: dict[str, tuple[int, int]]
+) -> None:
+    named = {f"CAMBIST__VENUE__RATE_TIERS__{name}": value for name, value in environ.items()}
+    venue = settings(text, named).venue
+    assert venue is not None
+    assert {name: (tier.per_s, tier.burst) for name, tier in venue.rate_tiers.items()} == tiers
+
+
+def test_a_new_rate_tier_has_both_members() -> None:
+    said = refusal("[venue.rate_tiers.bulk]\nburst = 5")
+    assert said == "venue.rate_tiers.bulk: object missing required field `per_s`"
+    assert refusal("[venue]\nrate_tiers = 5").startswith("venue.rate_tiers: expected `object`")
+    assert refusal("[venue.rate_tiers]\npublic = 5").startswith("venue.rate_tiers.public: expected `object`")
+
+
+def test_the_environment_finds_a_name_in_any_case_and_makes_it_as_written() -> None:
+    text = f"[partners.MyWallet]\naddress = '{ADDRESS}'\n[partners.other]\naddress = '{ADDRESS}'"
+    read = settings(
+        text,
+        {
+            "CAMBIST__PARTNERS__MYWALLET__FEE_BPS": "7",
+            "CAMBIST__PARTNERS__Other__FEE_BPS": "8",
+            "CAMBIST__PARTNERS__NewOne__ADDRESS": ADDRESS,
+            "CAMBIST__PARTNERS__SECOND__ADDRESS": ADDRESS,
+            "CAMBIST__VENUE__API_KEYS__FIRST__SECRET": "env:K",
+            "CAMBIST__VENUE__MAKERS__ALPHA__CHAINS__1__URL": "http://127.0.0.1:9",
+            "K": SECRET,
+        },
+    )
+    fees = {name: partner.fee_bps for name, partner in read.partners.items()}
+    assert fees == {"MyWallet": 7, "other": 8, "NewOne": 0, "second": 0}
+    assert read.venue is not None
+    assert read.venue.api_keys["first"].secret.reveal() == SECRET
+    assert read.venue.makers["alpha"].chains[1].url == "http://127.0.0.1:9"
+
+
+def test_a_name_that_two_entries_have_in_other_cases_is_refused() -> None:
+    text = f"[partners.One]\naddress = '{ADDRESS}'\n[partners.ONE]\naddress = '{ADDRESS}'"
+    said = refusal(text, {"CAMBIST__PARTNERS__one__FEE_BPS": "7"})
+    assert said == "CAMBIST__PARTNERS__one__FEE_BPS: names two entries, One and ONE"
+    read = settings(text, {"CAMBIST__PARTNERS__ONE__FEE_BPS": "7"})
+    assert (read.partners["One"].fee_bps, read.partners["ONE"].fee_bps) == (0, 7)
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
