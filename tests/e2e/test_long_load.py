@@ -133,12 +133,11 @@ async def loaded(story: Story, folder: Path, seconds: int) -> list[Sample]:
 
 async def at_rest(story: Story, orders: int, most: Sample) -> Sample:
     """The first sample with no more descriptors and tasks than `most`, or the last within patience."""
+    found = await sample(story, orders)
     with trio.move_on_after(PATIENCE_S):
-        while True:
-            found = await sample(story, orders)
-            if found.descriptors <= most.descriptors and found.tasks <= most.tasks:
-                break
+        while found.descriptors > most.descriptors or found.tasks > most.tasks:
             await trio.sleep(1)
+            found = await sample(story, orders)
     print(found, flush=True)  # noqa: T201  what is measured
     return found
 
