@@ -103,9 +103,7 @@ def decoder(
         except RecursionError:
             raise InvalidInput("nested too deep") from None
         except (msgspec.MsgspecError, ValueError, OverflowError) as fault:
-            if not raw.strip():
-                raise InvalidInput("the body is empty") from None
-            raise InvalidInput(_MALFORMED.get(str(fault), str(fault))) from None
+            raise _malformed(raw, str(fault)) from None
         return message
 
     return decode
@@ -174,6 +172,10 @@ def check_number(field: str, value: Decimal) -> None:
     if not isinstance(exponent, int) or exponent < -fraction:
         wanted = f"a number of at most {whole} whole and {fraction} decimal digits"
         raise ValueError(f"Expected {wanted}, got {_brief(value)} - at `$.{field}`")
+
+
+def _malformed(raw: bytes, said: str) -> InvalidInput:
+    return InvalidInput(_MALFORMED.get(said, said) if raw.strip() else "the body is empty")
 
 
 def _refusal(text: str, kind: Any) -> InvalidInput:
