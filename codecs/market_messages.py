@@ -19,7 +19,13 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from ..config.errors import InvalidInput
-from ..config.limits import BPS_ONE, JSON_BYTES_MAX, NETWORK_DEFAULT, VENUE_SWAP_ORDERS_MAX
+from ..config.limits import (
+    BPS_ONE,
+    JSON_BYTES_MAX,
+    NETWORK_DEFAULT,
+    ORDER_BODY_BYTES_MAX,
+    VENUE_SWAP_ORDERS_MAX,
+)
 from .delta_messages import DeltaBlock, QuoteParameters
 from .numerals import NumeralText
 from .otc_messages import OtcOrderBody
@@ -357,5 +363,5 @@ decode_transaction_query = query_decoder(TransactionQuery)
 decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
 decode_route_terms = decoder(RouteTerms, bytes_max=JSON_BYTES_MAX)
 decode_transaction_body = decoder(
-    TransactionBody, bytes_max=JSON_BYTES_MAX, unique_keys=True, takes_numerals=True
+    TransactionBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
 )

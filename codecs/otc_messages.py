@@ -9,7 +9,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from ..config.limits import AS_OF_CHARS_MAX, JSON_BYTES_MAX, LISTING_LIMIT_DEFAULT, LISTING_OFFSET_DEFAULT
+from ..config.limits import (
+    AS_OF_CHARS_MAX,
+    LISTING_LIMIT_DEFAULT,
+    LISTING_OFFSET_DEFAULT,
+    ORDER_BODY_BYTES_MAX,
+)
 from .query import query_decoder
 from .vocabulary import ChainId, Count, ListingLimit, OtcOrderBy, OtcState, OtcType, UnixSeconds
 from .wire import decoder
@@ -89,6 +94,8 @@ def posted(stored: StoredOrder) -> PostedOrder:
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
 
 
-decode_otc_order = decoder(OtcOrderBody, bytes_max=JSON_BYTES_MAX, unique_keys=True, takes_numerals=True)
+decode_otc_order = decoder(
+    OtcOrderBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
+)
 decode_otc_listing_query = query_decoder(OtcListingQuery)
 decode_otc_balance_query = query_decoder(OtcBalanceQuery)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from msgspec import UNSET, structs
+from msgspec import UNSET, Raw, structs
 
 from cambist.codecs.market_messages import (
     ContractParams,
@@ -29,6 +29,7 @@ from cambist.codecs.market_messages import (
 from cambist.codecs.vocabulary import MarketVersion, Mode, Side
 from cambist.codecs.wire import encode
 from cambist.config.errors import InvalidInput
+from cambist.config.limits import ROUTE_BYTES_MAX, VENUE_SIGNATURE_BYTES_MAX, VENUE_SWAP_ORDERS_MAX
 
 SWAP = Swap(
     src_token="0xa",
@@ -293,3 +294,27 @@ def test_a_missing_member_of_an_order_is_named(name: str) -> None:
     order = {key: value for key, value in ORDER.items() if key != name}
     with pytest.raises(InvalidInput, match=rf"orders\[0\].{name}: missing"):
         decode_transaction_body(encode(FILL | {"orders": [order]}))
+
+
+def test_the_longest_bodies_of_a_swap_are_read() -> None:
+    swap = {"srcToken": "0xa", "destToken": "0xb", "userAddress": "0xc", "permit": "0x" + "00" * 512}
+    address, amount = "0x" + "a" * 40, str(2**256 - 1)
+    order = {
+        **dict.fromkeys(("maker", "taker", "makerAsset", "takerAsset"), address),
+        **dict.fromkeys(("nonceAndMeta", "makerAmount", "takerAmount", "takerTokenFillAmount"), amount),
+        "expiry": 4_000_000_000,
+        "permitMakerAsset": "0x" + "00" * 512,
+        "signature": "0x" + "00" * VENUE_SIGNATURE_BYTES_MAX,
+    }
+    orders = [order] * VENUE_SWAP_ORDERS_MAX
+    body = decode_transaction_body(json.dumps(swap | {"orders": orders}, indent=4).encode())
+    assert body.orders is not None
+    assert len(body.orders) == VENUE_SWAP_ORDERS_MAX
+
+    exchange = {"exchange": "maker", "srcAmount": amount, "destAmount": amount, "percent": 1, "data": {}}
+    exchanges = [exchange] * (ROUTE_BYTES_MAX // len(json.dumps(exchange)) - 1)
+    route = json.dumps({"bestRoute": exchanges}).encode()
+    assert len(route) > ROUTE_BYTES_MAX * 0.95
+    body = decode_transaction_body(b'{"priceRoute":%b,%b' % (route, json.dumps(swap).encode()[1:]))
+    assert isinstance(body.price_route, Raw)
+    assert bytes(body.price_route) == route

@@ -11,7 +11,7 @@ import pytest
 from cambist.codecs.vocabulary import ChainId, Side
 from cambist.codecs.wire import check_number, decoder, encode
 from cambist.config.errors import InvalidInput
-from cambist.config.limits import JSON_INT_MAX, JSON_KEYS_BYTES_MAX
+from cambist.config.limits import JSON_INT_MAX, JSON_VALUES_MAX
 
 MEGABYTE = 1 << 20
 
@@ -147,12 +147,22 @@ def test_the_key_given_twice_is_named() -> None:
         UNIQUE(b'{"deadline":1,"deadline":2}')
 
 
-@pytest.mark.parametrize("twice", [b'"x":1,"x":1', b'"x":"\\u003A"'])
-def test_the_keys_of_a_long_body_are_not_looked_at_one_by_one(twice: bytes) -> None:
-    long = b'{"deadline":1,%b,"more":"%b"}' % (twice, b"z" * JSON_KEYS_BYTES_MAX)
-    decode_order(long)
-    with pytest.raises(InvalidInput, match="a key is given twice in one object, or the document escapes a"):
-        decoder(Order, bytes_max=MEGABYTE, unique_keys=True)(long)
+def test_the_keys_of_a_long_body_are_compared_too() -> None:
+    unique = decoder(Order, bytes_max=MEGABYTE, unique_keys=True)
+    padding = b"z" * (MEGABYTE // 2)
+    assert unique(b'{"deadline":1,"x":"\\u003A","more":"%b"}' % padding).deadline == 1
+    with pytest.raises(InvalidInput, match="x: given twice in one object"):
+        unique(b'{"deadline":1,"x":1,"x":1,"more":"%b"}' % padding)
+
+
+@pytest.mark.parametrize("value", [b"{}", b'{"a":1}', b"[]", b"1"])
+def test_a_body_has_as_many_values_as_its_keys_are_compared_in_time(value: bytes) -> None:
+    unique = decoder(Order, bytes_max=MEGABYTE, unique_keys=True)
+    frame, marks = b'{"deadline":1,"more":[%b]}', 1 + value.count(b"{") + value.count(b"[")
+    most = (JSON_VALUES_MAX - frame.count(b"{") - frame.count(b"[")) // marks
+    assert unique(frame % b",".join([value] * most)).deadline == 1
+    with pytest.raises(InvalidInput, match=f"expected at most {JSON_VALUES_MAX} commas and opening brackets"):
+        unique(frame % b",".join([value] * (most + 2)))
 
 
 @pytest.mark.parametrize(
