@@ -60,7 +60,6 @@ E = TypeVar("E")
 EXCLUDED = "excluded"
 """The operator withholds the maker."""
 _REST = "rest"
-_HIDDEN = {Standing.RESTING, Standing.STALE, Standing.WITHHELD}
 _NO_TOKENS = (b"", b"")
 
 
@@ -314,14 +313,21 @@ class MakerCache:
         return Standing.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[Standing]:
-        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing."""
+        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing.
+
+        Strangers may ask again and again: no standing is worked out, and a maker in use costs a look at each
+        of its pairs for the mark of a stale one.
+        """
         found = set()
-        for pair_id, entry in self._entries.items():
-            if entry.standing is Standing.LIVE and (entry.base in tokens or entry.quote in tokens):
-                found.add(self.standing(pair_id)[0])
-        if Standing.WITHHELD in found and self._withheld == {_REST}:
-            found = found - {Standing.WITHHELD} | {Standing.RESTING}
-        return frozenset(found & _HIDDEN)
+        if self._withheld:
+            if any(base in tokens or quote in tokens for base, quote in self._usable):
+                found.add(Standing.RESTING if self._withheld == {_REST} else Standing.WITHHELD)
+        elif any(ends in self._usable and (ends[0] in tokens or ends[1] in tokens) for ends in self._rests):
+            found.add(Standing.RESTING)
+        stale = (entry for entry in self._entries.values() if entry.is_stale)
+        if any(one.standing is Standing.LIVE and (one.base in tokens or one.quote in tokens) for one in stale):
+            found.add(Standing.STALE)
+        return frozenset(found)
 
     def statistics(self) -> CacheStatistics:
         """What is live, and why the rest is not."""
