@@ -324,8 +324,8 @@ class MakerCache:
                 found.add(Standing.RESTING if self._withheld == {_REST} else Standing.WITHHELD)
         elif any(ends in self._usable and (ends[0] in tokens or ends[1] in tokens) for ends in self._rests):
             found.add(Standing.RESTING)
-        stale = (entry for entry in self._entries.values() if entry.is_stale)
-        if any(one.standing is Standing.LIVE and (one.base in tokens or one.quote in tokens) for one in stale):
+        stale = (one for one in self._entries.values() if one.is_stale and one.standing is Standing.LIVE)
+        if any(one.base in tokens or one.quote in tokens for one in stale):
             found.add(Standing.STALE)
         return frozenset(found)
 

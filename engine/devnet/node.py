@@ -36,8 +36,15 @@ _TOO_SLOW = 1013
 _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
 
 
-def all_methods(chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves) -> Methods:
-    """What a node answers over HTTP; a WebSocket has subscriptions besides."""
+def all_methods(
+    chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
+) -> Methods:
+    """What a node answers over HTTP; a WebSocket has subscriptions besides.
+
+    Args:
+        keys: of the accounts that it signs for.
+        are_public: everybody knows the keys.
+    """
     reads = Reads(chain, keys)
     refused = {
         "eth_subscribe": Method(given.OfSubscription, _no_subscriptions),
@@ -46,7 +53,7 @@ def all_methods(chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves) 
     return {
         **reads.methods(),
         **Filters(moves, reads).methods(),
-        **Signing(chain.chain_id, keys).methods(),
+        **Signing(chain.chain_id, keys, is_public=are_public).methods(),
         **Controls(chain).methods(),
         **refused,
     }
@@ -75,14 +82,16 @@ class Node:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, chain: EmbeddedChain, keys: Sequence[SigningKey]) -> AsyncIterator["Node"]:
+    async def opened(
+        cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
+    ) -> AsyncIterator["Node"]:
         """A node that follows its chain until the context is left.
 
         Args:
-            keys: of the accounts that it signs for.
+            keys, are_public: as `all_methods`.
         """
         async with Moves.followed(chain) as moves:
-            yield cls(all_methods(chain, keys, moves), moves)
+            yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
 
     async def _post(self, call: Call) -> Reply:
         body = await answer(call.request.body, self._methods)

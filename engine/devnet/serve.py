@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from ...config.chains import Chain as ChainSettings
 from ...config.errors import ConfigError
+from ...crypto.mnemonic import DEV_MNEMONIC
 from ...crypto.secp256k1 import SigningKey
 from ...feeds.net.streams import listen
 from ..chain.address_book import ChainEntry, write_entries
@@ -147,7 +148,8 @@ async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, p
     listener = _listening(wanted.host, port)
     owned.callback(listener.close)
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
-    node = await owned.enter_async_context(Node.opened(chain, wanted.keys))
+    are_public = wanted.mnemonic == DEV_MNEMONIC
+    node = await owned.enter_async_context(Node.opened(chain, wanted.keys, are_public=are_public))
     url = _url(wanted.host, listener.getsockname()[1])
     return _Opened(chain, EMBEDDED, url, partial(node.server.serve, listener), node.server.drain)
 

@@ -1,12 +1,14 @@
 """What a wallet is asked to sign, signed by the node for its own accounts.
 
-Signers of clients ask a development node as they ask a wallet. Keys of a devnet are public: nobody is asked
-whether to sign.
+Signers of clients ask a development node as they ask a wallet. The keys of the usual accounts are public, so
+that nobody is asked whether to sign.
 
 Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
 Choice: `eth_sign` signs as `personal_sign` does, with the prefix of EIP-191, as anvil and geth do.
 Choice: `wallet_switchEthereumChain` to another chain is 4902, as a wallet says of a chain that it does not
     know: the other chain of a devnet has a URL of its own.
+Choice: accounts of a private mnemonic sign nothing but transactions of their devnet. A signature over a text
+    or typed data is good on every chain, and every page of a browser can ask a node on this machine for one.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ from ...crypto.signatures import to_65
 from ...crypto.typed_data import hash_typed_data
 from . import parameters as given
 from .facade import Method, Methods
-from .faults import INVALID_PARAMS, UNKNOWN_CHAIN, RpcFault
+from .faults import INVALID_PARAMS, REFUSED, UNKNOWN_CHAIN, RpcFault
 
 _PREFIX = b"\x19Ethereum Signed Message:\n"
 _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
@@ -33,10 +35,12 @@ class Signing:
 
     Args:
         keys: of the accounts that this node signs for.
+        is_public: everybody knows these keys.
     """
 
-    def __init__(self, chain_id: int, keys: Sequence[SigningKey]) -> None:
+    def __init__(self, chain_id: int, keys: Sequence[SigningKey], *, is_public: bool) -> None:
         self._chain_id = chain_id
+        self._is_public = is_public
         self._keys = {key.address: key for key in keys}
 
     def methods(self) -> Methods:
@@ -80,4 +84,6 @@ class Signing:
         if key is None:
             account = to_checksum(bytes(address))
             raise RpcFault(INVALID_PARAMS, f"no signer available: {account} is none of eth_accounts")
+        if not self._is_public:
+            raise RpcFault(REFUSED, "accounts of --mnemonic sign transactions alone")
         return to_hex(to_65(*key.sign(digest32)))

@@ -7,6 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 import trio
 from click.testing import CliRunner, Result
@@ -72,7 +73,11 @@ def test_another_mnemonic_is_not_shown(tmp_path: Path) -> None:
     options = "--chain", "31337", "--mnemonic", "env:WORDS"
     with devnet_process(tmp_path, *options, environ={"WORDS": OTHER_WORDS}) as devnet:
         assert "key" not in devnet.told["accounts"][0]
-        assert devnet.told["accounts"][0]["address"] != "0x" + KEYS[0].address.hex()
+        account = devnet.told["accounts"][0]["address"]
+        assert account != "0x" + KEYS[0].address.hex()
+        call = {"jsonrpc": "2.0", "id": 1, "method": "personal_sign", "params": ["0x1234", account]}
+        answer = httpx.post(devnet.url(), json=call, timeout=PATIENCE_S).json()
+        assert answer["error"]["message"] == "accounts of --mnemonic sign transactions alone"
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ PUSH_LOG = bytes.fromhex("60006000a000")  # emits a log without topics
 async def methods() -> AsyncIterator[Methods]:
     chain = EmbeddedChain(31_337, lambda: NOW_S, {key.address: 10**20 for key in KEYS})
     async with Moves.followed(chain) as moves:
-        yield all_methods(chain, KEYS, moves)
+        yield all_methods(chain, KEYS, moves, are_public=True)
 
 
 async def ask(methods: Methods, method: str, *parameters: Any) -> Any:
@@ -90,6 +90,19 @@ async def test_a_wallets_methods_answer_as_anvils(methods: Methods) -> None:
                 assert ours.get("result") == theirs.get("result"), name
                 codes = [told.get("error", {}).get("code") for told in (ours, theirs)]
                 assert codes[0] == codes[1], (ours, theirs)
+
+
+@pytest.mark.parametrize(("name", "parameters"), _SIGNED[2:7])
+async def test_accounts_of_a_private_mnemonic_sign_transactions_alone(
+    name: str, parameters: list[Any]
+) -> None:
+    chain = EmbeddedChain(31_337, lambda: NOW_S, {key.address: 10**20 for key in KEYS})
+    async with Moves.followed(chain) as moves:
+        methods = all_methods(chain, KEYS, moves)
+        fault = (await ask(methods, name, *parameters))["error"]
+        assert fault["message"] == "accounts of --mnemonic sign transactions alone"
+        sent = {"from": _OWN, "to": ADDRESS, "value": "0x1"}
+        assert await result(methods, "eth_sendTransaction", sent)
 
 
 async def test_a_wallet_is_switched_to_this_chain_alone(methods: Methods) -> None:

@@ -105,7 +105,7 @@ async def served_chain(*, is_furnished: bool = False) -> AsyncIterator[Served]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))
-    async with Node.opened(chain, KEYS) as node, trio.open_nursery() as nursery:
+    async with Node.opened(chain, KEYS, are_public=True) as node, trio.open_nursery() as nursery:
         await nursery.start(node.server.serve, listener)
         async with AnvilChain.open(31_337, settings, known_errors()) as rpc:
             yield Served(chain, rpc, port)

@@ -271,7 +271,7 @@ async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with (
         warm_chain(CHAIN_ID, KEYS, _allow_makers_tokens) as (chain, entry),
-        Node.opened(chain, KEYS) as node,
+        Node.opened(chain, KEYS, are_public=True) as node,
         trio.open_nursery() as nursery,
     ):
         await nursery.start(node.server.serve, listener)
