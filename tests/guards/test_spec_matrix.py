@@ -10,12 +10,20 @@ from pathlib import Path
 import pytest
 
 from cambist.engine.conformance.check_table import CHECKS
+from support.faulty_table import ADVISED, PLANTED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "spec").glob("*.md"))
 PARTS = ["1-swap-and-delta.md", "2-otc.md", "3-market-maker.md"]
 HEADER = ["| Rule | What holds | Test |", "|---|---|---|"]
 NOT_BUILT, NO_RULE = "not built", "no rule"
+FOUND_BY = {
+    "test_a_planted_fault_is_found": {check for planted in PLANTED.values() for check in planted.expects},
+    "test_what_is_advice_is_told_and_fails_nothing": {
+        check for planted in ADVISED.values() for check in planted.expects
+    },
+}
+"""Test of the harness -> the checks that its planted faults fail."""
 _ROW = re.compile(r"\| (\d+\.\d+\.\d+) \| (.+) \| (.+) \|")
 _COUNTS = re.compile(r"Rules: (\d+)\. Of these, `not built`: (\d+), `no rule` \(explanation alone\): (\d+)\.")
 
@@ -72,6 +80,8 @@ def _faults_of_entry(entry: str) -> Iterator[str]:
             yield f"there is no {match[1]}::{match[2]}"
         checks = re.findall(r"`(.+?)`", match[3] or "")
         yield from (f"there is no check {check}" for check in checks if check not in CHECKS)
+        provoked = FOUND_BY.get(match[2], CHECKS)
+        yield from (f"{match[2]} does not provoke {check}" for check in checks if check not in provoked)
 
 
 def _faults_of_counts(text: str) -> Iterator[str]:
@@ -131,6 +141,11 @@ Rules: 3. Of these, `not built`: 1, `no rule` (explanation alone): 1.
         ("::test_a_fault_of_a_page_is_found", "::test_nothing", "test_spec_matrix.py::test_nothing"),
         ("test_spec_matrix.py", "test_nowhere.py", "there is no test_nowhere.py"),
         ("tokens.type", "tokens.kind", "there is no check tokens.kind"),
+        (
+            "`test_spec_matrix.py::test_a_fault_of_a_page_is_found` (`tokens.type`)",
+            "`test_conformance_faults.py::test_a_planted_fault_is_found` (`pairs.id`)",
+            "test_a_planted_fault_is_found does not provoke pairs.id",
+        ),
         ("| not built |", "| later |", "neither a test nor"),
         ("| not built |", "|  |", "no row of three cells"),
         ("Rules: 3", "Rules: 4", "the head of the page does not say"),
