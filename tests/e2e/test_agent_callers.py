@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from cambist.codecs import calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
+from cambist.codecs.abi import address_word, bytes_tail, decode_uint, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contract_events import topic
 from cambist.codecs.delta_calldata import Step, agent_caller, agent_id, create_agent_caller
 from cambist.codecs.transactions import create2_address
@@ -64,9 +64,11 @@ async def test_each_agent_has_one_where_its_first_settlement_or_anybody_creates_
     for name, place in places.items():
         assert await world.ask(world.at.delta, agent_caller(agent_id(name))) == int.from_bytes(place)
         assert await world.chain.code(place) == b""
-    for expected in (1, 0):  # the second settlement finds it there
+    first = [(agent_id(AGENT), address_word(places[AGENT]))]
+    for expected in (first, []):  # the second settlement finds it there
         settled = await market.settle(await world.a_delta_order(), *market.agent_steps(FAIR))
-        assert len([log for log in settled.receipt.logs if log.topics[0] == created]) == expected
+        logs = [log for log in settled.receipt.logs if log.topics[0] == created]
+        assert [(log.topics[1], log.data) for log in logs] == expected
     for _ in range(2):
         await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id("ann")))
     await market.settle(await world.a_delta_order(), *market.agent_steps(FAIR), agent="ann")
@@ -259,6 +261,8 @@ async def test_a_call_gets_the_gas_it_asks_for_and_no_more_than_the_most(
     for gas in (STEP_GAS_MAX + 1, MOST):
         too_much = Step(market.agent, gas, selector("refuse()"))
         assert await market.refused_settlement(order, too_much) == told("TooMuchGas", gas=gas)
+    most = Step(market.agent, STEP_GAS_MAX, selector("refuse()"))
+    assert (await market.refused_settlement(order, most)).startswith("StepFailed(step 0, reason")
     waste = Step(market.agent, STEP_GAS, selector("waste()"))
     assert await market.refused_settlement(order, waste) == "StepFailed(step 0, reason none)"
     await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id(AGENT)))
@@ -275,6 +279,7 @@ async def test_a_huge_answer_is_not_copied(world: World, market: Market) -> None
     with pytest.raises(Reverted) as refusal:
         await world.chain.call(Call(world.at.delta, data, world.relayer.address))
     assert len(refusal.value.data) == 4 + 3 * 32 + REASON_BYTES_MAX
+    assert decode_uint(refusal.value.data[4:], 2) == REASON_BYTES_MAX
     assert (await world.forced(world.relayer, world.at.delta, data)).gas_used < 350_000
     answers = Step(await _program(world, f"{size} 0 RETURN"), 1_000_000, b"")
     settled = await market.settle(order, answers, *market.agent_steps(FAIR))

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cambist.codecs.contract_events import NonceInvalidated
+from cambist.codecs.abi import address_word, uint_word
+from cambist.codecs.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
 from cambist.codecs.delta_calldata import cancel_and_withdraw, show_cancellation
+from cambist.codecs.eip712_orders.delta import Bridge
 from cambist.engine.store.orders import order_id
 from support.settling import AnyOrder, Market, events
 from support.world import NATIVE, ONE, USDC, World
@@ -17,7 +19,10 @@ async def test_a_cancellation_that_anybody_shows_binds_relayers(world: World, ma
     """Of each kind of order, some of those that are signed; the others can be settled still."""
     orders: list[AnyOrder] = [
         await world.a_delta_order(),
+        await world.a_delta_order(),
         await market.a_twap(),
+        await market.a_twap(),
+        await market.a_twap_purchase(),
         await market.a_twap_purchase(),
     ]
     other = await world.a_delta_order()
@@ -68,9 +73,31 @@ async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_name
     )
     owner = f"0x{world.stranger.address.hex()}"
     assert await refused(user, ids, by_user, order, theirs) == f"NotTheOwners(owner {owner})"
-    twap = await market.a_twap(owner=world.stranger.address)
-    assert await refused(user, ids, by_user, twap) == f"NotTheOwners(owner {owner})"
+    for make in (market.a_twap, market.a_twap_purchase):
+        foreign, unnamed = await make(owner=world.stranger.address), await make()
+        assert await refused(user, ids, by_user, foreign) == f"NotTheOwners(owner {owner})"
+        missing = f"NotCancelled(orderHash 0x{world.delta_hash(unnamed).hex()})"
+        assert await refused(user, ids, by_user, order, unnamed) == missing
     assert not await market.is_nonce_used(order)
+
+
+async def test_a_cancellation_is_of_every_member_that_an_order_has(world: World, market: Market) -> None:
+    """Bridge, permit and metadata too: the contract hashes the order as its owner signs it."""
+    parts = {
+        "bridge": Bridge(b"\1\2\3\4", 10, b"\5" * 20, -6, b"\7\10"),
+        "permit": b"\11",
+        "metadata": b"\12\13",
+    }
+    orders: list[AnyOrder] = [
+        await world.a_delta_order(**parts),
+        await market.a_twap(**parts),
+        await market.a_twap_purchase(**parts),
+    ]
+    ids = ids_of(world, *orders)
+    data = show_cancellation(world.user.address, ids, market.cancellation(ids), orders)
+    receipt = await world.send(world.stranger, world.at.delta, data)
+    gone = [NonceInvalidated(world.user.address, order.nonce) for order in orders]
+    assert events(receipt, NonceInvalidated) == gone
 
 
 async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
@@ -80,22 +107,31 @@ async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
     half = ONE // 2
     sale = await world.a_delta_order(src_token=NATIVE)
     purchase = await market.a_purchase(src_token=NATIVE)
-    twap = await market.a_twap(src_token=NATIVE, interval=0, num_slices=4, dest_amount_per_slice=1)
-    twap_purchase = await market.a_twap_purchase(src_token=NATIVE, interval=0, num_slices=4)
+    twap = await market.a_twap(
+        src_token=NATIVE, interval=0, num_slices=4, dest_amount_per_slice=1, total_src_amount=ONE + 3
+    )
+    twap_purchase = await market.a_twap_purchase(
+        src_token=NATIVE, interval=0, num_slices=4, max_src_amount=11 * ONE // 10 + 1
+    )
     await market.deposit(sale, 10 * ONE)
     await market.settle(sale, *market.agent_steps(FAIR // 2, given=half), amount=half)
     await market.settle(twap, *market.agent_steps(FAIR // 4, given=ONE // 4))
-    left = 10 * ONE - half - ONE // 4
+    bought = market.agent_steps(twap_purchase.total_dest_amount // 4, given=7)
+    await market.settle(twap_purchase, *bought, src_given=7)
     most = twap_purchase.max_src_amount
+    left = 10 * ONE - half - ONE // 4 - most // 4
     for order, rest in (
         (sale, half),
-        (twap, ONE - ONE // 4),
-        (twap_purchase, most),
+        (twap, ONE + 3 - (ONE + 3) // 4),
+        (twap_purchase, most - most // 4),
         (purchase, purchase.src_amount),
     ):
         before = await world.chain.balance(world.user.address)
         receipt = await world.send(world.user, world.at.delta, cancel_and_withdraw(order))
         assert events(receipt, NonceInvalidated) == [NonceInvalidated(world.user.address, order.nonce)]
+        (withdrawn,) = [log for log in receipt.logs if log.topics[0] == NATIVE_WITHDRAWN]
+        assert withdrawn.topics[1:] == (address_word(world.user.address),)
+        assert withdrawn.data == address_word(world.user.address) + uint_word(rest)
         gas_wei = receipt.gas_used * receipt.gas_price_wei
         assert await world.chain.balance(world.user.address) == before + rest - gas_wei
         left -= rest
@@ -105,14 +141,15 @@ async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
 
 
 async def test_a_begun_purchase_takes_back_what_its_rest_may_cost(world: World, market: Market) -> None:
-    """The contract counts the rest in what is bought: a fifth of it takes back a fifth of the maximum."""
-    order = await market.a_purchase(src_token=NATIVE)
+    """The contract counts the rest in what is bought: a fifth of it takes back a fifth of the maximum,
+    rounded up."""
+    order = await market.a_purchase(src_token=NATIVE, src_amount=11 * ONE // 10 + 1)
     await market.deposit(order, 10 * ONE)
     bought, given = order.dest_amount * 4 // 5, ONE * 4 // 5
     await market.settle(order, *market.agent_steps(bought, given=given), amount=bought, src_given=given)
     before = await market.deposited(order)
     await world.send(world.user, world.at.delta, cancel_and_withdraw(order))
-    assert await market.deposited(order) == before - order.src_amount // 5
+    assert await market.deposited(order) == before - (order.src_amount // 5 + 1)
 
 
 async def test_no_more_comes_back_than_is_there(world: World, market: Market) -> None:
@@ -126,6 +163,25 @@ async def test_no_more_comes_back_than_is_there(world: World, market: Market) ->
     await market.deposit(last, 1)
     await world.send(world.user, world.at.delta, cancel_and_withdraw(last))
     assert await market.deposited(last) == 0
+    receipt = await world.send(
+        world.user, world.at.delta, cancel_and_withdraw(await world.a_delta_order(src_token=NATIVE))
+    )
+    assert len(receipt.logs) == 1, "no withdrawal of nothing"
+
+
+async def test_an_order_of_nothing_is_given_up_and_takes_nothing_back(world: World, market: Market) -> None:
+    native = {"src_token": NATIVE}
+    orders: list[AnyOrder] = [
+        await world.a_delta_order(**native, src_amount=0),
+        await market.a_purchase(**native, dest_amount=0),
+        await market.a_twap(**native, num_slices=0),
+        await market.a_twap_purchase(**native, num_slices=0),
+    ]
+    await market.deposit(orders[0], ONE)
+    for order in orders:
+        receipt = await world.send(world.user, world.at.delta, cancel_and_withdraw(order))
+        assert events(receipt, NonceInvalidated) == [NonceInvalidated(world.user.address, order.nonce)]
+        assert await market.deposited(order) == ONE
 
 
 async def test_nobody_gives_up_anothers_order(world: World, market: Market) -> None:

@@ -55,7 +55,11 @@ async def test_a_deposit_is_for_orders_of_one_owner(world: World, market: Market
 async def test_a_deposit_is_taken_back(world: World, market: Market) -> None:
     order = await world.a_delta_order(src_token=NATIVE)
     owner = world.user.address
-    await market.deposit(order, ONE)
+    await market.deposit(order, ONE - 7)
+    receipt = await world.send(
+        world.user, world.at.delta, deposit_native_and_pre_sign(world.delta_hash(order)), value_wei=7
+    )
+    assert native_moves(receipt) == [(NATIVE_DEPOSITED, owner, 7)], "what comes, not what is there"
     for nobody in (world.stranger, world.relayer, world.owner):
         for data in (withdraw_native(1), withdraw_to(1, nobody.address)):
             assert await world.refused(nobody, world.at.delta, data) == "InsufficientDeposit(deposited 0)"

@@ -130,6 +130,11 @@ async def test_settlements_of_an_hour_give_no_more_than_the_cap(world: World, ma
     await world.chain.restore(before)
     await market.settle(order, *small, amount=ONE // 10, at_s=hour_s + HOUR_S)
     assert await world.ask(world.at.delta, given_of(world.weth)) == ONE // 10
+    await world.send(world.owner, world.at.delta, set_cap(world.weth, ONE // 10 + 1))
+    more = f"CapExceeded(token 0x{world.weth.hex()}, amount {ONE // 10}, left 1)"
+    assert await market.refused_settlement(order, *small, amount=ONE // 10) == more, (
+        "a new cap counts what was given"
+    )
     await world.send(world.owner, world.at.delta, set_cap(world.weth, 0))
     smallest = await world.a_delta_order(src_amount=1)
     refused = await market.refused_settlement(smallest, *half)
@@ -208,10 +213,13 @@ async def test_what_the_owner_changes_is_told(world: World) -> None:
         ("delta", set_cap(someone, 7), "CapChanged(address,uint256)", (word,), uint_word(7)),
         ("delta", set_pauser(someone), "PauserChanged(address)", (word,), b""),
         ("delta", set_relayer(someone, allowed=True), "RelayerChanged(address,bool)", (word,), yes),
+        ("delta", set_relayer(someone, allowed=False), "RelayerChanged(address,bool)", (word,), no),
         ("delta", set_protocol(someone), "ProtocolChanged(address)", (word,), b""),
         ("router", set_protocol(someone), "ProtocolChanged(address)", (word,), b""),
+        ("executor", set_caller(someone, allowed=True), "CallerChanged(address,bool)", (word,), yes),
         ("executor", set_caller(someone, allowed=False), "CallerChanged(address,bool)", (word,), no),
         ("fee_vault", set_collector(someone, allowed=True), "CollectorChanged(address,bool)", (word,), yes),
+        ("fee_vault", set_collector(someone, allowed=False), "CollectorChanged(address,bool)", (word,), no),
     )
     for name, data, event, indexed, rest in told:
         contract = getattr(world.at, name)

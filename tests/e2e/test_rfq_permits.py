@@ -9,7 +9,16 @@ from cambist.codecs.abi import address_word, selector
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from support.permits import dai_permit, eip2612_permit, shown, token_domain
-from support.rfq_stories import TRANSFER_FAILED, UNFILLED, filled, funded, refusal, remaining, rfq_events
+from support.rfq_stories import (
+    TRANSFER_FAILED,
+    UNFILLED,
+    filled,
+    funded,
+    refusal,
+    remaining,
+    rfq_events,
+    the_returned,
+)
 from support.world import HOUR_S, MOST, ONE, USDC, World
 
 FAILED = "Permit failed"
@@ -67,6 +76,7 @@ async def test_permits_of_both_sides_stand_for_allowances(world: World, takers: 
         permit_maker_asset=getattr(signing, makers)(world.maker, world.usdc),
     )
     data = calldata.partial_fill_order_with_target_permit(info, world.user.address)
+    assert await the_returned(world, world.taker, data) == order.maker_amount
     receipt = await world.send(world.taker, world.at.rfq, data)
     assert rfq_events(world, receipt) == [filled(world, order, target=world.user.address)]
     assert await world.balance(world.usdc, world.user) == 2_500 * USDC
@@ -93,8 +103,16 @@ async def test_a_permit_that_a_stranger_showed_first_still_serves(world: World) 
     await world.send(world.stranger, world.usdc, shown(makers))
     assert await nonces(world) == [1, 1]
     info = world.info(order, permit_taker_asset=takers, permit_maker_asset=makers)
-    data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
-    assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+    before = await world.chain.snapshot()
+    for data in (
+        calldata.partial_fill_order_with_target_permit(info, world.taker.address),
+        calldata.batch_fill_order_with_target([info], world.taker.address),
+        calldata.try_batch_fill_taker_amount([info], order.taker_amount, world.taker.address),
+        calldata.try_batch_fill_maker_amount([info], order.maker_amount, world.taker.address),
+    ):
+        assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+        await world.chain.restore(before)
+        before = await world.chain.snapshot()
 
 
 async def test_a_stranger_who_fills_a_little_first_does_not_spoil_the_makers_permit(world: World) -> None:
@@ -179,6 +197,20 @@ async def test_a_failed_permit_does_not_matter_where_the_allowance_is_there(worl
     info = world.info(order, permit_taker_asset=bytes(224), permit_maker_asset=bytes(256))
     data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
     assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+
+
+@pytest.mark.parametrize("side", ["maker", "taker"])
+async def test_a_failed_permit_is_refused_where_the_allowance_is_a_unit_short(
+    world: World, side: str
+) -> None:
+    """Of the token whose permit it is: the two sides' amounts are numbers of other sizes."""
+    order = await an_order(world)
+    shorts = {"maker": 0, "taker": 0} | {side: 1}
+    await world.approve(world.maker, world.usdc, world.at.rfq, order.maker_amount - shorts["maker"])
+    await world.approve(world.taker, world.dai, world.at.rfq, order.taker_amount - shorts["taker"])
+    info = world.info(order, permit_taker_asset=bytes(224), permit_maker_asset=bytes(256))
+    data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
+    assert await refusal(world, world.taker, data, order) == FAILED
 
 
 async def test_a_permit_of_another_length_is_ignored(world: World) -> None:

@@ -142,6 +142,24 @@ async def test_what_a_begun_order_may_still_ask_rounds_down(world: World) -> Non
     assert await remaining(world, begun) == 1 + 1
 
 
+async def test_what_an_order_gives_for_so_much_rounds_down(world: World) -> None:
+    """For 2 of 3 an order of 10 gives 6, not 7: the eighth and last unit of the batch is the next order's."""
+    await funded(world)
+    first, second = world.an_rfq_order(maker_amount=10, taker_amount=3), an_order(world, 2_500)
+    infos = [world.info(first, taker_fill_amount=2), world.info(second)]
+    cost = -(-2 * ONE // (2_500 * USDC))
+    for data in (
+        calldata.try_batch_fill_maker_amount(infos, 8, world.taker.address),
+        calldata.try_batch_fill_taker_amount(infos, 2 + cost, world.taker.address),
+    ):
+        before = await world.chain.snapshot()
+        assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [
+            filled(world, first, 6, 2),
+            filled(world, second, 2, cost),
+        ]
+        await world.chain.restore(before)
+
+
 async def test_one_order_twice_gives_no_more_than_it_has(world: World) -> None:
     await funded(world)
     order = an_order(world, 2_500)
