@@ -179,6 +179,25 @@ async def test_three_orders_in_a_ring(world: World, market: Market) -> None:
     assert await world.balance(world.weth, world.stranger) == ONE
 
 
+async def test_two_orders_of_four_tokens(world: World, market: Market) -> None:
+    """Neither wants what the other gives; steps trade for both, and tell a token that is nobody's."""
+    odd, none = await world.new_token(), await world.new_token()
+    await world.mint(odd, market.agent, 7)
+    await world.give(world.stranger, world.dai, 5 * ONE, world.at.delta)
+    sale = await world.a_delta_order()
+    other = await world.a_delta_order(
+        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=odd,
+        src_amount=5 * ONE, dest_amount=7, expected_amount=0,
+    )  # fmt: skip
+    steps = market.to_agent(5 * ONE, world.dai), market.from_agent(7, odd)
+    settled = await market.cross(
+        market.crossing(sale, PRICE, *market.agent_steps(PRICE), traded=ONE, leftovers=(none,)),
+        market.crossing(other, 7, *steps, traded=5 * ONE),
+    )
+    assert settled.outcome.spent == (ONE, 5 * ONE)
+    assert settled.outcome.received == (PRICE, 7)
+
+
 async def test_as_many_orders_as_are_allowed(world: World, market: Market) -> None:
     """Sales of an eighth of a WETH each, against as many purchases of it."""
     eighth, price = ONE // 8, PRICE // 8

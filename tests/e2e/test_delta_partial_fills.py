@@ -148,6 +148,20 @@ async def test_surplus_is_netted_over_parts(
         assert await market.owed(world.protocol, token) == shared * unit // 10
 
 
+async def test_surplus_is_netted_after_the_fee(world: World, market: Market) -> None:
+    """With a fee of 1 % the first half is worse than expected, although without the fee it is as good."""
+    terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 100, True, False))
+    sale = await world.a_delta_order(partner_and_fee=terms, dest_amount=1)
+    for received in (1_255 * USDC, 1_275 * USDC):  # 1,242.45 and 1,262.25 after the fee, of 1,250 expected
+        await market.settle(sale, *market.agent_steps(received, given=ONE // 2), amount=ONE // 2)
+    assert await market.owed(world.protocol, world.usdc) == 2_350_000
+    purchase = await market.a_purchase(partner_and_fee=terms)
+    for given in (50 * ONE // 100, 49 * ONE // 100):  # 0.505 and 0.4949 with the fee, of 0.5 expected
+        steps = market.agent_steps(1_250 * USDC, given=given)
+        await market.settle(purchase, *steps, amount=1_250 * USDC, src_given=given)
+    assert await market.owed(world.protocol, world.weth) == ONE // 20_000
+
+
 async def test_a_surplus_beyond_all_bounds_is_refused(world: World, market: Market) -> None:
     """It is kept in 128 bits, sign included: of parts that share it, no more can be better than expected."""
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))

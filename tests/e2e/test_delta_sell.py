@@ -6,6 +6,7 @@ from cambist.codecs import calldata
 from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.contract_events import OrderFilled, OrderSettled, Transfer
 from cambist.codecs.delta_calldata import Step
+from cambist.codecs.eip712_orders.delta import DeltaOrder
 from support.settling import STEP_GAS, Market, events
 from support.world import ONE, USDC, World
 
@@ -137,6 +138,27 @@ async def test_the_minimum_is_met_to_the_unit(world: World, market: Market) -> N
     )
     settled = await market.settle(order, *market.agent_steps(2_400 * USDC))
     assert settled.event.received == 2_400 * USDC
+
+
+async def test_the_promise_is_met_to_the_unit(world: World, market: Market) -> None:
+    """Of a sale by what arrives, of a purchase by what is spent; a refusal tells both amounts."""
+    sale, purchase = await world.a_delta_order(), await market.a_purchase()
+    promised = 2_450 * USDC
+    refused = await market.refused_settlement(sale, *market.agent_steps(promised - 1), promised=promised)
+    assert refused == broken(world, sale, promised - 1, promised)
+    settled = await market.settle(sale, *market.agent_steps(promised), promised=promised)
+    assert settled.event.received == promised
+    dear = market.agent_steps(2_500 * USDC, given=ONE + 1)
+    refused = await market.refused_settlement(purchase, *dear, src_given=ONE + 1, promised=ONE)
+    assert refused == broken(world, purchase, ONE + 1, ONE)
+    settled = await market.settle(purchase, *market.agent_steps(2_500 * USDC), src_given=ONE, promised=ONE)
+    assert settled.event.spent == ONE
+
+
+def broken(world: World, order: DeltaOrder, amount: int, promised: int) -> str:
+    """The refusal of a settlement that does not keep its promise."""
+    order_hash = world.delta_hash(order).hex()
+    return f"PromiseBroken(orderHash 0x{order_hash}, amount {amount}, promised {promised})"
 
 
 async def test_the_minimum_counts_where_it_arrives(world: World, market: Market) -> None:

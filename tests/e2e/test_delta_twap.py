@@ -23,7 +23,7 @@ async def kept(market: Market, order: TwapOrder | TwapBuyOrder) -> tuple[int, in
 
 
 async def test_a_sale_slice_by_slice(world: World, market: Market) -> None:
-    order = await market.a_twap()
+    order = await market.a_twap(beneficiary=world.stranger.address)
     start_s = await world.now_s() + 10
     for done, at_s in ((1, start_s), (2, start_s + 60), (3, start_s + 120)):
         given = LAST if done == 3 else SLICE
@@ -35,7 +35,7 @@ async def test_a_sale_slice_by_slice(world: World, market: Market) -> None:
         assert await kept(market, order) == ((0, 0) if done == 3 else (done, at_s))
         assert await market.filled(order) == done
     assert await world.balance(world.weth, world.user) == 9 * ONE
-    assert await world.balance(world.usdc, world.user) == 3 * (800 * USDC + 1)
+    assert await world.balance(world.usdc, world.stranger) == 3 * (800 * USDC + 1)
     more = market.agent_steps(800 * USDC, given=SLICE)
     assert await market.refused_at(start_s + 180, order, *more) == f"NonceUsed(nonce {order.nonce})"
 
@@ -71,7 +71,7 @@ async def test_each_slice_asks_its_minimum_and_the_last_its_part_rounded_up(
 
 async def test_a_purchase_slice_by_slice(world: World, market: Market) -> None:
     """2,500 USDC in three: the last slice is one unit more."""
-    order = await market.a_twap_purchase()
+    order = await market.a_twap_purchase(beneficiary=world.stranger.address)
     wanted = 2_500 * USDC // 3
     start_s = await world.now_s() + 10
     spent = 0
@@ -88,7 +88,7 @@ async def test_a_purchase_slice_by_slice(world: World, market: Market) -> None:
         assert (event.spent, event.received) == (maximum, buys)
         assert (event.filled, event.is_closed) == (done, done == 3)
     assert order.max_src_amount - 3 < spent <= order.max_src_amount
-    assert await world.balance(world.usdc, world.user) == 2_500 * USDC
+    assert await world.balance(world.usdc, world.stranger) == 2_500 * USDC
     more = market.agent_steps(wanted)
     assert (
         await market.refused_at(start_s + 180, order, *more, src_given=ONE)

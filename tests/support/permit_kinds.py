@@ -35,18 +35,25 @@ async def permit2_transfer(world: World, order: AnyOrder) -> bytes:
 
 
 async def permit2_allowance(world: World, order: DeltaOrder) -> bytes:
+    """The user's second: Permit2 counts the permits of an owner, a token and a spender."""
     await world.approve(world.user, world.usdc, world.permit2)
     domain = permit2.permit2_domain(world.chain.chain_id, world.permit2)
-    return permit2.allowance_permit(
-        domain,
-        world.user,
-        world.at.delta,
-        order.src_token,
-        SRC,
-        expiration=order.deadline + 3_600,
-        nonce=0,
-        deadline=order.deadline,
+    first, second = (
+        permit2.allowance_permit(
+            domain,
+            world.user,
+            world.at.delta,
+            order.src_token,
+            amount,
+            expiration=order.deadline + 3_600,
+            nonce=nonce,
+            deadline=order.deadline,
+        )
+        for nonce, amount in enumerate((1, SRC))
     )
+    shown = permit2.shown_allowance(first, world.user.address, world.at.delta, order.src_token)
+    await world.send(world.stranger, world.permit2, shown)
+    return second
 
 
 async def eip2612(world: World, order: DeltaOrder) -> bytes:
