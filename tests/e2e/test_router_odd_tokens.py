@@ -56,6 +56,18 @@ async def test_a_token_that_takes_a_fee_is_refused_either_way(world: World) -> N
     assert await world.balance(odd, world.user) == 2 * ONE
 
 
+async def test_a_token_that_rounds_is_bought_for_what_arrives(world: World) -> None:
+    """A unit is missing of what the maker sends, and another one of what the Router sends."""
+    venue, odd, _, buying = await _both_ways(world, "DevToken")
+    await world.send(world.stranger, odd, selector("setRounding(uint256)") + uint_word(1))
+    before = await world.balance(odd, world.user)
+    more = msgspec.structs.replace(buying, dest_amount=ONE - 1)
+    assert await venue.refused_sale(more) == "INSUFFICIENT_OUTPUT"
+    done = await venue.sell(msgspec.structs.replace(buying, dest_amount=ONE - 2))
+    assert (done.event.spent, done.event.received) == (ONE, ONE - 2)
+    assert await world.balance(odd, world.user) == before + ONE - 2
+
+
 async def test_what_is_no_contract_is_no_token(world: World) -> None:
     venue = await a_venue(world)
     nobody = b"\x66" * 20

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from cambist.codecs import calldata, router_calldata
+from cambist.codecs.abi import decode_uint
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -95,11 +96,15 @@ class Venue(msgspec.Struct, frozen=True):
 
     async def sell(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
         """Exact-in, by the user."""
-        return await self._sent(router_calldata.swap_exact_in(swap), key, value_wei)
+        returned, done = await self._sent(router_calldata.swap_exact_in(swap), key, value_wei)
+        assert returned == done.event.received
+        return done
 
     async def buy(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
         """Exact-out, by the user."""
-        return await self._sent(router_calldata.swap_exact_out(swap), key, value_wei)
+        returned, done = await self._sent(router_calldata.swap_exact_out(swap), key, value_wei)
+        assert returned == done.event.spent
+        return done
 
     async def refused_sale(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> str:
         """Why; nothing has moved."""
@@ -109,14 +114,15 @@ class Venue(msgspec.Struct, frozen=True):
         """Why; nothing has moved."""
         return await self._refused(router_calldata.swap_exact_out(swap), key, value_wei)
 
-    async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> Done:
-        receipt = await self.world.send(
-            key or self.world.user, self.world.at.router, data, value_wei=value_wei
-        )
+    async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> tuple[int, Done]:
+        """The number that the swap returns where it is simulated, and what came of it when it was mined."""
+        sender, router = key or self.world.user, self.world.at.router
+        returned = await self.world.chain.call(Call(router, data, sender.address, value_wei))
+        receipt = await self.world.send(sender, router, data, value_wei=value_wei)
         events = [decode_event(log.topics, log.data) for log in receipt.logs]
         (event,) = [event for event in events if isinstance(event, Swapped)]
         await self._nothing_stays()
-        return Done(receipt, event)
+        return decode_uint(returned), Done(receipt, event)
 
     async def _refused(self, data: bytes, key: SigningKey | None, value_wei: int) -> str:
         before = await self.state()
