@@ -5,7 +5,12 @@ import pytest
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native
+from cambist.codecs.delta_calldata import (
+    cancel_and_withdraw,
+    deposit_native_and_pre_sign,
+    withdraw_native,
+    withdraw_to,
+)
 from cambist.codecs.eip712_orders.delta import Bridge
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.owner_calldata import set_cap, set_paused, set_relayer
@@ -193,7 +198,13 @@ async def a_probe(world: World, contract: bytes, data: bytes) -> bytes:
     return probe
 
 
-@pytest.mark.parametrize("entered", ["settle_crossed", "settle", "deposit", "withdraw"])
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "settle_crossed", "settle", "settle_twap", "settle_twap_buy", "deposit", "withdraw", "withdraw_to",
+        "give_up", "give_up_twap", "give_up_twap_buy",
+    ],
+)  # fmt: skip
 async def test_whoever_enters_again_is_refused(world: World, market: Market, entered: str) -> None:
     """Even a relayer, at each transfer: as the tokens are given, and as they are paid."""
     crossings = [
@@ -204,11 +215,18 @@ async def test_whoever_enters_again_is_refused(world: World, market: Market, ent
         market.crossing(await world.a_delta_order(), PRICE),
         market.crossing(await market.a_counter_order(), ONE),
     ]
+    twap, purchase = await market.a_twap(), await market.a_twap_purchase()
     data = {
         "settle_crossed": delta_calldata.settle_crossed(others),
         "settle": market.settlement(others[0].order, *market.agent_steps(PRICE)),
+        "settle_twap": market.settlement(twap, *market.agent_steps(PRICE)),
+        "settle_twap_buy": market.settlement(purchase, *market.agent_steps(PRICE)),
         "deposit": deposit_native_and_pre_sign(bytes(32)),
         "withdraw": withdraw_native(0),
+        "withdraw_to": withdraw_to(0, NOBODY),
+        "give_up": cancel_and_withdraw(others[0].order),
+        "give_up_twap": cancel_and_withdraw(twap),
+        "give_up_twap_buy": cancel_and_withdraw(purchase),
     }[entered]
     probe = await a_probe(world, world.at.delta, data)
     await world.send(world.owner, world.at.delta, set_relayer(probe, allowed=True))

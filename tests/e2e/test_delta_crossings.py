@@ -251,8 +251,11 @@ async def test_what_nobody_is_paid_is_the_first_owners_who_wants_it(world: World
 
 
 async def test_the_last_unit_is_paid(world: World, market: Market) -> None:
+    """Without a step nothing is traded, even where a crossing names an amount to trade."""
     sale, counter = await world.a_delta_order(), await market.a_counter_order()
-    crossed = await market.cross(market.crossing(sale, PRICE - 1), market.crossing(counter, ONE - 1))
+    crossed = await market.cross(
+        market.crossing(sale, PRICE - 1, traded=ONE), market.crossing(counter, ONE - 1)
+    )
     assert crossed.outcome.received == (PRICE, ONE)
     assert (
         await world.balance(world.usdc, world.at.delta)
@@ -291,9 +294,11 @@ async def test_an_order_for_native_tokens_receives_the_rest_of_the_wrapped(
 
 
 async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, market: Market) -> None:
-    await world.mint(world.weth, world.stranger, ONE)
-    await world.approve(world.stranger, world.weth, world.at.delta)
-    theirs = await world.a_delta_order(owner=world.stranger.address, beneficiary=world.stranger.address)
+    """As it came: the first owner has given native tokens, the second wrapped ones."""
+    stranger = world.stranger.address
+    theirs = await world.a_delta_order(owner=stranger, beneficiary=stranger, src_token=NATIVE)
+    await market.deposit(theirs, ONE, world.stranger)
+    before = await world.balance(NATIVE, world.stranger)
     sale = await world.a_delta_order()
     steps = market.agent_steps(4_900 * USDC, given=18 * ONE // 10)
     crossed = await market.cross(
@@ -301,7 +306,7 @@ async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, m
         market.crossing(sale, 2_450 * USDC, *steps, traded=18 * ONE // 10),
     )
     assert crossed.outcome.spent == (ONE - ONE // 5, ONE)
-    assert await world.balance(world.weth, world.stranger) == ONE // 5
+    assert await world.balance(NATIVE, world.stranger) == before + ONE // 5
     assert await world.balance(world.weth, world.user) == 9 * ONE
 
 

@@ -12,7 +12,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in
+from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.port import Receipt
@@ -68,6 +68,7 @@ Act = Callable[[World, Market], Awaitable[Receipt]]
         ("rfq", swap),
         ("executor", swap),
         ("router", swap),
+        ("router, to buy", swap),
         ("delta", settle),
         ("delta", cross),
         ("fee_vault", claim),
@@ -79,6 +80,7 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
         "rfq": calldata.fill_order(order, world.signed(order)),
         "executor": FILL + encode(address_word(world.user.address) + bytes(32), bytes_tail(b"")),
         "router": swap_exact_in(await a_swap(world)),
+        "router, to buy": swap_exact_out(await a_swap(world)),
         "delta": delta_calldata.withdraw_native(0),
         "fee_vault": router_calldata.claim([world.usdc], world.partner.address),
     }
@@ -86,7 +88,7 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
     await world.send(world.stranger, FACTORY, bytes(32) + init_code)
     probe = create2_address(FACTORY, bytes(32), init_code)
     await world.send(world.owner, world.at.executor, owner_calldata.set_caller(probe, allowed=True))
-    tried = address_word(getattr(world.at, contract)) + entries[contract]
+    tried = address_word(getattr(world.at, contract.partition(",")[0])) + entries[contract]
     await world.send(world.stranger, world.usdc, SET_HOOK + encode(address_word(probe), bytes_tail(tried)))
     receipt = await act(world, market)
     told = [log.data for log in receipt.logs if log.address == probe]
