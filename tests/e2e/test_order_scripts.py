@@ -195,6 +195,8 @@ PACKAGES = {"6": "paraswap-sdk-6", "7": "@paraswap/sdk", "9": "@velora-dex/sdk"}
 CALLS = {
     "market": "`getRate`, `approveToken`, `buildTx`",
     "otc": "`buildLimitOrder`, `signLimitOrder`, `postP2POrder`, `fillOrderDirectly`, `cancelLimitOrder`",
+    "router": "`buildLimitOrderTx`",
+    "users": "`getTokens`, `getBalance`, `getBalances`, `getAllowance`",
     "delta": "`buildDeltaOrder`, `signDeltaOrder`, `postDeltaOrder`, same for TWAP, `cancelLimitDeltaOrders`",
 }
 """What a story tells of -> how the page names the calls that it makes."""
@@ -220,7 +222,6 @@ def test_a_public_sdk_swaps(running: Running, sdk: tuple[str, dict[str, Any]]) -
     assert market["status"] == "success"
     assert market["to"] == market["spender"] == running.devnet.text("router")
     assert (market["spent"], market["received"]) == (str(ONE), market["quoted"])
-    assert {"ETH", "WETH", "USDC"} <= set(told["tokens"])
     assert told["keyStatuses"] == ["unknown"]
 
 
@@ -231,6 +232,36 @@ def test_a_public_sdk_posts_fills_and_cancels(sdk: tuple[str, dict[str, Any]]) -
     assert otc["states"] == ["FULFILLED", "CANCELLED"]
     assert otc["isListed"]
     assert otc["gained"] == {"maker": str(2_600 * USDC), "taker": str(ONE)}
+
+
+@pytest.mark.oracle
+def test_a_public_sdk_fills_an_order_through_the_router(
+    running: Running, sdk: tuple[str, dict[str, Any]]
+) -> None:
+    """The request has `orders` and no slippage; the order's amount comes, less the fee of one basis point."""
+    router = sdk[1]["router"]
+    assert (router["status"], router["state"]) == ("success", "FULFILLED")
+    assert router["to"] == running.devnet.text("router")
+    assert (router["spent"], router["received"]) == (str(2_600 * USDC), str(ONE - ONE // 10_000))
+
+
+@pytest.mark.oracle
+def test_a_public_sdk_reads_tokens_balances_and_allowances(
+    running: Running, sdk: tuple[str, dict[str, Any]]
+) -> None:
+    users = sdk[1]["users"]
+    listed = {
+        token["symbol"]: (token["address"], token["decimals"], token["network"]) for token in users["tokens"]
+    }
+    assert listed.keys() == {"ETH", "WETH", "USDC", "DAI", "WBTC"} == set(users["balances"])
+    usdc = running.devnet.text("USDC")
+    assert (listed["USDC"], listed["ETH"]) == ((usdc, 6, CHAIN_ID), (NATIVE, 18, CHAIN_ID))
+    assert users["byAddress"] == users["bySymbol"]
+    assert users["byAddress"]["balance"] == users["onChain"]["usdc"]
+    assert (users["native"]["symbol"], users["native"]["balance"]) == ("ETH", users["onChain"]["native"])
+    approved = 7_000 * USDC - 2_600 * USDC
+    assert users["allowance"] == {"tokenAddress": usdc, "allowance": str(approved)}
+    assert users["none"]["allowance"] == "0"
 
 
 @pytest.mark.oracle
@@ -260,11 +291,11 @@ def test_the_page_of_clients_says_what_works(sdk: tuple[str, dict[str, Any]]) ->
     row = next(
         line for line in CLIENTS.read_text().splitlines() if line.startswith(f"| `{name}` {version} |")
     )
-    _, _, market, otc, delta, _ = [cell.strip() for cell in row.split("|")]
-    works = {"market": market, "otc": otc, "delta": delta}
+    _, _, market, otc, users, delta, _ = [cell.strip() for cell in row.split("|")]
+    works = {"market": market, "otc": otc, "router": otc, "users": users, "delta": delta}
     for surface, calls in CALLS.items():
         found = told[surface] or {}
-        is_used = any(member in found for member in ("status", "states"))
+        is_used = any(member in found for member in ("status", "states", "allowance"))
         assert (calls in works[surface]) is is_used, (surface, works[surface])
         for call in NOT_SERVED.get(surface, []) if found else []:
             assert found["refusals"][call] == 404

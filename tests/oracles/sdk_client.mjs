@@ -10,6 +10,8 @@ import sdk6 from "paraswap-sdk-6";
 const SDKS = { 6: sdk6, 7: sdk7, 9: sdk9 };
 const ONE = 10n ** 18n, USDC = 10n ** 6n;
 const LIFE_S = 3_600;
+const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
+const APPROVED = (7_000n * USDC).toString();
 const abi = parseAbi(["function balanceOf(address) view returns (uint256)"]);
 
 // What calls contracts and signs for major 6, which has no caller for viem, nor for this ethers.
@@ -53,9 +55,8 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
   const balances = async (party) => ({ weth: await balance(weth, party), usdc: await balance(usdc, party) });
 
   return {
-    market: await market(), otc: await otc(), delta: await delta(),
+    market: await market(), otc: await otc(), router: await router(), users: await users(), delta: await delta(),
     keyStatuses: [...new Set(statuses)],
-    tokens: (await taker.sdk.swap.getTokens()).map((token) => token.symbol),
   };
 
   // 200, or the status of a refusal.
@@ -114,6 +115,42 @@ export async function run([major, venue, rpc, makerKey, takerKey, weth, usdc]) {
       refusals, required: required[weth.toLowerCase()], domain, types: [posted.type, p2p.type], states, isListed: listed.orders.some((order) => order.orderHash === posted.orderHash),
       hashes: [posted.orderHash, p2p.orderHash],
       gained: { maker: after.maker.usdc - before.maker.usdc, taker: after.taker.weth - before.taker.weth },
+    };
+  }
+
+  // The taker fills an order for anybody through the Router; these clients send no slippage with orders.
+  async function router() {
+    const { swap, limitOrders } = taker.sdk;
+    const built = await maker.sdk.limitOrders.buildLimitOrder({
+      maker: maker.account.address, makerAsset: weth, takerAsset: usdc, makerAmount: ONE.toString(), takerAmount: (2_600n * USDC).toString(),
+      expiry: Math.floor(Date.now() / 1_000) + LIFE_S,
+    });
+    const posted = await maker.sdk.limitOrders.postP2POrder({ ...built.data, signature: await maker.sdk.limitOrders.signLimitOrder(built) });
+    await done(await swap.approveToken(APPROVED, usdc));
+    const before = await balances(taker);
+    const { to, data, value } = await limitOrders.buildLimitOrderTx({
+      orders: [posted], srcDecimals: 6, destDecimals: 18, userAddress: taker.account.address,
+    });
+    const receipt = await done(await taker.wallet.sendTransaction({ to, data, value: BigInt(value) }));
+    const after = await balances(taker);
+    return {
+      to, status: receipt.status, state: await settled(limitOrders, posted.orderHash),
+      spent: before.usdc - after.usdc, received: after.weth - before.weth,
+    };
+  }
+
+  // The taker's tokens as the venue tells them, beside what the chain says.
+  async function users() {
+    const { swap } = taker.sdk;
+    const owner = taker.account.address;
+    const listed = await swap.getTokens();
+    const bySymbol = await swap.getBalance(owner, "USDC");
+    return {
+      tokens: listed.map(({ symbol, address, decimals, network }) => ({ symbol, address, decimals, network })),
+      byAddress: await swap.getBalance(owner, usdc), bySymbol, native: await swap.getBalance(owner, NATIVE),
+      allowance: await swap.getAllowance(owner, usdc), none: await swap.getAllowance(owner, weth),
+      balances: (await swap.getBalances(owner)).map(({ symbol }) => symbol),
+      onChain: { usdc: await balance(usdc, taker), native: await reader.getBalance({ address: owner }) },
     };
   }
 
