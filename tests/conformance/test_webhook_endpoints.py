@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import httpx
 import msgspec
 import pytest
 import trio
@@ -317,6 +318,18 @@ async def test_a_replay_that_makes_no_sense(front: Front, body: Any) -> None:
     await front.keep(1)
     status, _, _ = await front.refusal("POST", f"{HOOKS}/acme/replay", body)
     assert status == 400
+    assert len(await front.kept("DEAD")) == 1
+
+
+async def test_a_key_that_is_given_twice_is_refused(front: Front) -> None:
+    (one,) = await front.keep(1)
+    twice = b'{"tokens": [], "tokens": ["%b"]}' % one.encode()
+    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+        answer = await client.post(
+            f"http://127.0.0.1:{front.port}{HOOKS}/acme/replay", content=twice, headers=KNOWN
+        )
+    assert (answer.status_code, answer.json()["errorType"]) == (400, "InvalidInput")
+    assert answer.json()["details"] == "Invalid input: tokens: given twice in one object"
     assert len(await front.kept("DEAD")) == 1
 
 

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.router_decoding import decode_swap
+from cambist.codecs.trading_token import NATIVE_TOKEN
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.maker_cache import EXCLUDED
@@ -219,6 +221,48 @@ async def test_a_route_names_both_ends(outside: Outside) -> None:
         assert (response.status_code, response.json()["details"]) == (400, f"Invalid input: {said}")
 
 
+@pytest.mark.parametrize(
+    ("side", "amount", "here", "elsewhere", "other"),
+    [
+        ("SELL", ONE, "swapExactIn", "swapExactAmountIn", "swapExactAmountOut"),
+        ("BUY", GROSS, "swapExactOut", "swapExactAmountOut", "swapExactAmountIn"),
+    ],
+    ids=["a sale", "a purchase"],
+)
+async def test_functions_have_the_names_that_clients_bring(
+    outside: Outside, side: str, amount: int, here: str, elsewhere: str, other: str
+) -> None:
+    rfq = "swapOnAugustusRFQTryBatchFill"
+    for names in (elsewhere, rfq, f"{other},{rfq}", f"simpleSwap,{elsewhere}"):
+        route = await outside.route(side=side, amount=amount, includeContractMethods=names)
+        assert (route["contractMethod"], route["side"]) == (here, side)
+    asked = {**outside.ends(), "amount": amount, "side": side, "network": CHAIN_ID, "version": "6.2"}
+    said = f"No route: includeContractMethods: expected {here}, {elsewhere} or {rfq}, got '{other}'"
+    response = await outside.http.get("/prices", params=asked | {"includeContractMethods": other})
+    told = response.json()
+    assert (response.status_code, told["errorType"], told["details"]) == (400, "NoRoute", said)
+
+
+async def test_a_swap_has_a_deadline_in_seconds_and_a_user_who_can_be(outside: Outside) -> None:
+    route = await outside.route()
+    at_ms = 1_900_000_000_000
+    zero, native = "0x" + "00" * 20, "0x" + "Ee" * 20
+    nobody = "Invalid input: userAddress: expected an account, neither zero nor the native placeholder, got"
+    for more, said in (
+        ({"deadline": at_ms}, f"got {at_ms}: this looks like milliseconds"),
+        ({"deadline": str(at_ms)}, ": this looks like milliseconds"),
+        ({"userAddress": zero}, f"{nobody} '{zero}'"),
+        ({"userAddress": native.lower()}, f"{nobody} '{to_checksum(NATIVE_TOKEN)}'"),
+    ):
+        status, told = await outside.post(f"/transactions/{CHAIN_ID}", outside.sale(route, **more))
+        assert (status, told["errorType"]) == (400, "InvalidInput"), (more, told)
+        assert told["details"].endswith(said), told["details"]
+    assert (await outside.built(outside.sale(route, deadline=FAR_S)))[0] == "SELL"
+    swap = {**outside.ends(), "amount": ONE, "network": CHAIN_ID, "slippage": 50, "userAddress": native}
+    response = await outside.http.get("/swap", params=swap)
+    assert (response.status_code, response.json()["errorType"]) == (400, "InvalidInput")
+
+
 async def test_no_route_says_why(outside: Outside) -> None:
     async def refused(path: str = "/prices", **query: Any) -> str:
         asked = {**outside.ends(), "amount": ONE, "network": CHAIN_ID, "version": "6.2"} | query
@@ -235,7 +279,9 @@ async def test_no_route_says_why(outside: Outside) -> None:
     assert await refused(amount=1) == "the amount is too small: nothing would come of it"
     left_out = "makers could fill it, and are left out by the request or do not serve this user"
     assert await refused(excludeDEXS="alpha,beta") == left_out
-    assert await refused(includeDEXS="nobody") == left_out
+    unknown = "includeDEXS: expected a name of GET /adapters/list (alpha, beta), got 'UniswapV3,nobody'"
+    assert await refused(includeDEXS="UniswapV3,nobody") == unknown
+    assert (await outside.route(includeDEXS="UniswapV3,beta"))["bestRoute"]
     response = await outside.http.get("/v2/quote", params={**outside.ends(), **delta, "amount": 10**9})
     told = response.json()
     assert (response.status_code, told["errorType"]) == (400, "GasCostExceedsTradeAmount")
