@@ -146,6 +146,14 @@ def test_terms_of_another_route_are_refused(
 
 
 @given(offers())
+def test_a_seal_of_ours_without_terms_is_an_invalid_route(offer: tuple[Offered, RoutePlan]) -> None:
+    route = bare(price_route(*offer).route)
+    older = structs.replace(route, hmac=SEAL.seal(canonical(encode(route)), NOW_MS))
+    with pytest.raises(InvalidPriceRoute, match="hmac: expected the terms"):
+        opened(SEAL, encode(older), NOW_MS)
+
+
+@given(offers())
 def test_percentages_sum_to_a_hundred(offer: tuple[Offered, RoutePlan]) -> None:
     route = price_route(*offer).route
     assert sum(part.percent for part in route.best_route) == Decimal(100)

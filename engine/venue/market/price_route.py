@@ -190,7 +190,10 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
     others = bytes(members.pop("others", Raw(_NULL)))
     covered = _sorted(members)
     seal.check(covered, given, now_ms)
-    terms = decode_route_terms(seal.carried(given))
+    try:
+        terms = decode_route_terms(seal.carried(given))
+    except InvalidInput:
+        raise InvalidPriceRoute(field="hmac", expected="the terms that a route is issued with") from None
     if others != _NULL and _digest(others) != terms.others:
         raise InvalidPriceRoute(field="priceRoute.others", expected="the member as it was issued, or none")
     return unpriced(Priced(decode_price_route(covered), terms))
