@@ -13,8 +13,9 @@ Choice: a head that is more than `lag_blocks_max` below the highest seen is beli
 Choice: a head that is more than `lag_blocks_max` above it, and not its child, is believed once another node
     is about as high, or no other node answers, or all others stand still for NODE_BACK_S: else the claim of
     one node would make all others seem to be behind.
-Choice: a node that refuses the fourth parameter of eth_call, an override of the block, is asked without it
-    from then on, and its pending block is not believed: it executes calls at a block's own time alone.
+Choice: a node that refuses the fourth parameter of eth_call, an override of the block, and takes the same
+    call without it, is asked without it from then on. Its pending block is not believed: it executes calls at
+    a block's own time alone.
 """
 
 import math
@@ -177,8 +178,9 @@ class RpcChain:
             seems_s = None if talk.name in self._timeless else time_s
             outcomes = await talk.outcomes([_eth_call(call, block, seems_s) for call in calls])
             if seems_s is not None and any(map(is_parameter_refusal, outcomes)):
-                self._timeless.add(talk.name)
                 outcomes = await talk.outcomes([_eth_call(call, block) for call in calls])
+                if not any(map(is_parameter_refusal, outcomes)):
+                    self._timeless.add(talk.name)
             return [self._returned(outcome, block) for outcome in outcomes]
 
         return await self._nodes.ask(converse) if calls else []

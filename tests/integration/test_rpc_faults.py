@@ -551,6 +551,23 @@ async def test_a_node_that_overrides_no_time_is_asked_without_and_not_believed_a
         assert chain.statistics().nodes[0].failures == 0
 
 
+async def test_a_call_that_a_node_refuses_at_any_time_does_not_cost_the_override() -> None:
+    """The gas or data of one agent's bid must not decide how the slices of all orders are simulated."""
+
+    def call(message: Any, *_: Any) -> str:
+        if message["data"] == "0x01":
+            raise RpcError(-32602, "invalid params: gas exceeds the cap")
+        return "0x01"
+
+    async with one_node() as (node, chain):
+        node.replies["eth_call"] = call
+        node.replies["eth_getBlockByNumber"] = pending(number="0xb", timestamp="0x70")(node)
+        calls = [Call(ADDRESS, b""), Call(ADDRESS, b"\1")]
+        with pytest.raises(ChainError, match="gas exceeds the cap"):
+            await chain.call_many(calls, block_hash(10), 112)
+        assert (await chain.upcoming()).made_s == 0x70
+
+
 async def test_a_contract_that_says_so_is_no_node_that_overrides_no_time() -> None:
     async with one_node() as (node, chain):
         node.replies["eth_call"] = fails(3, "execution reverted: too many arguments", "0x")
