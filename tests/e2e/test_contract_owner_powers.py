@@ -4,7 +4,9 @@ import msgspec
 
 from cambist.codecs import owner_calldata
 from cambist.codecs.abi import address_word, decode_address, selector, uint_word
+from cambist.codecs.contract_events import topic
 from cambist.engine.chain.artifacts import artifact
+from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import Plan, deploy
 from cambist.engine.chain.port import Call
 from support.swapping import a_venue, told
@@ -90,6 +92,21 @@ async def test_ownership_is_handed_over_in_two_steps(world: World) -> None:
         assert await world.refused(world.owner, contract, propose) == "NotOwner()"
         assert await world.refused(world.partner, contract, accept) == "NotOwner()"  # once only
         await world.send(world.partner, contract, owner_calldata.propose_owner(world.owner.address))
+
+
+async def test_a_new_contract_tells_its_first_owner_and_receiver_of_fees(world: World) -> None:
+    at, owner, protocol = world.at, world.stranger.address, world.partner.address
+    changed = topic("OwnerChanged(address)"), address_word(owner)
+    named = topic("ProtocolChanged(address)"), address_word(protocol)
+    router = (at.executor, at.fee_vault, world.weth, world.permit2, protocol, owner)
+    for name, arguments, told_then in (
+        ("FeeVault", (owner,), [changed]),
+        ("RfqExecutor", (at.rfq, owner), [changed]),
+        ("Router", router, [changed, named]),
+    ):
+        code = artifact(name).init_code(b"".join(map(address_word, arguments)))
+        receipt = await world.send(world.owner, FACTORY, bytes(32) + code)
+        assert [log.topics for log in receipt.logs] == told_then, name
 
 
 async def test_a_proposal_can_be_taken_back(world: World) -> None:

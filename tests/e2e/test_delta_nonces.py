@@ -49,6 +49,7 @@ async def test_of_two_orders_with_a_nonce_the_first_part_decides(world: World, m
     await market.settle(first, *half, amount=ONE // 2)
     state = await market.order_state(first)
     assert (state.is_others, state.is_used, state.done) == (False, False, ONE // 2)
+    assert await world.ask(world.at.delta, is_nonce_used(world.user.address, first.nonce)) == 0
     assert (await market.order_state(second)).is_others
     for other in (second, slices, bought):
         refused = await market.refused_settlement(other, *half, src_given=ONE // 10)

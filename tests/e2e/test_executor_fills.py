@@ -4,6 +4,7 @@ from cambist.codecs import calldata, owner_calldata
 from cambist.codecs.abi import (
     address_word,
     bytes_tail,
+    decode_uint,
     encode,
     selector,
     tuples_tail,
@@ -12,6 +13,7 @@ from cambist.codecs.abi import (
 from cambist.codecs.delta_calldata import Step
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
+from cambist.engine.chain.port import Call
 from support.swapping import step_failed, told
 from support.world import NOBODY, ONE, USDC, World
 
@@ -49,9 +51,12 @@ class Desk:
         """By the taker, for itself; returns how much that was."""
         world = self.world
         before = await world.balance(token, world.taker)
-        await world.send(world.taker, world.at.executor, _collect(token, world.taker.address))
+        data = _collect(token, world.taker.address)
+        returned = decode_uint(await world.chain.call(Call(world.at.executor, data, world.taker.address)))
+        await world.send(world.taker, world.at.executor, data)
         assert await world.balance(token, world.at.executor) == 0
-        return await world.balance(token, world.taker) - before
+        assert await world.balance(token, world.taker) - before == returned
+        return returned
 
     async def bring(self, amount: int) -> None:
         """WETH to the executor."""
