@@ -4,11 +4,15 @@ In every story the simulated outcome is what the mined events tell, and nothing 
 executor (`Market.cross`).
 """
 
+import msgspec
+
+from cambist.codecs import calldata
 from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.contract_events import FeeAccrued, OrderFilled, Transfer
 from cambist.codecs.delta_calldata import CROSSINGS_MAX, set_pre_signature
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
+from support.permit_kinds import SRC, eip2612, seller
 from support.settling import Market, events
 from support.world import NATIVE, NOBODY, ONE, USDC, World
 
@@ -180,22 +184,37 @@ async def test_three_orders_in_a_ring(world: World, market: Market) -> None:
 
 
 async def test_two_orders_of_four_tokens(world: World, market: Market) -> None:
-    """Neither wants what the other gives; steps trade for both, and tell a token that is nobody's."""
+    """Neither wants what the other gives; steps trade for both, and name a token that is nobody's."""
     odd, none = await world.new_token(), await world.new_token()
-    await world.mint(odd, market.agent, 7)
+    await world.give(world.user, odd, 7, world.at.delta)
+    await world.send(world.user, world.weth, calldata.transfer(market.agent, ONE))
     await world.give(world.stranger, world.dai, 5 * ONE, world.at.delta)
-    sale = await world.a_delta_order()
+    sale = await world.a_delta_order(src_token=odd, src_amount=7)
     other = await world.a_delta_order(
-        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=odd,
-        src_amount=5 * ONE, dest_amount=7, expected_amount=0,
+        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=NATIVE,
+        src_amount=5 * ONE, dest_amount=ONE, expected_amount=0,
     )  # fmt: skip
-    steps = market.to_agent(5 * ONE, world.dai), market.from_agent(7, odd)
+    first = market.to_agent(7, odd), market.from_agent(PRICE)
+    second = market.to_agent(5 * ONE, world.dai), market.from_agent(ONE, world.weth)
     settled = await market.cross(
-        market.crossing(sale, PRICE, *market.agent_steps(PRICE), traded=ONE, leftovers=(none,)),
-        market.crossing(other, 7, *steps, traded=5 * ONE),
+        market.crossing(sale, PRICE, *first, traded=7, leftovers=(none,)),
+        market.crossing(other, ONE, *second, traded=5 * ONE),
     )
-    assert settled.outcome.spent == (ONE, 5 * ONE)
-    assert settled.outcome.received == (PRICE, 7)
+    assert settled.outcome.spent == (7, 5 * ONE)
+    assert settled.outcome.received == (PRICE, ONE)
+
+
+async def test_an_order_brings_its_own_permit(world: World, market: Market) -> None:
+    """The first order has an allowance, the second a permit instead."""
+    await world.give(world.stranger, world.dai, 1_000 * ONE, world.at.delta)
+    first = await world.a_delta_order(
+        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=world.usdc,
+        src_amount=1_000 * ONE, dest_amount=SRC, expected_amount=0,
+    )  # fmt: skip
+    second = await seller(world)
+    second = msgspec.structs.replace(second, permit=await eip2612(world, second))
+    settled = await market.cross(market.crossing(first, SRC), market.crossing(second, 1_000 * ONE))
+    assert settled.outcome.spent == (1_000 * ONE, SRC)
 
 
 async def test_as_many_orders_as_are_allowed(world: World, market: Market) -> None:
@@ -300,10 +319,10 @@ async def test_what_nobody_wants_is_the_first_owners_who_gave_it(world: World, m
     await market.deposit(theirs, ONE, world.stranger)
     before = await world.balance(NATIVE, world.stranger)
     sale = await world.a_delta_order()
-    steps = market.agent_steps(4_900 * USDC, given=18 * ONE // 10)
+    first, second = (market.agent_steps(2_450 * USDC, given=9 * ONE // 10) for _ in "ab")
     crossed = await market.cross(
-        market.crossing(theirs, 2_450 * USDC),
-        market.crossing(sale, 2_450 * USDC, *steps, traded=18 * ONE // 10),
+        market.crossing(theirs, 2_450 * USDC, *first, traded=9 * ONE // 10),
+        market.crossing(sale, 2_450 * USDC, *second, traded=9 * ONE // 10, agent="ann"),
     )
     assert crossed.outcome.spent == (ONE - ONE // 5, ONE)
     assert await world.balance(NATIVE, world.stranger) == before + ONE // 5

@@ -162,6 +162,9 @@ async def test_a_token_that_keeps_small_allowances_is_allowed_from_zero_again(wo
         await desk.take(world.fill_step(order, taker_amount=given, receiver=world.at.executor))
         assert await desk.collect(world.usdc) == USDC
     assert await desk.collect(odd) == 3 * USDC
+    await world.mint(odd, world.at.executor, 10**12 + 1)
+    order = world.an_rfq_order(taker_asset=odd, taker_amount=USDC, maker_amount=USDC)
+    assert await desk.refused(world.fill_step(order, taker_amount=USDC)) == told("TransferFailed", token=odd)
 
 
 async def test_what_cannot_be_sent_is_named(world: World) -> None:
