@@ -313,11 +313,7 @@ class MakerCache:
         return Standing.LIVE, ""
 
     def hidden(self, *tokens: bytes) -> frozenset[Standing]:
-        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing.
-
-        Strangers may ask again and again: no standing is worked out, and a maker in use costs a look at each
-        of its pairs for the mark of a stale one.
-        """
+        """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
