@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Raw, inspect
 
 Mender = Callable[[bytes], bytes]
-"""JSON of one value -> the same value as its type has it; what is no numeral stays as it is."""
+"""JSON of one value -> the same value as its type has it. A value that is no numeral stays unchanged."""
 
 _QUOTED = re.compile(rb'"([0-9]{1,19})"')
 _PLAIN = re.compile(rb"[0-9]{1,19}")

@@ -216,7 +216,7 @@ class ServedRoles(Struct, frozen=True):
 
 
 class ChainContracts(Struct, frozen=True):
-    """choices.md 4, contracts.json, value of `chains`: what is deployed, and what of it is served.
+    """choices.md 4, contracts.json, value of `chains`: the deployed contracts and the served surfaces.
 
     Choice: a venue need not tell what is served.
     """

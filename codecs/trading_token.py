@@ -1,4 +1,4 @@
-"""Token addresses of the trading endpoints, where the native token has one spelling; who is no account.
+"""Token addresses of the trading endpoints, with one spelling of the native token; addresses of no account.
 
 `srcToken` and `destToken` stay raw text in the wire structs until they come here, since the placeholder
 counts in its mixed-case form alone. Source: document 1, "What the service does" and the row

@@ -138,7 +138,7 @@ def resolve_fee(
 
 
 def registered_partner(name: str, partners: Mapping[str, Partner]) -> Partner | None:
-    """Whose fee is charged for a name; None where the venue's own fee is."""
+    """The partner whose fee is charged for a name; None where the venue charges its own fee."""
     return partners.get(name) or partners.get(ANON)
 
 
@@ -146,7 +146,7 @@ def paid_partners(address: str, fee_bps: int, partners: Mapping[str, Partner]) -
     """Names of the registered partners that a signed fee is of, the highest registered fee first.
 
     Args:
-        address: who is paid; zero or empty for nobody.
+        address: the paid account; zero or empty for none.
         fee_bps: at least the registered fee of each.
     """
     paid = [

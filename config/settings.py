@@ -232,7 +232,7 @@ def _key_of(table: dict[str, Any], key: str, name: str) -> str:
 
 
 def _with_shipped_chains(chains: object) -> object:
-    """The shipped chains, each with what the file says of it on top; a devnet has OTC by default."""
+    """The shipped chains, each with the members that the file sets; a devnet has OTC by default."""
     if not isinstance(chains, dict):
         return chains
     said = chains.copy()
@@ -245,7 +245,7 @@ def _with_shipped_chains(chains: object) -> object:
 
 
 def _with_shipped(entries: object, shipped: Mapping[Any, msgspec.Struct]) -> object:
-    """The shipped entries of a table, each with what the file says of it on top, and those of the file."""
+    """The shipped entries of a table, each with the members that the file sets, and its own."""
     if not isinstance(entries, dict):
         return entries
     merged: dict[str, Any] = {str(key): msgspec.structs.asdict(entry) for key, entry in shipped.items()}

@@ -1,7 +1,7 @@
 """Names of signing domains that clients of this protocol family sign for, and which of them was used. Pure.
 
-A signature over another domain recovers to an address that nobody knows. The domains in use are few: trying
-each of them tells the owner which one its client signs for.
+A signature over another domain recovers to an unknown address. The domains in use are few: the refusal tries
+each of them, and names the domain that the client signed for.
 
 Source: interop.md 1 and 2.
 Choice: the refusal of a signature that is the owner's over another domain names that domain. Tried are the
@@ -48,12 +48,12 @@ class NamedDomain(Struct, frozen=True):
 
 
 class Signing(Struct, frozen=True):
-    """What a signature of an order may have been made over.
+    """The digests that a signature of an order may be over.
 
     Attributes:
-        struct_hash32: of the order, in whatever domain.
+        struct_hash32: of the order; the same in all domains.
         here: the domain that counts.
-        others: domains that it is mistaken for.
+        others: domains that clients sign for by mistake.
     """
 
     struct_hash32: bytes
@@ -61,7 +61,7 @@ class Signing(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def other_of(self, raw: bytes, owner: bytes) -> NamedDomain | None:
-        """The other domain over which the owner's key made a signature; None where it is none of them.
+        """The other domain that the owner's key signed for; None if it signed for none of them.
 
         Args:
             raw: the signature, of 65 or 64 bytes.

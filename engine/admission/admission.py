@@ -195,10 +195,10 @@ class Admission:
         return "" if holder is None else holder.partner
 
     def sees_orders(self, call: Call, partner: str | None = None) -> bool:
-        """Whether an admitted request may be told of orders whose owner it does not name.
+        """Whether an admitted request may read orders without naming their owner.
 
         Args:
-            partner: whose orders; None for everybody's.
+            partner: of the orders; None for orders of all partners.
         """
         holder = self._holder(call)
         if holder is None:
@@ -229,7 +229,7 @@ class Admission:
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
 
     def _holder(self, call: Call) -> KeyHolder | None:
-        """Whose key an admitted request has; None where it counts for its address."""
+        """The holder of an admitted request's key; None where the request counts for its address."""
         presented = call.request.fields.get(_API_KEY)
         try:
             return None if presented is None else self._ring.find(presented)

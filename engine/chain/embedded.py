@@ -180,7 +180,7 @@ class EmbeddedChain:
             return Upcoming(self._ledger.head.header, self._next_time_s())
 
     async def pending(self) -> Block:
-        """The block that would be made now, without what waits; its hash is not known yet, and is zero."""
+        """The block that would be made now, without waiting transactions. Its unknown hash is zero."""
         async with self._lock:
             head = self._ledger.head.header
             header = Header(

@@ -83,7 +83,7 @@ class Header(Struct, frozen=True, gc=False):
 
 
 class Upcoming(Struct, frozen=True, gc=False):
-    """Where a chain goes on.
+    """The latest block of a chain and the time of its next one.
 
     Attributes:
         head: the latest block.

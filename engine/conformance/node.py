@@ -41,7 +41,7 @@ class Node:
         return bool(await self._bytes("eth_getCode", [to_hex(address), "latest"]))
 
     async def decimals(self, token: bytes) -> int | None:
-        """What decimals() of a contract says; None where it says nothing, or there is no contract."""
+        """The answer of a contract's decimals(); None without an answer or a contract."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
         except (_Refused, InvalidInput):

@@ -55,7 +55,7 @@ def print_report(report: RunReport, console: Console) -> None:
 
 
 def verdict_line(report: RunReport) -> str:
-    """What the run comes to, and why it is inconclusive where it is."""
+    """The outcome of the run, and the reasons of an inconclusive one."""
     if report.outcome is Outcome.CONFORMS:
         return "The maker conforms."
     if report.outcome is Outcome.FAULTS:

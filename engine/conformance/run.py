@@ -1,4 +1,4 @@
-"""A run from its first connection to its verdicts, and what they come to.
+"""A run from its first connection to its verdicts and its outcome.
 
     outcome         when
     faults          a check failed
@@ -48,7 +48,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 
 
 class Outcome(StrEnum):
-    """What a run comes to; see the module."""
+    """The outcome of a run; see the module."""
 
     CONFORMS = "conforms"
     FAULTS = "faults"
@@ -86,7 +86,7 @@ class RunReport(Struct, frozen=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What the verdicts come to."""
+        """The outcome that follows from the verdicts."""
         if self.count(Status.FAILED):
             return Outcome.FAULTS
         if self.broken or self.thin or self.count(Status.SKIPPED) == len(self.verdicts):

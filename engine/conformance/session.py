@@ -120,11 +120,11 @@ class Session:
         return structs.replace(result, got=got)
 
     def skip(self, reason: str, *names: str) -> None:
-        """Why checks, by topic or id, need not be judged."""
+        """Note why checks, by topic or id, need not be judged."""
         self.add(skipped(check_id, reason) for check_id in self._named(names))
 
     def lack(self, reason: str, *names: str) -> None:
-        """What the maker did not give to judge checks on, by topic or id."""
+        """Note that the maker gave nothing to judge checks on, by topic or id."""
         self.add(gap(check_id, reason) for check_id in self._named(names))
 
     def wants(self, *names: str) -> bool:

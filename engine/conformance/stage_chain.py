@@ -15,7 +15,7 @@ _TOKENS_MAX = 64
 
 
 async def check_chain(session: Session) -> None:
-    """What stands in GET /tokens, against the chain."""
+    """Compare GET /tokens with the chain."""
     node, options = session.node, session.options
     if node is None:
         session.skip("no node is given: --node-url", "chain")

@@ -181,7 +181,7 @@ async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exch
 async def _sample(
     session: Session, samples: list[PriceSample], told: trio.Event, watch: trio.CancelScope
 ) -> None:
-    """GET /prices a few times, then end the watch; later where prices moved and no message told of it yet."""
+    """GET /prices a few times, then end the watch; wait longer if prices moved without a message."""
     for _ in range(_SAMPLES):
         exchange = await session.prices()
         grids = entries_of("prices", exchange)

@@ -222,7 +222,7 @@ class Reads:
         return to_hex(word.to_bytes(32, "big"))
 
     async def call(self, asked: given.OfCall) -> str:
-        """What a contract returns, at the time of the block: for `pending` that of the next one."""
+        """The return data of a contract at the time of the block; `pending` has the next block's time."""
         time_s = await self._time_s(asked)
         (answer,) = await self._chain.call_many(
             [_call(asked.transaction)], await self._at(asked.block), time_s

@@ -225,7 +225,7 @@ class OfSlot(_Positional):
 
 
 class BlockOverrides(Struct, forbid_unknown_fields=True):
-    """What a message reads in place of the block's own; of all that geth knows, the time."""
+    """The time that a message reads in place of the block's; geth's other overrides are refused."""
 
     time: Count | None = None
 

@@ -1,4 +1,4 @@
-"""What a wallet is asked to sign, signed by the node for its own accounts.
+"""The signing methods of a wallet, answered by the node for its own accounts.
 
 Signers of clients ask a development node as they ask a wallet. The keys of the usual accounts are public, so
 that nobody is asked whether to sign.
@@ -54,7 +54,7 @@ class Signing:
         }
 
     async def accounts(self, _: given.Nothing) -> list[str]:
-        """Those that this node signs for."""
+        """The accounts that this node signs for."""
         return [to_hex(address) for address in self._keys]
 
     async def sign_text(self, asked: given.OfAccountData | given.OfDataAccount) -> str:

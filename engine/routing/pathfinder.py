@@ -51,11 +51,11 @@ DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
 class Lack(Enum):
     """Why there is no plan."""
 
-    LEFT_OUT = "left out"  # there is one over makers and paths that are not wanted
+    LEFT_OUT = "left out"  # makers or paths that the request excludes have one
     BOOKS = "books"  # no books lead from one token to the other
-    SIDE = "side"  # some do, and have no level this way round
-    DEPTH = "depth"  # the amount is beyond them
-    AMOUNT = "amount"  # nothing comes of so little
+    SIDE = "side"  # books lead there without a level on this side
+    DEPTH = "depth"  # the amount is more than the books hold
+    AMOUNT = "amount"  # it buys not one unit
 
 
 class Lane(Struct, frozen=True):

@@ -276,8 +276,8 @@ async def test_no_route_says_why(outside: Outside) -> None:
     too_much = "the amount is more than the live books between WETH and USDC hold"
     assert await refused(amount=10**30) == too_much
     assert await refused("/v2/quote", **delta, amount=10**30) == too_much
-    assert await refused(amount=1) == "the amount is too small: nothing would come of it"
-    left_out = "makers could fill it, and are left out by the request or do not serve this user"
+    assert await refused(amount=1) == "the amount is too small: it buys not one unit"
+    left_out = "makers that could fill it are excluded by the request or do not serve this user"
     assert await refused(excludeDEXS="alpha,beta") == left_out
     unknown = "includeDEXS: expected a name of GET /adapters/list (alpha, beta), got 'UniswapV3,nobody'"
     assert await refused(includeDEXS="UniswapV3,nobody") == unknown

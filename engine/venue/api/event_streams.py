@@ -53,13 +53,13 @@ Asking: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
 
 
 Sees: TypeAlias = Callable[[Call, str | None], bool]
-"""Whether a request may be told of orders whose owner it does not name: of a partner's, or of everybody's."""
+"""Whether a request may read the orders of a partner, or of all partners, without naming an owner."""
 
 _WHOSE = {
     DELTA.name: ("userAddress", "an owner; or orderId, orderHash, or an operator's X-API-KEY"),
     OTC.name: ("maker", "a maker; or taker, orderHash, or an operator's X-API-KEY"),
 }
-"""Surface -> the parameter that is missed, and what else would do."""
+"""Surface -> the parameter that is missing, and its alternatives."""
 
 
 class EventStreamStatistics(Struct, frozen=True):
@@ -157,7 +157,7 @@ class EventStreams:
         self._open.leave(caller)
 
     def _asked(self, asking: Asking, call: Call) -> _Asked:
-        """What a request wants, if it may be told that.
+        """The events that a request asks for, if it may read them.
 
         Raises:
             InvalidInput: a parameter is at fault, or missing.

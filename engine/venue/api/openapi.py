@@ -50,7 +50,7 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
         {},
     ),
     "partnerAddress": (
-        "Who is paid; not with a registered partner, which is paid at its own address.",
+        "Account that is paid; refused beside a registered partner, which is paid at its own address.",
         {"pattern": _ADDRESS},
     ),
     "partnerFeeBps": ("Basis points on top of the registered fee.", {}),
@@ -115,11 +115,11 @@ _PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "asOf": ("`asOf` of an earlier page: the listing as it was, without what has come in since.", {}),
 }
 _OF_QUERIES = {
-    "OrdersQuery": {"userAddress": "Whose orders; this, `ids`, or an operator's key."},
+    "OrdersQuery": {"userAddress": "Owner of the orders. This, `ids` or an operator's key is needed."},
     "OrderEventsQuery": {
         "orderId": "Ids of orders, at most 100: only these, and those of `orderHash`.",
         "partner": "The partner of the orders, as their records have it; alone with the partner's key.",
-        "userAddress": "Whose orders; this, an order, or an operator's key.",
+        "userAddress": "Owner of the orders. This, an order or an operator's key is needed.",
     },
     "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
     "OtcBalanceQuery": {"token": "Address of the token; all where it is absent."},
@@ -169,7 +169,7 @@ _MEMBERS = {
         "order": "`toSign.value` of the build, as it came.",
         "signature": "Of the owner over `toSign`: 64 or 65 bytes; of a contract any, or `0x` where it signs "
         "by a call.",
-        "partner": "Who brought the order: the partner whose fee is signed, or one that is not registered.",
+        "partner": "The partner that brought the order: that of the signed fee, or any unregistered name.",
         "type": "LIMIT rests until its price can be had.",
         "onChainOrderType": "What is signed; it follows from `order`, and may not contradict it.",
         "referrerAddress": "Who referred the owner.",
@@ -240,7 +240,7 @@ _SHAPES = {
     "TypedMember": "One member of a struct type.",
     "TransactionEnvelope": "A transaction to be sent by `from`; `to` is to be approved for the source token.",
     "ContractParams": "The call of the Router in parts, with `onlyParams=true`.",
-    "UserToken": "A token, and in raw units the user's balance and what the Router may take of it.",
+    "UserToken": "A token with the user's balance and its allowance for the Router, in raw units.",
     "PartnerFee": "`partnerFee` in percent.",
     "MakerScore": "How the last firm quotes of a maker went: the part that was clean in percent, the kinds "
     "of faults, and until when it is not asked (Unix milliseconds).",

@@ -1,4 +1,4 @@
-"""The endpoints that read Delta orders, and what they take of an account's tokens.
+"""The endpoints that read Delta orders, and the balances that orders commit or leave.
 
 Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3; choices.md 25a.
 Choice: a hash that is none is 400; an id that is none is one that no order has: 404.

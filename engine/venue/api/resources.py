@@ -201,7 +201,7 @@ class Resources:
         user, token = parse_address(named, "user"), place.tokens.listed(text, "token")
         found = await user_tokens(place, user, [token])
         if not found:
-            raise TokenNotSupported("its contract tells no balance", field="token", got=text)
+            raise TokenNotSupported("its contract answers balanceOf with no number", field="token", got=text)
         return Reply(200, encode(OneUserToken(*found)))
 
     def _contracts(self, call: Call) -> Reply:
@@ -260,13 +260,13 @@ def network_of(query: AdaptersQuery) -> int | None:
 
 
 async def user_tokens(place: Place, user: bytes, tokens: Iterable[ListedToken]) -> tuple[UserToken, ...]:
-    """What a user has of tokens, and what the Router may take of it, all at one block.
+    """A user's balances of tokens and allowances for the Router, all at one block.
 
     Returns:
-        The native token first; without those whose contract tells no balance.
+        The native token first; tokens whose contract answers with no balance are left out.
 
     Raises:
-        ChainError: nobody tells.
+        ChainError: no node answers.
     """
     header = await place.chain.block()
     if header is None:
@@ -291,7 +291,7 @@ async def user_tokens(place: Place, user: bytes, tokens: Iterable[ListedToken]) 
 
 
 def _amount(answer: bytes | Exception) -> int | None:
-    """The number that a contract told; None where it told none."""
+    """The number in a contract's answer; None without one."""
     if isinstance(answer, bytes) and len(answer) >= _WORD_BYTES:
         return int.from_bytes(answer[:_WORD_BYTES], "big")
     return None

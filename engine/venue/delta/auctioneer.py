@@ -282,7 +282,7 @@ class Auctioneer:
 
     @property
     def chain_s(self) -> int:
-        """Time of the chain by which slices are due, as it told last, Unix seconds; 0 if never asked."""
+        """Last known time of the chain by which slices are due, Unix seconds; 0 before the first answer."""
         return self._sliced.told_s
 
     def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
@@ -435,7 +435,7 @@ class Auctioneer:
             self._agents.notify(agent, this.auction_id, entries)
 
     async def _upcoming(self, this: Round) -> Upcoming:
-        """Where a round is simulated: at the latest block, and at the next one's time where it has slices."""
+        """The block of a round's simulation, and the next block's time if the round has slices."""
         if all(isinstance(one.order, SwapOrder) for one in this.orders.values()):
             head = await self._place.chain.block()
             if head is None:

@@ -101,7 +101,7 @@ class DeltaDomain(Struct, frozen=True):
     others: tuple[NamedDomain, ...]
 
     def signing(self, struct_hash32: bytes) -> Signing:
-        """What an owner may have signed of a struct."""
+        """The domains that an owner may have signed a struct for."""
         return Signing(struct_hash32, self.named, self.others)
 
 

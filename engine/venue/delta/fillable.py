@@ -1,4 +1,4 @@
-"""What Delta orders take of an account's tokens, and what new orders can still give. Pure.
+"""The tokens that an account's Delta orders commit, and the rest for new orders. Pure.
 
     committed   what the account's open limit orders may still take of a token
     available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may

@@ -61,7 +61,7 @@ class IssuedStatistics(Struct, frozen=True):
 
 
 def quoted_as(side: Side, canonical: bytes) -> bytes:
-    """What is kept of a route: the canonical bytes, and the side that it was quoted for."""
+    """The bytes whose digest is kept of a route: the quoted side and the canonical route."""
     return side.value.encode() + canonical
 
 

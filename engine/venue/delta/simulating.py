@@ -46,7 +46,7 @@ async def simulated(
     upcoming: Callable[[], Awaitable[Upcoming]],
     slices: Slices,
 ) -> Simulated:
-    """What bids are worth, all at one block and time.
+    """The values of bids, all at one block and time.
 
     Args:
         candidates: those of an agent in the order in which they are to be simulated.

@@ -30,7 +30,7 @@ class WaitingSlices:
 
     def __init__(self) -> None:
         self._due: dict[bytes, int] = {}
-        self._heap: list[tuple[int, bytes]] = []  # those that wait, and some that do so no more
+        self._heap: list[tuple[int, bytes]] = []  # waiting slices, and some that were removed
 
     def __len__(self) -> int:
         return len(self._due)
@@ -39,7 +39,7 @@ class WaitingSlices:
         return iter(self._due)
 
     def add(self, order_hash: bytes, due_s: int) -> None:
-        """Wait for a time, and for no other."""
+        """Wait for a time, in place of the one before."""
         if self._due.get(order_hash) != due_s:
             self._due[order_hash] = due_s
             heappush(self._heap, (due_s, order_hash))
@@ -69,11 +69,11 @@ class SliceWatch:
     """See the module. `run` is its task.
 
     Args:
-        head_time_s: time of the latest block that anybody here has seen, Unix seconds.
-        released: told of an order whose slice is due.
+        head_time_s: time of the latest block that this process has seen, Unix seconds.
+        released: called with an order whose slice is due.
 
     Attributes:
-        told_s: latest time at which the chain executes a call, as it told last, Unix seconds; 0 before.
+        told_s: last known time at which the chain executes a call, Unix seconds; 0 before the first answer.
     """
 
     def __init__(
@@ -103,17 +103,17 @@ class SliceWatch:
         self._waiting.remove(order_hash)
 
     async def look(self) -> Upcoming:
-        """Where the chain goes on, which is noted.
+        """Ask the chain for its latest block and next time, and note the time.
 
         Raises:
-            ChainError: nobody can say.
+            ChainError: no node answers.
         """
         upcoming = await self._chain.upcoming()
         self.told_s = upcoming.time_s
         return upcoming
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Look at the chain's clock and release what is due, until cancelled."""
+        """Look at the chain's clock and release due slices, until cancelled."""
         task_status.started()
         while True:
             first_s = self._waiting.first_s()

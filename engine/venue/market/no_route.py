@@ -4,7 +4,7 @@
     books        no live books lead from one token to the other
     side         books lead there, without a level on this side
     depth        the amount is more than the live books hold
-    amount       nothing comes of so little
+    amount       the amount buys not one unit
 
 Books that rest, that are stale or whose maker is out of use are named beside `books` and `depth`.
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ..place import Place
 
 _SAID = {
-    Lack.LEFT_OUT: "makers could fill it, and are left out by the request or do not serve this user",
+    Lack.LEFT_OUT: "makers that could fill it are excluded by the request or do not serve this user",
     Lack.BOOKS: "no live books lead from {src} to {dest}",
     Lack.SIDE: "the books between {src} and {dest} have no level on this side",
     Lack.DEPTH: "the amount is more than the live books between {src} and {dest} hold",
-    Lack.AMOUNT: "the amount is too small: nothing would come of it",
+    Lack.AMOUNT: "the amount is too small: it buys not one unit",
 }
 _AWAY = {
     Standing.RESTING: "{makers} at rest after faults",

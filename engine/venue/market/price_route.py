@@ -200,7 +200,7 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
 
 
 def unpriced(priced: Priced) -> Opened:
-    """The plan of a route of ours, and what was asked."""
+    """The plan of a route of ours, and the request behind it."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
     plan = RoutePlan(
