@@ -9,6 +9,7 @@ leases are overdue.
 Source: storage.md, "What decides the design" 3, "Transactions".
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -354,26 +355,37 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _rows(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
-    sql = render(query, _words(query)) if "{" in query.sql else query.sql
-    return connection.execute(sql, query.values).fetchall()
+    return connection.execute(*bound(query)).fetchall()
 
 
 _PARTS = {"part": "", "part_asc": "AND 0 <", "part_desc": "AND 0 <", "part_end": ""}
 """Parts of a sorted UNION ALL are read in order as they stand; what would cut them is no condition."""
 
+_WORDS = {
+    "tx": "(0 + 0)",
+    "settled": "TRUE",
+    "by_place": "n",
+    "newest": "n DESC",
+    "after": "n > ?",
+    **_PARTS,
+    "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",
+    "now_otc_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM otc_order",
+}
+_MARK = re.compile(r"\?|\{after\}")
 
-def _words(query: Query) -> dict[str, str]:
-    return {
-        "tx": "(0 + 0)",
-        "settled": "TRUE",
-        "by_place": "n",
-        "newest": "n DESC",
-        "after": f"n > {query.after[1]:d}",
-        "as_of": f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE",
-        **_PARTS,
-        "now_delta_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM delta_order",
-        "now_otc_order": "CAST(coalesce(max(seq), 0) AS TEXT) FROM otc_order",
-    }
+
+def bound(query: Query) -> tuple[str, tuple[Any, ...]]:
+    """The SQL of a query, and the value of each of its marks.
+
+    The place that events are read after is a value, so that all pages are one statement: a connection keeps
+    its last statements, 8 KB each, and each new text is compiled.
+    """
+    if "{" not in query.sql:
+        return query.sql, query.values
+    given = iter(query.values)
+    values = tuple([next(given) if mark == "?" else query.after[1] for mark in _MARK.findall(query.sql)])
+    as_of = f"seq <= {int(query.as_of):d}" if query.as_of else "TRUE"
+    return render(query, _WORDS | {"as_of": as_of}), values
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import cambist.engine.store as store_package
-from cambist.engine.store.queries import Query, render
-from cambist.engine.store.sqlite import _words
+from cambist.engine.store.queries import Query
+from cambist.engine.store.sqlite import bound
 
 _MIGRATIONS = Path(store_package.__file__).parent / "migrations" / "sqlite"
 
@@ -24,7 +24,7 @@ def empty_database() -> Iterator[sqlite3.Connection]:
 
 def plan_of(query: Query, database: sqlite3.Connection) -> list[str]:
     """The steps, as EXPLAIN QUERY PLAN puts them."""
-    return steps_of(render(query, _words(query)), query.values, database)
+    return steps_of(*bound(query), database)
 
 
 def steps_of(sql: str, values: tuple[Any, ...] | dict[str, Any], database: sqlite3.Connection) -> list[str]:
