@@ -18,7 +18,7 @@ from cambist.feeds.maker_cache import EXCLUDED
 from support.documented import documented
 from support.patience import PATIENCE_S
 from support.swap_orders import an_order, sent
-from support.trading_requests import OPTIONS, TRADER
+from support.trading_requests import NATIVE, NOBODY, OPTIONS, TRADER
 from support.venue_role import CHAIN_ID, MAKER_KEYS, USER, RunningVenue, running_venue
 from support.world import ONE
 
@@ -293,3 +293,174 @@ async def test_no_route_says_why(outside: Outside) -> None:
     assert (
         await refused() == "no live books lead from WETH to USDC; alpha at rest after faults; beta out of use"
     )
+
+
+# --- What document 1 refuses ----------------------------------------------------------------------------
+
+Change = tuple[Body, int, str]
+"""Query or body, status, message."""
+Asked = tuple[str, Body, int, str]
+"""Path, and a change."""
+TWAP: Body = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 3, "totalSrcAmount": str(3 * ONE)}
+PURCHASES: Body = {
+    "orderType": "TWAPBuyOrder", "interval": 60, "numSlices": 3,
+    "totalDestAmount": str(3 * GROSS), "maxSrcAmount": str(4 * ONE),
+}  # fmt: skip
+SOON_S = 170
+"""Too soon for three slices a minute apart."""
+
+
+def refused_prices(asked: Body) -> list[Asked]:
+    """GET /v2/quote, /v2/delta/prices and /prices, each with a change of what is answered 200."""
+    delta: list[Change] = [
+        ({"destChainId": 10}, 400, "No route (crosschain)"),
+        ({"srcDecimals": ""}, 400, "Invalid input"),
+        ({"destDecimals": ""}, 400, "Invalid input"),
+        ({"chainId": ""}, 400, "Invalid input"),
+        ({"partner": "small", "partnerFeeBps": 16}, 422, "Partner not allowed"),
+    ]
+    plain: list[Change] = [
+        ({"srcToken": NATIVE.lower()}, 400, "Invalid srcToken"),
+        ({"srcToken": "0x0"}, 400, "Invalid srcToken"),
+        ({"destToken": NATIVE.lower()}, 400, "Invalid destToken"),
+        ({"destToken": "0x0"}, 400, "Invalid destToken"),
+        ({"srcToken": NOBODY}, 400, "Token not supported"),
+        ({"destToken": NOBODY}, 400, "Token not supported"),
+        ({"srcDecimals": 6}, 400, "No route"),
+        ({"chainId": 5}, 422, "Unsupported chain"),
+        *(({name: ""}, 400, "Invalid input") for name in ("srcToken", "destToken", "amount")),
+        *(({"amount": amount}, 400, "Invalid input") for amount in (0, "1.5")),
+        ({"side": "BOTH"}, 400, "Invalid input"),
+        ({"userAddress": "0x1"}, 400, "Invalid input"),
+        ({"partnerFeeBps": 201}, 400, "Invalid input"),
+    ]
+    return [
+        *(
+            (path, asked | changed, status, message)
+            for path in ("/v2/quote", "/v2/delta/prices")
+            for changed, status, message in plain + delta
+        ),
+        *(("/prices", asked | changed, status, message) for changed, status, message in plain),
+        ("/prices", asked | {"route": "WETH-DAI-USDC-WBTC-USDC"}, 400, "Invalid input"),
+        ("/prices", asked | {"version": "6"}, 400, "Invalid input"),
+        ("/v2/quote", asked | {"mode": "BOTH"}, 400, "Invalid input"),
+    ]
+
+
+def refused_swaps(sale: Body, of_version_5: Body) -> list[Asked]:
+    """POST /transactions."""
+    path, changed_route = f"/transactions/{CHAIN_ID}", sale["priceRoute"] | {"destAmount": "1"}
+    return [
+        (path, sale | {"slippage": None}, 400, "missing slippage"),
+        (path, sale | {"slippage": 10_001}, 400, "Invalid input"),
+        (path, sale | {"priceRoute": changed_route}, 400, "Invalid priceRoute"),
+        (path, sale | {"priceRoute": of_version_5}, 400, "Invalid input"),
+        (path, sale | {"srcToken": NATIVE.lower()}, 400, "Invalid srcToken"),
+        (path, sale | {"partner": "acme", "partnerFeeBps": 191}, 422, "Partner not allowed"),
+        (path, sale | {"userAddress": NOBODY}, 400, "InsufficientBalance"),
+        ("/transactions/5", sale, 422, "Unsupported chain"),
+    ]
+
+
+def refused_builds(sale: Body, purchase: Body) -> list[Asked]:
+    """POST /v2/delta/orders/build, of bodies without `deadline` and with one."""
+    leg = sale["route"]["origin"]
+    altered: Body = {"origin": leg | {"input": leg["input"] | {"amount": ONE}}}
+    soon = int(WallClock().now_ms()) // 1_000 + SOON_S
+    later = sale | {"deadline": FAR_S}
+    changes: list[Change] = [
+        (sale, 400, "missing deadline"),
+        (sale | {"deadline": 1}, 400, "Order expired"),
+        (later | {"route": sale["route"] | altered}, 400, "route validation failed"),
+        (later | {"slippage": 10_001}, 400, "Invalid input"),
+        (later | {"partnerFeeBps": 201}, 400, "Invalid input"),
+        (later | {"partner": "small", "partnerTakesSurplus": True}, 422, "Partner not allowed"),
+        (later | {"orderType": "ExternalOrder", "data": "0x"}, 400, "InvalidExternalOrderParams"),
+        (later | {"orderType": "ProductiveOrder"}, 400, "InvalidProductiveOrderParams"),
+        (later | TWAP | {"totalSrcAmount": str(3 * ONE + 3)}, 400, "InvalidTWAPSrcAmount"),
+        (later | TWAP | {"totalSrcAmount": "2"}, 400, "totalSrcAmount must be >= numSlices"),
+        (
+            sale | TWAP | {"deadline": soon}, 400,
+            "deadline must allow enough time for all slices to execute",
+        ),
+    ]  # fmt: skip
+    for body, twap, tag in (
+        (later, TWAP, "InvalidTWAPParams"),
+        (purchase, PURCHASES, "InvalidTWAPBuyParams"),
+    ):
+        names = twap.keys() - {"orderType"}
+        changes += [(body | twap | {name: None}, 400, tag) for name in sorted(names)]
+        changes += [
+            (body | twap | {name: least - 1}, 400, tag)
+            for name, least in (("interval", 60), ("numSlices", 2))
+        ]
+    changes += [
+        (purchase | PURCHASES | {"totalDestAmount": str(3 * GROSS + 3)}, 400, "InvalidTWAPBuyDestAmount"),
+        *(
+            (purchase | PURCHASES | {name: "2"}, 400, f"{name} must be >= numSlices")
+            for name in ("totalDestAmount", "maxSrcAmount")
+        ),
+    ]
+    return [("/v2/delta/orders/build", *change) for change in changes]
+
+
+async def test_what_document_1_refuses_is_refused_in_its_words(outside: Outside) -> None:
+    asked = {**outside.ends(), "amount": ONE, "chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6}
+    owner = {"owner": TRADER}
+    sale = {"route": await outside.delta_route()} | owner
+    purchase = {"route": await outside.delta_route(side="BUY", amount=GROSS), "deadline": FAR_S} | owner
+    swap, of_version_5 = outside.sale(await outside.route()), await outside.route(version="5")
+    ids = {"orderIds": [str(number) for number in range(101)], "signature": "0x" + "11" * 64}
+    faults = []
+
+    def check(answer: httpx.Response, status: int, message: str) -> None:
+        said = answer.json()["details"]
+        if answer.status_code != status or not f"{said}: ".startswith(f"{message}: "):
+            faults.append(f"{answer.request.url} {answer.request.content!r}: {said}, not {message}")
+
+    for path, query, status, message in refused_prices(asked | {"mode": "DELTA"}):
+        check(await outside.http.get(path, params=query), status, message)
+    for path, body, status, message in (
+        *refused_swaps(swap, of_version_5),
+        *refused_builds(sale, purchase),
+        ("/v2/delta/orders/cancel", ids, 400, "orderIds.length > 100"),
+        ("/v2/delta/orders/build/cancellation", {"orderIds": ids["orderIds"]}, 400, "orderIds.length > 100"),
+    ):
+        plain = {name: value for name, value in body.items() if value is not None}
+        check(await outside.http.post(path, json=plain), status, message)
+    assert faults == []
+    status, built = await outside.ordered(route=purchase["route"], **PURCHASES)
+    assert (status, built["toSign"]["value"]["maxSrcAmount"]) == (200, str(4 * ONE))
+    status, built = await outside.ordered(route=sale["route"], **TWAP)
+    assert (status, built["toSign"]["value"]["totalSrcAmount"]) == (200, str(3 * ONE))
+
+
+async def test_what_document_2_refuses_is_refused(outside: Outside) -> None:
+    path, order = f"/ft/p2p/{CHAIN_ID}", outside.item()
+    for target, body, said in (
+        (path, order | {"makerAsset": NATIVE}, "makerAsset: expected an ERC-20 token"),
+        (path, order | {"expiry": 1_900_000_000_000}, "this looks like milliseconds"),
+        ("/ft/p2p/x", order, "chainId"),
+        (path, [order], "expected an object"),
+    ):
+        answer = await outside.http.post(target, json=body)
+        told = answer.json()
+        assert (answer.status_code, told.keys()) == (400, {"errorType", "details", "requestId"})
+        assert told["errorType"] == "InvalidInput"
+        assert said in told["details"]
+    listing = f"{path}/maker/{NOBODY}"
+    page = await outside.get(listing)
+    assert [page[name] for name in ("orders", "limit", "offset", "total", "hasMore")] == [
+        [],
+        100,
+        0,
+        0,
+        False,
+    ]
+    assert (await outside.http.get(listing, params={"limit": 1_001})).status_code == 400
+    status, stored = await outside.post(path, order)
+    assert status == 200
+    one = f"/ft/order/{stored['orderHash']}"
+    for method, target, status in (("DELETE", one, 405), ("POST", f"{one}/cancel", 404)):
+        assert (await outside.http.request(method, target)).status_code == status, "no endpoint cancels"
+    assert (await outside.get(one))["state"] == stored["state"]
