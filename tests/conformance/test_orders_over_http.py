@@ -122,7 +122,7 @@ def _bound(bps: int, *, buys: bool = False) -> Callable[[Json], bool]:
 
 
 BUILT: list[Row] = [
-    ({}, _is(owner=TRADER.lower(), beneficiary=TRADER.lower(), kind=0, permit="0x", metadata="0x")),
+    ({}, _is(owner=TRADER, beneficiary=TRADER, kind=0, permit="0x", metadata="0x")),
     ({}, _is(srcAmount=str(ONE))),
     ({}, _bound(100)),
     ({}, _fee(ZERO, 1)),
@@ -130,7 +130,7 @@ BUILT: list[Row] = [
     ({"side": "BUY"}, _is(kind=1, destAmount=str(2_500 * USDC))),
     ({"side": "BUY"}, _bound(100, buys=True)),
     ({"deadline": 4_000_000_000}, _is(deadline=4_000_000_000)),
-    ({"beneficiary": NOBODY}, _is(owner=TRADER.lower(), beneficiary=NOBODY.lower())),
+    ({"beneficiary": NOBODY}, _is(owner=TRADER, beneficiary=NOBODY)),
     ({"nonce": "77"}, _is(nonce="77")),
     ({"permit": "0x"}, _is(permit="0x")),
     ({"slippage": 0}, _bound(0)),
