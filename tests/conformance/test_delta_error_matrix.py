@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from cambist.codecs.http1 import Response
+from cambist.crypto.hexadecimal import to_hex
 from support.delta_refusals import (
     BUILD,
     BUILD_CANCEL,
@@ -27,7 +28,7 @@ from support.delta_refusals import (
 from support.error_rows import SPEC_ROWS
 from support.patience import PATIENCE_S
 from support.trading_requests import API_KEY, NATIVE, NOBODY
-from support.venue_role import STRANGER
+from support.venue_role import STRANGER, USER
 
 NOBODYS_ID = "00000000-0000-4000-8000-000000000000"
 ONE, USDC = 10**18, 10**6
@@ -415,7 +416,7 @@ def test_what_the_cases_change_would_be_taken(running: Running) -> None:
         return [
             await ground.priced(QUOTE),
             await ground.priced(PRICES),
-            await ground.ask(ORDERS),
+            await ground.ask(ORDERS, userAddress=to_hex(USER.address)),
             *[await ground.submit(built=built) for built in ({}, TWAP, TWAP_BUY)],
             await ground.post(BUILD_CANCEL, {"orderIds": [ground.open]}),
         ]

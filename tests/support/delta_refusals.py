@@ -169,7 +169,8 @@ class Ground:
 
     async def kept(self) -> tuple[Any, str]:
         """All orders as they are listed, and the last event."""
-        return await self.venue.get(ORDERS), await latest(self.venue.app.delta.store)
+        with self.venue.with_key():
+            return await self.venue.get(ORDERS), await latest(self.venue.app.delta.store)
 
 
 class Running:
