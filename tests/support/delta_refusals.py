@@ -168,9 +168,10 @@ class Ground:
         return await self.post(CANCEL, await self.cancellation(ids, **how))
 
     async def kept(self) -> tuple[Any, str]:
-        """All orders as they are listed, and the last event."""
-        with self.venue.with_key():
-            return await self.venue.get(ORDERS), await latest(self.venue.app.delta.store)
+        """Orders of all owners as they are listed, and the last event."""
+        owners = [to_hex(key.address) for key in (USER, STRANGER, POOR)]
+        listed = [await self.venue.get(ORDERS, userAddress=owner) for owner in owners]
+        return listed, await latest(self.venue.app.delta.store)
 
 
 class Running:
