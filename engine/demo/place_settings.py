@@ -29,7 +29,7 @@ QUOTED = "20"
 AGENTS = {"rapid": ("alpha", "beta"), "plain": ("beta",)}
 """Whose quotes each of them trades on."""
 _STREAMING = "alpha"
-_STALE_S = 300  # longer than time is put forward: books do not age by that
+_STALE_S = 300  # longer than time is put forward: neither books nor answers of the chain age by that
 _VENUE_NAME = "venue"
 
 _CHAIN = """
@@ -54,6 +54,7 @@ key = "maker"
 node_url = "{url}"
 node_every_ms = 100
 node_head_max_s = 0
+node_stale_s = {stale_s}
 takers = ["{executor}"]
 price_source = "static"
 price_options.path = "prices.json"
@@ -84,14 +85,14 @@ key = "relayer"
 soft_s = 2
 hard_s = 3
 [venue.delta]
-round_s = 5
+round_s = 15
 """
 _AGENT = """
 [agent]
 name = "{name}"
 [agent.firm]
-soft_s = 2
-hard_s = 3
+soft_s = 10
+hard_s = 12
 """
 _VENUE_AGENT = """
 [venue.agents.{agent}]
@@ -146,7 +147,7 @@ def maker_text(stage: Stage, name: str) -> str:
     """A market maker's."""
     told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
     text = (_CHAIN + _MAKER).format(
-        **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor"))
+        **told, rfq=to_hex(stage.at("rfq")), executor=to_hex(stage.at("executor")), stale_s=_STALE_S
     )
     for symbol, decimals in TOKENS.items():
         text += _MAKER_LISTING.format(
