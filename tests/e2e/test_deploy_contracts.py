@@ -7,8 +7,6 @@ from cambist.codecs import owner_calldata
 from cambist.codecs.transactions import contract_address, create2_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.addresses import to_checksum
-from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import (
     Contracts,
@@ -19,11 +17,9 @@ from cambist.engine.chain.deploy import (
     deploy,
     provisions,
 )
-from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.journal import Account
-from cambist.engine.chain.port import DevChain
 from cambist.engine.chain.transact import transact
 from support.evm_programs import assembled
+from support.put_code import put_code
 from support.world import DELTA_NAME, DELTA_VERSION, MOST, ONE, RFQ_NAME, World, person
 
 SALT32 = b"\x05" * 32
@@ -62,16 +58,6 @@ def _all(at: Contracts) -> tuple[bytes, ...]:
 async def _is_set_up(world: World, plan: Plan, at: Contracts) -> bool:
     answers = [await world.ask(item.contract, item.question) == item.wanted for item in provisions(plan, at)]
     return len(answers) > 5 and all(answers)
-
-
-async def _replace_factory(chain: DevChain, code: bytes) -> None:
-    if isinstance(chain, EmbeddedChain):
-        ledger = chain._ledger
-        ledger.change(FACTORY, Account(1, 0, ledger.evm.learn_code(code)) if code else Account(1, 0))
-    else:
-        assert isinstance(chain, AnvilChain)
-        await chain._do("anvil_setCode", to_hex(FACTORY), to_hex(code))
-    assert await chain.code(FACTORY) == code
 
 
 async def test_addresses_follow_from_the_plan_alone(world: World) -> None:
@@ -154,7 +140,7 @@ async def test_a_contract_that_a_stranger_created_is_the_same_contract(world: Wo
 
 @pytest.mark.one_chain
 async def test_without_a_factory_addresses_follow_from_the_nonce(world: World) -> None:
-    await _replace_factory(world.chain, b"")
+    await put_code(world.chain, FACTORY, b"")
     owner = person(41)
     await world.chain.set_balance(owner.address, 100 * ONE)
     await transact(world.chain, owner, world.stranger.address, b"", value_wei=1)
@@ -170,7 +156,7 @@ async def test_without_a_factory_addresses_follow_from_the_nonce(world: World) -
 
 @pytest.mark.one_chain
 async def test_a_factory_that_creates_nothing_is_found_out(world: World) -> None:
-    await _replace_factory(world.chain, assembled("32 0 RETURN"))
+    await put_code(world.chain, FACTORY, assembled("32 0 RETURN"))
     plan = _plan(world)
     rfq = to_checksum(_predicted(plan).rfq)
     with pytest.raises(ChainError, match=f"Rfq is not at {rfq}, where it belongs"):

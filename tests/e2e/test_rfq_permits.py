@@ -115,6 +115,18 @@ async def test_a_permit_that_a_stranger_showed_first_still_serves(world: World) 
         before = await world.chain.snapshot()
 
 
+async def test_a_permit_of_a_part_that_a_stranger_showed_first_serves_for_the_part(world: World) -> None:
+    order, signing = await an_order(world), await Signing.of(world)
+    part = 1_000 * ONE
+    takers = signing.eip2612(world.taker, world.dai, part)
+    await world.send(world.stranger, world.dai, shown(takers))
+    await world.approve(world.maker, world.usdc, world.at.rfq)
+    info = world.info(order, permit_taker_asset=takers, taker_fill_amount=part)
+    data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
+    receipt = await world.send(world.taker, world.at.rfq, data)
+    assert rfq_events(world, receipt) == [filled(world, order, 1_000 * USDC, part)]
+
+
 async def test_a_stranger_who_fills_a_little_first_does_not_spoil_the_makers_permit(world: World) -> None:
     order = await an_order(world)
     await world.approve(world.taker, world.dai, world.at.rfq)

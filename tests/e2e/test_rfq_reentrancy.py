@@ -1,5 +1,7 @@
 """A hostile token calls back in the middle of a transfer, and gains nothing by it."""
 
+import pytest
+
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contract_events import OrderCancelled
@@ -123,7 +125,10 @@ async def test_an_attempt_in_a_batch_passes_over_the_hostile_order(world: World)
     assert await world.balance(token, world.taker) == 100 * ONE
 
 
-async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(world: World) -> None:
+@pytest.mark.parametrize("is_tried", [False, True])
+async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(
+    world: World, is_tried: bool
+) -> None:
     await funded(world)
     token = await a_hostile_token(world)
     wallet = await a_wallet(world, world.partner)
@@ -134,7 +139,11 @@ async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(wor
     await world.send(world.partner, wallet, hand_over)
     order_hash = world.rfq_hash(order)
     await set_hook(world, token, wallet, execute(world.at.rfq, calldata.cancel_order(order_hash)))
-    receipt = await world.send(world.taker, world.at.rfq, part)
+    fill = part
+    if is_tried:
+        infos = [world.info(order, key=world.partner)]
+        fill = calldata.try_batch_fill_taker_amount(infos, ONE // 4, world.taker.address)
+    receipt = await world.send(world.taker, world.at.rfq, fill)
     assert rfq_events(world, receipt) == [
         OrderCancelled(order_hash, wallet),
         filled(world, order, 625 * USDC, ONE // 4),

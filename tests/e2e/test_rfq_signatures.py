@@ -9,6 +9,8 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy import create
+from support.evm_programs import assembled
+from support.put_code import put_code
 from support.rfq_stories import ALREADY_FILLED, UNFILLED, filled, funded, refusal, remaining, rfq_events
 from support.world import ONE, RFQ_NAME, USDC, World
 
@@ -38,6 +40,17 @@ async def test_each_form_of_a_signature_is_taken(world: World, form: str) -> Non
         }[form]
         receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(order, signature))
         assert rfq_events(world, receipt) == [filled(world, order)]
+
+
+async def test_a_keys_own_signature_counts_where_its_account_has_code(world: World) -> None:
+    """As an EIP-7702 account has; its code accepts nothing."""
+    await funded(world)
+    await put_code(world.chain, world.maker.address, assembled("0 0 REVERT"))
+    order = world.an_rfq_order()
+    stranger = calldata.fill_order(order, world.signed(order, world.stranger))
+    assert await refusal(world, world.taker, stranger, order) == INVALID
+    receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(order, world.signed(order)))
+    assert rfq_events(world, receipt) == [filled(world, order)]
 
 
 async def test_a_signature_has_no_second_form_in_the_upper_half(world: World) -> None:
