@@ -200,14 +200,17 @@ async def test_the_receiver_that_an_order_names_hears_of_it(world: World, tmp_pa
     async with an_otc_story(world, tmp_path) as story:
         meta = int.from_bytes(world.user.address, "big") | 7 << 160
         order = story.an_order(nonce_and_meta=meta)
-        async with story.following(taker=of(world.user)) as users, story.following() as everybody:
+        async with (
+            story.following(taker=of(world.user)) as users,
+            story.following(maker=of(world.maker)) as makers,
+        ):
             await users.begun()
-            await everybody.begun()
+            await makers.begun()
             stored = await story.posted(order)
             assert stored["takerFromMeta"] == of(world.user)
             await story.fill(order)
             await story.becomes(stored, "FULFILLED")
-            for stream in (users, everybody):
+            for stream in (users, makers):
                 await _tells(stream, ["PENDING", "FULFILLED"], of(world.user))
 
 
