@@ -173,6 +173,9 @@ async def test_the_minimum_counts_where_it_arrives(world: World, market: Market)
         await market.refused_settlement(asked_too_much, *steps)
         == f"BelowMinimum(received {arriving}, minimum {arriving + 1})"
     )
+    promising = await world.a_delta_order(dest_token=odd, dest_amount=arriving - 1, expected_amount=0)
+    refused = await market.refused_settlement(promising, *steps, promised=arriving + 1)
+    assert refused == broken(world, promising, arriving, arriving + 1)
     order = await world.a_delta_order(dest_token=odd, dest_amount=arriving, expected_amount=0)
     assert (await market.settle(order, *steps)).event.received == arriving
     assert await world.balance(odd, world.user) == arriving
