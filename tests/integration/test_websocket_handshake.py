@@ -145,13 +145,13 @@ async def test_a_refused_handshake_shows_status_and_body(
     ("answer", "text"),
     [
         (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "refused with 200"),
-        (b"SSH-2.0-OpenSSH\r\n", "no whole HTTP answer .* began with b'SSH-2.0-OpenSSH'"),
-        (b"SSH-2.0-OpenSSH\r\n\r\n", "no whole HTTP answer .* began with b'SSH-2.0-OpenSSH'"),
+        (b"SSH-2.0-OpenSSH\r\n", "no whole HTTP answer .* began with 'SSH-2.0-OpenSSH'"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "no whole HTTP answer .* began with 'SSH-2.0-OpenSSH'"),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", "refused with 101: missing Connection header"),
         (b"HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
          + ACCEPT + b"\r\n\r\n", "refused with 101: invalid Sec-WebSocket-Accept"),
         (b"", "no answer to the handshake"),
-        (b"HTTP/1.1 500 E\r\nx: " + b"a" * 100_000, "no whole HTTP answer .* began with b'HTTP/1.1 500 E'"),
+        (b"HTTP/1.1 500 E\r\nx: " + b"a" * 100_000, "no whole HTTP answer .* began with 'HTTP/1.1 500 E'"),
         (b"HTTP/1.1 500 E\r\ncontent-length: 200000\r\n\r\n" + b"a" * 100_000, "no whole HTTP answer"),
     ],
 )  # fmt: skip
