@@ -99,7 +99,7 @@ class OtherRoute(Struct, frozen=True, rename="camel"):
 
 
 class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """What a route was priced with, so that the sealed route alone gives a transaction. `hmac` carries it.
+    """Terms of a route's price, carried by `hmac`, so that the sealed route alone gives a transaction.
 
     Attributes:
         src_amount, dest_amount: what the user gives and gets before the partner's fee.

@@ -193,7 +193,7 @@ def _as_object(verdict: Verdict) -> dict[str, Any]:
 def to_junit(report: RunReport) -> bytes:
     """A test suite per topic, a test case per check; advice passes with its text as output.
 
-    What makes a run inconclusive is an error of a test case of its own.
+    An inconclusive run has one more test case: an error that names all reasons.
     """
     root = ET.Element("testsuites", name=f"cambist maker check {report.url}")
     for topic in TOPICS:

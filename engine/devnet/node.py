@@ -39,7 +39,7 @@ _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
 def all_methods(
     chain: EmbeddedChain, keys: Sequence[SigningKey], moves: Moves, *, are_public: bool = False
 ) -> Methods:
-    """What a node answers over HTTP; a WebSocket has subscriptions besides.
+    """Methods of a node over HTTP; a WebSocket has subscriptions besides.
 
     Args:
         keys: of the accounts that it signs for.

@@ -25,7 +25,7 @@ PYTHON = re.compile(
     |['"]\]|\('|line\s\d+\scolumn""",
     re.VERBOSE,
 )
-"""What a message of Python's or msgspec's own would show."""
+"""Marks of messages that Python or msgspec wrote."""
 ODD: tuple[Any, ...] = (
     None,
     True,
@@ -61,7 +61,7 @@ INSIDE: tuple[Any, ...] = (
     OnChainOrderType.TWAP_ORDER,
     msgspec.UNSET,
 )
-"""What code may hand to an error beside what JSON knows."""
+"""Values that code hands to errors and JSON does not know."""
 
 
 ROWS = [kind for kind in catalogue_rows() if issubclass(kind, RequestError)]

@@ -199,7 +199,7 @@ CALLS = {
     "users": "`getTokens`, `getBalance`, `getBalances`, `getAllowance`",
     "delta": "`buildDeltaOrder`, `signDeltaOrder`, `postDeltaOrder`, same for TWAP, `cancelLimitDeltaOrders`",
 }
-"""What a story tells of -> how the page names the calls that it makes."""
+"""Part of a story -> names that the page has for the calls of that part."""
 NOT_SERVED = {
     "otc": ["getLimitOrders of type LIMIT", "postLimitOrder"],
     "delta": ["getDeltaOrderById", "getDeltaOrders", "getDeltaPrice"],

@@ -41,7 +41,7 @@ async def a_purchase(story: DeltaStory) -> Any:
 
 
 def at_price(order: AuctionOrder) -> int:
-    """What a sale of WETH brings."""
+    """USDC that a sale of WETH brings."""
     return 2_500 * USDC * int(order.src_amount) // ONE
 
 

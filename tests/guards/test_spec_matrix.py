@@ -46,7 +46,7 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def faults(text: str) -> list[str]:
-    """What is wrong with a page; nothing where all holds."""
+    """Faults of a page; none where all holds."""
     return [*_faults_of_rows(text), *_faults_of_counts(text)]
 
 

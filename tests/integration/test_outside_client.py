@@ -464,3 +464,27 @@ async def test_what_document_2_refuses_is_refused(outside: Outside) -> None:
     for method, target, status in (("DELETE", one, 405), ("POST", f"{one}/cancel", 404)):
         assert (await outside.http.request(method, target)).status_code == status, "no endpoint cancels"
     assert (await outside.get(one))["state"] == stored["state"]
+
+
+async def test_settings_of_the_environment_are_what_a_client_meets(tmp_path: Path) -> None:
+    """One member of a tier keeps its others, and the other tiers; a key that no file names is made."""
+    environ = {
+        "CAMBIST__VENUE__RATE_TIERS__KEYED__BURST": "77",
+        "CAMBIST__VENUE__API_KEYS__NEWCOMER__SECRET": "env:NEWCOMER_KEY",
+        "NEWCOMER_KEY": "the-key-of-a-newcomer",
+    }
+    async with (
+        running_venue(tmp_path, environ=environ) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as http,
+    ):
+        met = {}
+        for key in ("", "the-key-of-a-newcomer", "another"):
+            response = await http.get(f"/tokens/{CHAIN_ID}", headers={"X-API-KEY": key} if key else {})
+            assert response.status_code == 200
+            fields = response.headers
+            met[key] = int(fields["ratelimit-limit"]), fields.get("x-api-key-status")
+        assert met == {
+            "": (100_000, None),
+            "the-key-of-a-newcomer": (77, None),
+            "another": (100_000, "unknown"),
+        }

@@ -96,7 +96,7 @@ def on_all(request: SolveRequest) -> list[dict[str, Any]]:
 
 
 class _Chain:
-    """What every settlement comes to.
+    """Outcome of every settlement.
 
     Attributes:
         time_s: of the next block; None for the wall's.

@@ -15,7 +15,7 @@ import trio
 from cambist.feeds.net.streams import listen
 
 ENDED = (EOFError, trio.BrokenResourceError, trio.ClosedResourceError, OSError)
-"""What a stream raises whose other side has ended."""
+"""Errors of a stream whose other side has ended."""
 
 
 class PortGate:
