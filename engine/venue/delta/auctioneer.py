@@ -216,7 +216,7 @@ class Auctioneer:
             del self._waiting[order_hash]
             self._scheduler.cancel(_due(order_hash))
         due_s = slice_due(live.order, live.last_fill_s)
-        if due_s > self._sliced.told_s:
+        if due_s > self._sliced.time_s:
             self._sliced.wait(order_hash, due_s)
             return
         self._sliced.forget(order_hash)
@@ -283,7 +283,7 @@ class Auctioneer:
     @property
     def chain_s(self) -> int:
         """Last known time of the chain by which slices are due, Unix seconds; 0 before the first answer."""
-        return self._sliced.told_s
+        return self._sliced.time_s
 
     def _make_ready(self, order_hash: bytes, *, is_new: bool | None = None) -> None:
         self._waiting.pop(order_hash, None)

@@ -73,7 +73,7 @@ class SliceWatch:
         released: called with an order whose slice is due.
 
     Attributes:
-        told_s: last known time at which the chain executes a call, Unix seconds; 0 before the first answer.
+        time_s: last known time at which the chain executes a call, Unix seconds; 0 before the first answer.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SliceWatch:
         self._waiting = WaitingSlices()
         self._looked_at = -math.inf
         self._added = trio.Event()
-        self.told_s = 0
+        self.time_s = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -109,7 +109,7 @@ class SliceWatch:
             ChainError: no node answers.
         """
         upcoming = await self._chain.upcoming()
-        self.told_s = upcoming.time_s
+        self.time_s = upcoming.time_s
         return upcoming
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -127,13 +127,13 @@ class SliceWatch:
 
     def _looks_at(self, first_s: int) -> float:
         """When to look next, in trio's time."""
-        likely_s = 0 if self._head_time_s() >= first_s else first_s - self.told_s
+        likely_s = 0 if self._head_time_s() >= first_s else first_s - self.time_s
         return self._looked_at + min(max(likely_s, SLICE_LOOK_S_MIN), SLICE_LOOK_S)
 
     async def _release(self) -> None:
         self._looked_at = trio.current_time()
         with suppress(ChainError):
             await self.look()
-        while (order_hash := self._waiting.take(self.told_s)) is not None:
+        while (order_hash := self._waiting.take(self.time_s)) is not None:
             self._released(order_hash)
             await trio.lowlevel.checkpoint()

@@ -110,7 +110,7 @@ async def test_a_slice_whose_last_fill_is_another_now_waits_for_that_one() -> No
 async def test_a_slice_that_is_due_and_failed_before_pauses_as_any_order_does() -> None:
     clock = Clock()
     live = a_live(TWAP.order, last_fill_s=NOW_S, in_vain=1)
-    clock.auctioneer._sliced.told_s = NOW_S + 60
+    clock.auctioneer._sliced.time_s = NOW_S + 60
     clock.offer(live)
     assert clock.auctioneer.due_ms(live) > NOW_MS
     assert (clock.counts(), len(clock.auctioneer._sliced)) == ((1, 0), 0)
@@ -173,7 +173,7 @@ async def test_a_slice_is_in_no_round_before_the_chain_would_settle_it(tmp_path:
         live.last_fill_s = NOW_S - 3_600
         chain: Any = found_chain(auction)
         chain.time_s, chain.asked = live.last_fill_s + 59, trio.Event()
-        auction.auctioneer._sliced.told_s = 0
+        auction.auctioneer._sliced.time_s = 0
         asked = len(agent.asked)
         auction.auctioneer.offer(live)
         await chain.asked.wait()
@@ -206,7 +206,7 @@ async def test_a_chain_that_goes_back_is_believed_after_one_round_in_vain(tmp_pa
         await until(lambda: auction.auctioneer.statistics().waiting == 1)
         auction.auctioneer.withdraw(TWAP.order_hash)
         live = auction.live(TWAP)
-        auction.auctioneer._sliced.told_s = live.last_fill_s = NOW_S + 3_600
+        auction.auctioneer._sliced.time_s = live.last_fill_s = NOW_S + 3_600
         live.last_fill_s -= 60
         asked = len(agent.asked)
         agent.bids = on_each

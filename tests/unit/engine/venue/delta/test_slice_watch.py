@@ -67,7 +67,7 @@ async def test_a_slice_is_released_with_the_next_blocks_time_though_no_block_com
     ((order_hash, at_s),) = clock.released
     assert (order_hash, at_s) == (HASHES[0], 60)
     assert len(clock.watch) == 0
-    assert clock.watch.told_s == NOW_S + 60
+    assert clock.watch.time_s == NOW_S + 60
 
 
 async def test_a_chain_is_looked_at_now_and_then_however_many_slices_wait(
