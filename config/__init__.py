@@ -1,1 +1,1 @@
-"""What the operator sets and what the documents fix: settings, chains, tokens, partners, limits, errors."""
+"""Settings of the operator and facts of the specification: chains, tokens, partners, limits, errors."""

@@ -8,7 +8,7 @@ Choice: a contract that is not deployed on a chain is null: every key is always 
     file that ships.
 Choice: `_meta` is `{name, version}`: what the document is, and the version of cambist that made it.
 
-Source: document 1, "Spender rules" and "Errors"; choices.md 4.
+Source: spec 1.3, 1.25; choices.md 4.
 """
 
 import json

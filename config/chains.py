@@ -1,8 +1,8 @@
 """The chains that ship as configuration: what each is called, what it wraps, which roles it has.
 
 A chain is served in a role if its settings say so; contract addresses are filled in by the operator
-(choices.md 2). Roles as the documents list them: Delta from document 1's quote chains less 100 and 43114,
-Market from its examples, RFQ from document 2's eight.
+(choices.md 2). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market those of
+spec 1.27.12, RFQ those of spec 2.1.18.
 
 The wrapped native tokens are the canonical ones of each chain; confirmations are what the operator waits
 before an order is final, about two minutes of blocks except where the chain finalises at once.

@@ -27,7 +27,7 @@
 A pure decoder raises `InvalidInput` whatever the data's origin; the driver that read it from a maker
 or a node turns it into a MakerError or a ChainError at its boundary.
 
-Source: document 1, "Errors"; documents 2 and 3, "Errors".
+Source: spec 1.25, 2.14, 3.12.
 Choice: statuses and tags where the documents show none (docs/choices.md 4); 401 for a request that is not
 authenticated.
 """
@@ -67,7 +67,7 @@ class AuthError(CambistError):
 
 
 class MakerError(CambistError):
-    """A remote market maker's fault: no answer, a late one, or one that breaks document 3."""
+    """A remote market maker's fault: no answer, a late one, or one that breaks the interface (spec 3)."""
 
 
 class VenueError(CambistError):

@@ -1,46 +1,46 @@
-"""Every number that the three documents fix, one constant each, with its source; and our own bounds.
+"""Every number that the specification fixes, one constant each, with its rule; and our own bounds.
 
 Units stand last in names: `_bps` basis points (1/100 of a percent), `_s` seconds, `_ms` milliseconds,
-`_bytes` bytes. Sources: D1, D2, D3 are the documents, `choices` is docs/choices.md.
+`_bytes` bytes. Sources: `spec` is docs/spec, `interop` docs/interop.md, `choices` docs/choices.md.
 """
 
-# --- D1, "Limits" and the endpoint tables ----------------------------------------------------------
-BPS_ONE = 10_000  # D1: 10000 basis points are 100 %
-SLIPPAGE_BPS_MIN = 0  # D1 Limits, slippage
-SLIPPAGE_BPS_MAX = 10_000  # D1 Limits, slippage
-BUILD_SLIPPAGE_BPS_DEFAULT = 100  # D1 POST /v2/delta/orders/build, slippage
-PARTNER_FEE_BPS_MIN = 0  # D1 Limits, partnerFeeBps
-PARTNER_FEE_BPS_MAX = 200  # D1 Limits, partnerFeeBps
-ANON_FEE_BPS = 1  # D1 GET /v2/quote, partner: default `anon` (1 bps fee)
-SURPLUS_CAP_BPS = 100  # D1 POST /transactions, isCapSurplus: caps surplus at 1 %
-TWAP_INTERVAL_MIN_S = 60  # D1 Limits, interval
-TWAP_SLICES_MIN = 2  # D1 Limits, numSlices
-CANCEL_IDS_MAX = 100  # D1 Limits, cancel batch
-ROUTE_FRESH_MS = 30_000  # D1 Limits, quote freshness; choices 11
-MAX_IMPACT_PERCENT_DEFAULT = 15  # D1 GET /prices, maxImpact
-ROUTE_TOKENS_MAX = 4  # D1 GET /prices, route
-MARKET_VERSION_DEFAULT = "5"  # D1 GET /prices, version when omitted
-MARKET_VERSIONS = ("5", "6.2")  # D1 GET /prices, version
-NETWORK_DEFAULT = 1  # D1 GET /prices, network
-QUOTE_CHAINS = (1, 10, 56, 100, 130, 137, 8453, 42161, 43114)  # D1 Limits, Delta quote chains
+# --- Quotes, Market swaps, Delta orders ------------------------------------------------------------
+BPS_ONE = 10_000  # spec 1.27.1: 10000 basis points are 100 %
+SLIPPAGE_BPS_MIN = 0  # spec 1.27.1
+SLIPPAGE_BPS_MAX = 10_000  # spec 1.27.1
+BUILD_SLIPPAGE_BPS_DEFAULT = 100  # spec 1.27.2
+PARTNER_FEE_BPS_MIN = 0  # spec 1.27.3
+PARTNER_FEE_BPS_MAX = 200  # spec 1.27.3
+ANON_FEE_BPS = 1  # spec 1.12.15: default `anon` (1 bps fee)
+SURPLUS_CAP_BPS = 100  # spec 1.14.29: caps surplus at 1 %
+TWAP_INTERVAL_MIN_S = 60  # spec 1.27.4
+TWAP_SLICES_MIN = 2  # spec 1.27.5
+CANCEL_IDS_MAX = 100  # spec 1.27.7
+ROUTE_FRESH_MS = 30_000  # spec 1.27.8; choices 11
+MAX_IMPACT_PERCENT_DEFAULT = 15  # spec 1.27.9
+ROUTE_TOKENS_MAX = 4  # spec 1.27.10
+MARKET_VERSION_DEFAULT = "5"  # spec 1.28.4
+MARKET_VERSIONS = ("5", "6.2")  # spec 1.28.3
+NETWORK_DEFAULT = 1  # spec 1.13.8
+QUOTE_CHAINS = (1, 10, 56, 100, 130, 137, 8453, 42161, 43114)  # spec 1.27.11
 DELTA_CHAINS = (1, 10, 56, 130, 137, 8453, 42161)  # choices 2: Delta not on 100 and 43114
-MARKET_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # D1 Limits, Market chains (an open set)
-NATIVE_PLACEHOLDER = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"  # D1, mixed case exactly
+MARKET_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # spec 1.27.12: an open set
+NATIVE_PLACEHOLDER = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"  # spec 1.1.24: mixed case exactly
 
-# --- D2 --------------------------------------------------------------------------------------------
-RFQ_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # D2, "What the service does"
+# --- OTC orders ----------------------------------------------------------------------------------
+RFQ_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # spec 2.1.18
 RFQ_DOMAIN_NAME = "AUGUSTUS RFQ"  # interop 1: clients hard-code it
-RFQ_DOMAIN_VERSION = "1"  # D2, Order: the signing domain's version
-OTC_NONCE_BITS = 96  # D2, nonceAndMeta: maker in the upper 160 bits, nonce in the lower 96
-LISTING_LIMIT_DEFAULT = 100  # D2 Limits
-LISTING_OFFSET_DEFAULT = 0  # D2 Limits
-LISTING_LIMIT_MAX = 1_000  # choices 24
+RFQ_DOMAIN_VERSION = "1"  # spec 2.3.13
+OTC_NONCE_BITS = 96  # spec 2.3.2: maker in the upper 160 bits, nonce in the lower 96
+LISTING_LIMIT_DEFAULT = 100  # spec 2.15.1
+LISTING_OFFSET_DEFAULT = 0  # spec 2.15.2
+LISTING_LIMIT_MAX = 1_000  # spec 2.15.4; choices 24
 
-# --- D3 --------------------------------------------------------------------------------------------
-AUTH_TOLERANCE_MS = 30_000  # D3 Limits, timestamp tolerance: either way
-FIRM_EXPIRY_MIN_S = 120  # D3 Limits, order expiry: at least 2 minutes ahead
-FIRM_RANDOM_BITS = 96  # D3 Limits, nonceAndMeta random part: below 2^96
-TOKEN_TYPE = "ERC20"  # D3 Limits, token type  # noqa: S105
+# --- Makers --------------------------------------------------------------------------------------
+AUTH_TOLERANCE_MS = 30_000  # spec 3.13.1: either way
+FIRM_EXPIRY_MIN_S = 120  # spec 3.13.2: at least 2 minutes ahead
+FIRM_RANDOM_BITS = 96  # spec 3.13.3: below 2^96
+TOKEN_TYPE = "ERC20"  # spec 3.13.4  # noqa: S105
 
 # --- interop.md ------------------------------------------------------------------------------------
 DELTA_DOMAIN_NAME = "Portikus"  # interop 2: clients hard-code name and version
@@ -48,7 +48,7 @@ DELTA_DOMAIN_VERSION = "2.0.0"
 ORDER_PAGE_LIMIT_DEFAULT = 100  # interop 3, GET /v2/delta/orders
 ORDER_PAGE_LIMIT_MAX = 1_000  # interop 3, GET /v2/delta/orders
 
-# --- Amounts (design: "Amounts") -------------------------------------------------------------------
+# --- Amounts (ARCHITECTURE.md, "Amounts") ----------------------------------------------------------
 UINT256_MAX = 2**256 - 1
 AMOUNT_DIGITS_MAX = 78  # digits of 2^256 - 1
 DECIMAL_WHOLE_DIGITS_MAX = 36
@@ -194,7 +194,7 @@ MAKER_FIRM_EXPIRY_GRACE_S = 5  # by which a firm quote's expiry may fall short o
 MAKER_FIRM_EXPIRY_MAX_S = 86_400  # ahead: a later expiry is a mistake
 MAKER_SIGNATURE_BYTES_MAX = 4_096  # of a firm quote: a contract's (EIP-1271) has no fixed length
 MAKER_SIGNATURE_GAS_MAX = 1_000_000  # for a contract to say that it signed: the user pays for that as well
-MAKER_HEALTH_QUOTES_MAX = 100  # design, "Firm quotes": the last quotes that the score is of
+MAKER_HEALTH_QUOTES_MAX = 100  # ARCHITECTURE.md, "Firm quotes": quotes in a score
 MAKER_HEALTH_MEMORY_S = 3_600  # older ones are forgotten
 MAKER_FAULTS_A_PAIR = 2  # that count when it is asked whether all of a maker rests
 MAKER_LAST_FAULTS_MAX = 10  # of a maker on a chain, told with reasons

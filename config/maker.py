@@ -12,7 +12,7 @@ import msgspec
 
 from . import limits
 
-EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # document 3's 2 minutes are those of who receives the quote
+EXPIRY_MIN_S = limits.FIRM_EXPIRY_MIN_S + 5  # the receiver of the quote counts 2 minutes (spec 3.5.6)
 
 AuthMode = Literal["required", "optional", "off"]
 """Whether requests must carry the HMAC headers. `optional` verifies what is signed and takes the rest."""

@@ -4,8 +4,7 @@ A request names a partner and may bring `partnerFeeBps`. What it pays is the par
 that; a partner that is not registered pays what a request without a partner pays, 1 bps to the venue, and
 keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
 
-Source: document 1, GET /v2/quote (`partner`, `partnerFeeBps`), Limits, "Partner not allowed"; choices.md 5
-    and 13.
+Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3; choices.md 5 and 13.
 """
 
 from collections.abc import Mapping

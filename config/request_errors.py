@@ -1,6 +1,6 @@
 """The rows of the error catalogue: what a caller may have done wrong, a class each.
 
-Source: document 1, "Errors"; documents 2 and 3, "Errors".
+Source: spec 1.25, 2.14, 3.12.
 """
 
 from .error_root import RequestError
@@ -15,7 +15,7 @@ class InvalidInput(RequestError):
 
 
 class MissingSlippage(RequestError):
-    """Document 1."""
+    """Spec 1.25.1 and 1.25.2."""
 
     messages = ("missing slippage",)
     endpoint = "POST /transactions/{chainId}, GET /swap"
@@ -24,7 +24,7 @@ class MissingSlippage(RequestError):
 
 
 class NoRoute(RequestError):
-    """Document 1; choices.md 3 and 35."""
+    """Spec 1.25.3 to 1.25.5; choices.md 3 and 35."""
 
     messages = ("No route", "No route (crosschain)")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
@@ -51,7 +51,7 @@ class GasCostExceedsTradeAmount(RequestError):
 
 
 class TokenNotSupported(RequestError):
-    """Document 1."""
+    """Spec 1.25.6 and 1.25.7."""
 
     messages = ("Token not supported",)
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices, POST /v2/delta/orders"
@@ -60,7 +60,7 @@ class TokenNotSupported(RequestError):
 
 
 class InvalidToken(RequestError):
-    """Document 1; choices.md 1."""
+    """Spec 1.25.8 to 1.25.10; choices.md 1."""
 
     messages = ("Invalid srcToken", "Invalid destToken")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
@@ -69,7 +69,7 @@ class InvalidToken(RequestError):
 
 
 class UnsupportedChain(RequestError):
-    """Document 1; choices.md 2: on every surface."""
+    """Spec 1.25.11 and 1.25.12; choices.md 2: on every surface."""
 
     status = 422
     messages = ("Unsupported chain",)
@@ -78,7 +78,7 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """Document 1; choices.md 11."""
+    """Spec 1.25.13 and 1.25.14; choices.md 11."""
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -87,7 +87,7 @@ class RouteValidationFailed(RequestError):
 
 
 class MissingDeadline(RequestError):
-    """Document 1."""
+    """Spec 1.25.15 and 1.25.16."""
 
     messages = ("missing deadline",)
     endpoint = "POST /v2/delta/orders/build"
@@ -96,7 +96,7 @@ class MissingDeadline(RequestError):
 
 
 class InvalidTWAPParams(RequestError):
-    """Document 1."""
+    """Spec 1.25.17 and 1.25.18."""
 
     messages = ("InvalidTWAPParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -108,7 +108,7 @@ class InvalidTWAPParams(RequestError):
 
 
 class InvalidTWAPBuyParams(RequestError):
-    """Document 1."""
+    """Spec 1.25.19 and 1.25.20."""
 
     messages = ("InvalidTWAPBuyParams",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -120,7 +120,7 @@ class InvalidTWAPBuyParams(RequestError):
 
 
 class InvalidTWAPSrcAmount(RequestError):
-    """Document 1."""
+    """Spec 1.25.21 and 1.25.22."""
 
     messages = ("InvalidTWAPSrcAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -129,7 +129,7 @@ class InvalidTWAPSrcAmount(RequestError):
 
 
 class InvalidTWAPBuyDestAmount(RequestError):
-    """Document 1."""
+    """Spec 1.25.22 and 1.25.23."""
 
     messages = ("InvalidTWAPBuyDestAmount",)
     endpoint = "POST /v2/delta/orders/build"
@@ -138,7 +138,7 @@ class InvalidTWAPBuyDestAmount(RequestError):
 
 
 class InvalidExternalOrderParams(RequestError):
-    """Document 1."""
+    """Spec 1.25.24 and 1.25.25."""
 
     messages = ("InvalidExternalOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -147,7 +147,7 @@ class InvalidExternalOrderParams(RequestError):
 
 
 class InvalidProductiveOrderParams(RequestError):
-    """Document 1."""
+    """Spec 1.25.26 and 1.25.27."""
 
     messages = ("InvalidProductiveOrderParams",)
     endpoint = "POST /v2/delta/orders/build"
@@ -156,7 +156,7 @@ class InvalidProductiveOrderParams(RequestError):
 
 
 class PermitRequired(RequestError):
-    """Document 1; choices.md 31."""
+    """Spec 1.25.28 and 1.25.29; choices.md 31."""
 
     messages = ("Permit / Permit2 required",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -165,7 +165,7 @@ class PermitRequired(RequestError):
 
 
 class InvalidSignature(RequestError):
-    """Document 1 (submit); also document 2's post (choices.md 25)."""
+    """Spec 1.25.30 and 1.25.31 of a submit; the post of an OTC order has it too (choices.md 25)."""
 
     messages = ("Invalid signature",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
@@ -174,7 +174,7 @@ class InvalidSignature(RequestError):
 
 
 class InvalidCancelSignature(InvalidSignature):
-    """Document 1 (cancel)."""
+    """Spec 1.25.44 and 1.25.45."""
 
     error_type = "InvalidSignature"
     endpoint = "POST /v2/delta/orders/cancel"
@@ -183,7 +183,7 @@ class InvalidCancelSignature(InvalidSignature):
 
 
 class OrderExpired(RequestError):
-    """Document 1."""
+    """Spec 1.25.32 and 1.25.33."""
 
     messages = ("Order expired",)
     endpoint = (
@@ -195,7 +195,7 @@ class OrderExpired(RequestError):
 
 
 class InsufficientAllowance(RequestError):
-    """Document 1."""
+    """Spec 1.25.34 and 1.25.35."""
 
     messages = ("InsufficientAllowance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -204,7 +204,7 @@ class InsufficientAllowance(RequestError):
 
 
 class InsufficientBalance(RequestError):
-    """Document 1."""
+    """Spec 1.25.36 and 1.25.37."""
 
     messages = ("InsufficientBalance",)
     endpoint = "POST /v2/delta/orders, POST /transactions/{chainId}, GET /swap"
@@ -213,7 +213,7 @@ class InsufficientBalance(RequestError):
 
 
 class TwapDeadlineTooShort(RequestError):
-    """Document 1."""
+    """Spec 1.25.38 and 1.25.39."""
 
     messages = ("deadline must allow enough time for all slices to execute",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -222,7 +222,7 @@ class TwapDeadlineTooShort(RequestError):
 
 
 class TwapTotalTooSmall(RequestError):
-    """Document 1."""
+    """Spec 1.25.40 to 1.25.43."""
 
     messages = (
         "totalSrcAmount must be >= numSlices",
@@ -235,7 +235,7 @@ class TwapTotalTooSmall(RequestError):
 
 
 class OrderAlreadySettled(RequestError):
-    """Document 1."""
+    """Spec 1.25.46 and 1.25.47."""
 
     messages = ("Order already settled",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation, POST /v2/delta/orders"
@@ -244,7 +244,7 @@ class OrderAlreadySettled(RequestError):
 
 
 class TooManyOrderIds(RequestError):
-    """Document 1."""
+    """Spec 1.25.48 and 1.25.49."""
 
     messages = ("orderIds.length > 100",)
     endpoint = "POST /v2/delta/orders/cancel, POST /v2/delta/orders/build/cancellation"
@@ -253,7 +253,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """Document 1; choices.md 11."""
+    """Spec 1.25.50 and 1.25.51; choices.md 11."""
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -262,7 +262,7 @@ class InvalidPriceRoute(RequestError):
 
 
 class StalePriceRoute(RequestError):
-    """Document 1; choices.md 11."""
+    """Spec 1.25.52 and 1.25.53; choices.md 11."""
 
     messages = ("Stale priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -271,7 +271,7 @@ class StalePriceRoute(RequestError):
 
 
 class SimulationFailed(RequestError):
-    """Document 1, `ignoreChecks`: "failure checks"; "On-chain outcomes of a Market transaction"."""
+    """Spec 1.14.5 has the check of failure; spec 1.26.1 and 1.26.2 have the revert words."""
 
     messages = ("Simulation failed",)
     endpoint = "POST /transactions/{chainId}"
@@ -280,7 +280,7 @@ class SimulationFailed(RequestError):
 
 
 class PartnerNotAllowed(RequestError):
-    """Document 1; choices.md 13."""
+    """Spec 1.25.54 and 1.25.55; choices.md 13."""
 
     status = 422
     messages = ("Partner not allowed",)
@@ -289,7 +289,7 @@ class PartnerNotAllowed(RequestError):
 
 
 class RateLimited(RequestError):
-    """Document 1."""
+    """Spec 1.25.56 and 1.25.57."""
 
     status = 429
     messages = ("rate limit exceeded",)
@@ -318,7 +318,7 @@ class NonceUsed(RequestError):
 
 
 class TooManyOpenOrders(RequestError):
-    """Design, "Abuse": a limit on everything."""
+    """ARCHITECTURE.md, "Limits": everything from outside is bounded."""
 
     messages = ("Too many open orders",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}"
@@ -360,7 +360,7 @@ class OrdersNotFound(OrderNotFound):
 
 
 class AuctionNotFound(RequestError):
-    """Design, "Auction"."""
+    """ARCHITECTURE.md, "Auction": every round is kept."""
 
     status = 404
     messages = ("Auction not found",)
@@ -370,7 +370,7 @@ class AuctionNotFound(RequestError):
 
 
 class WebhookNotFound(RequestError):
-    """Design, "Push"."""
+    """ARCHITECTURE.md, "Push"."""
 
     status = 404
     messages = ("Webhook not found",)
@@ -380,7 +380,7 @@ class WebhookNotFound(RequestError):
 
 
 class FirmRefused(RequestError):
-    """Document 3, POST /firm: "all other failures return an error response". One row for each reason."""
+    """Spec 3.9.14: every failure but a blacklisted user's is an error. One row for each reason."""
 
     messages = (
         "Amount out of range",
@@ -399,7 +399,7 @@ class FirmRefused(RequestError):
 
 
 class TradingStopped(RequestError):
-    """Document 3, "What the service does": a failing /prices is the off switch; choices.md 16."""
+    """Spec 3.1.18 and 3.1.19: a failing /prices is the off switch; choices.md 16."""
 
     status = 503
     messages = ("Trading is stopped",)

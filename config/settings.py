@@ -90,7 +90,7 @@ class DomainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Request signatures (document 3, "Authentication").
+    """Request signatures (spec 3.10).
 
     Attributes:
         domains: the traffic sources that are let in.

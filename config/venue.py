@@ -28,7 +28,7 @@ SecretEncoding = Literal["utf8", "base64", "hex"]
 
 
 class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What was exchanged with a maker at onboarding (document 3, "Authentication")."""
+    """What was exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4)."""
 
     domain: str
     access_key: str
@@ -86,7 +86,7 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How firm quotes are asked for (design, "Firm quotes").
+    """How firm quotes are asked for (ARCHITECTURE.md, "Firm quotes").
 
     Attributes:
         soft_s: after it nobody else is asked; hard_s: after it nothing is waited for.
@@ -148,7 +148,7 @@ class VenueAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How Delta orders are auctioned and settled (design, "Auction").
+    """How Delta orders are auctioned and settled (ARCHITECTURE.md, "Auction").
 
     Attributes:
         round_s: of one round, in which agents may bid.

@@ -1,4 +1,4 @@
-"""Document 1, "Errors": each row of its table, word for word, is a row of our catalogue."""
+"""Errors (spec 1.25): each of them, word for word, is a row of our catalogue."""
 
 import pytest
 
@@ -73,7 +73,7 @@ ERROR_TYPES = {
     errors.PartnerNotAllowed: "PartnerNotAllowed",
     errors.RateLimited: "RateLimited",
 }
-"""What clients branch on: the document's tag, in CamelCase where it is a sentence (choices.md 4)."""
+"""Tags that clients branch on: the message, in CamelCase where it is a sentence (choices.md 4)."""
 
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)

@@ -1,4 +1,4 @@
-"""Document 1, "Errors": the rows of its table, word for word, and the classes of ours that carry them."""
+"""Errors of spec 1.25, word for word, and the classes of ours that carry them."""
 
 from cambist.config import errors
 from cambist.config.errors import RequestError
