@@ -4,12 +4,12 @@
              is closed, and of the others' only what is public afterwards.
     notify   what became of an agent's bids; the answer is not read
 
-Both are signed as document 3 signs requests to makers. A bid names what the user gets of it at least
+Both are signed as requests to makers are (spec 3.10). A bid names what the user gets of it at least
 (`promisedAmount`) and the steps that are taken for that: fills by the executor, calls by the agent's own
 caller. The settlement reverts below the promise; the venue simulates it, and ranks the promises of those that
 do not.
 
-Source: design, "Auction"; contracts/Delta.sol, contracts/AgentCaller.sol, contracts/RfqExecutor.sol.
+Source: ARCHITECTURE.md, "Auction"; contracts/Delta.sol, contracts/AgentCaller.sol, contracts/RfqExecutor.sol.
 Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
 Choice: one part of a bid is an order alone; several are orders that are crossed with each other, all of them
     or none.

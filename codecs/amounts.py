@@ -10,7 +10,7 @@
 A column of decimals (the prices of a book's side, or its amounts) is read as a whole: passes of C over the
 joined texts instead of a call for each. What they refuse is read one by one, so that a refusal has a name.
 
-Source: document 1, "Resources" (raw units); document 3, price grid; design, "Amounts".
+Source: spec 1.4, 3.4; ARCHITECTURE.md, "Amounts".
 """
 
 from collections.abc import Callable, Sequence

@@ -1,9 +1,9 @@
-"""Calldata of the calls of document 2 and of ERC-20, written by hand: about 1.5 us where eth-abi takes 40.
+"""Calldata of the RFQ contract and of ERC-20, written by hand: about 1.5 us where eth-abi takes 40.
 
 Addresses are 20 bytes, amounts raw units, signatures any bytes. `rfq_order_words` is the order as a static
 tuple of eight words.
 
-Source: document 2, "On-chain calls"; interop.md section 1; EIP-20.
+Source: spec 2.11; interop.md section 1; EIP-20.
 """
 
 from collections.abc import Sequence

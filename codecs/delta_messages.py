@@ -1,4 +1,4 @@
-"""Delta prices, orders and their life on the wire: document 1 with interop.md 2 and 3.
+"""Delta prices, orders and their life on the wire: spec 1.4 to 1.22 with interop.md 2 and 3.
 
 Request bodies are frozen and ignore unknown keys. What must not be re-written on its way (the route of a
 build, the order of a submit) is kept as the bytes that came, in a `msgspec.Raw`.
@@ -50,14 +50,14 @@ ZERO_ADDRESS_TEXT = "0x0000000000000000000000000000000000000000"
 
 
 class TokenReference(Struct, frozen=True, rename="camel"):
-    """Document 1, Token reference."""
+    """Token reference: spec 1.4.2 and 1.4.3."""
 
     chain_id: ChainId
     address: str
 
 
 class AmountEntry(Struct, frozen=True):
-    """Document 1, Amount entry: raw units, and US dollars as a decimal string."""
+    """Amount entry (spec 1.4.4 to 1.4.6): raw units, and US dollars as a decimal string."""
 
     token: TokenReference
     amount: str
@@ -65,14 +65,14 @@ class AmountEntry(Struct, frozen=True):
 
 
 class Leg(Struct, frozen=True):
-    """Document 1, route: `origin` and `destination`, what goes in and out on one chain."""
+    """`origin` or `destination` of a route (spec 1.7.1 and 1.7.2): input and output on one chain."""
 
     input: AmountEntry
     output: AmountEntry
 
 
 class BridgeParams(Struct, frozen=True, rename="camel"):
-    """Document 1, route, `bridge.contractParams`. `scalingFactor` is an int8 (interop.md 2, type Bridge)."""
+    """`bridge.contractParams`: spec 1.7.8 to 1.7.11. `scalingFactor` is an int8 (interop.md 2, Bridge)."""
 
     protocol_selector: str
     output_token: str
@@ -81,7 +81,7 @@ class BridgeParams(Struct, frozen=True, rename="camel"):
 
 
 class Bridge(Struct, frozen=True, rename="camel"):
-    """Document 1, route, `bridge`."""
+    """`bridge` of a route: spec 1.7.4 to 1.7.12."""
 
     protocol: str
     estimated_time_ms: Count
@@ -90,14 +90,14 @@ class Bridge(Struct, frozen=True, rename="camel"):
 
 
 class Fees(Struct, frozen=True):
-    """Document 1, route, `fees`."""
+    """`fees` of a route: spec 1.7.14 to 1.7.16."""
 
     gas: AmountEntry
     bridge: tuple[AmountEntry, ...]
 
 
 class Route(Struct, frozen=True):
-    """Document 1, route. Crosschain is told by comparing chain ids, not by `bridge`, which may be null."""
+    """Route of a Delta price (spec 1.7). Its chain ids say whether it crosses chains (spec 1.7.13)."""
 
     origin: Leg
     destination: Leg
@@ -106,7 +106,7 @@ class Route(Struct, frozen=True):
 
 
 class Partner(Struct, frozen=True, rename="camel"):
-    """Document 1, Delta block, `partner`. `feePercent` is in percent, exact: 0.01 is 1 bps."""
+    """`partner` of a Delta block (spec 1.6.6). `feePercent` is in percent, exact: 0.01 is 1 bps."""
 
     name: str
     fee_percent: Decimal
@@ -116,7 +116,7 @@ class Partner(Struct, frozen=True, rename="camel"):
 
 
 class DeltaBlock(Struct, frozen=True, rename="camel"):
-    """Document 1, Delta block; also the whole answer of GET /v2/delta/prices. It carries no hmac.
+    """Delta block (spec 1.6), and the whole answer of GET /v2/delta/prices (spec 1.15.1). It carries no hmac.
 
     Choice: `alternatives` holds full routes (interop.md 3).
     """
@@ -164,8 +164,8 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 
 
 class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /v2/delta/orders/build. `route` is kept byte for byte. Without `side` it is SELL, or
-    what `orderType` fixes (choices.md 32).
+    """Body of POST /v2/delta/orders/build (spec 1.16). `route` is kept byte for byte. A missing
+    `side` is SELL, or the side that `orderType` fixes (choices.md 32).
     """
 
     route: Raw
@@ -197,7 +197,7 @@ class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults
 
 
 class TypedDomain(Struct, frozen=True, rename="camel"):
-    """Document 1, build response, `toSign.domain`."""
+    """`toSign.domain` of a build: spec 1.16.36."""
 
     name: str
     version: str
@@ -213,7 +213,7 @@ class TypedMember(Struct, frozen=True):
 
 
 class ToSign(Struct, frozen=True):
-    """Document 1, build response, `toSign`. `value` stays as encoded: it is submitted verbatim."""
+    """`toSign` of a build (spec 1.16.35). `value` stays as encoded: it is submitted verbatim."""
 
     domain: TypedDomain
     types: dict[str, tuple[TypedMember, ...]]
@@ -221,15 +221,15 @@ class ToSign(Struct, frozen=True):
 
 
 class BuildResponse(Struct, frozen=True, rename="camel"):
-    """Document 1, POST /v2/delta/orders/build, response."""
+    """Answer of POST /v2/delta/orders/build: spec 1.16.35 and 1.16.37."""
 
     to_sign: ToSign
     order_hash: str
 
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /v2/delta/orders. `order` is kept as JSON written anew; `partner`: choices.md
-    5; `onChainOrderType`: choices.md 27.
+    """Body of POST /v2/delta/orders (spec 1.17). `order` is kept as JSON written anew;
+    `partner`: choices.md 5; `onChainOrderType`: choices.md 27.
     """
 
     chain_id: ChainId
@@ -245,7 +245,7 @@ class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class CancelBody(Struct, frozen=True, rename="camel"):
-    """Document 1, POST /v2/delta/orders/cancel."""
+    """Body of POST /v2/delta/orders/cancel: spec 1.18.1 and 1.18.2."""
 
     order_ids: tuple[Name, ...]
     signature: str
@@ -283,8 +283,8 @@ class CancellationBuildResponse(Struct, frozen=True, rename="camel"):
 
 
 class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, Delta order record, `input`. SELL: `amount`. BUY: `expectedAmount`, `executedAmount`
-    (null until known) and `maxAmount` (interop.md 2).
+    """`input` of an order record (spec 1.10.9 and 1.10.10). SELL: `amount`. BUY: `expectedAmount`,
+    `executedAmount` (null until known) and `maxAmount` (interop.md 2).
     """
 
     chain_id: ChainId
@@ -296,8 +296,8 @@ class OrderInput(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, Delta order record, `output`. SELL: `expectedAmount`, `executedAmount` (null until known)
-    and `minAmount` (interop.md 2). BUY: `amount`.
+    """`output` of an order record (spec 1.10.11 and 1.10.12). SELL: `expectedAmount`, `executedAmount` (null
+    until known) and `minAmount` (interop.md 2). BUY: `amount`.
     """
 
     chain_id: ChainId
@@ -309,7 +309,7 @@ class OrderOutput(Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
 
 
 class OrderTransaction(Struct, frozen=True, rename="camel"):
-    """Document 1, Delta order record, item of `transactions`. `filledPercent` is 0 to 100 (interop.md 2)."""
+    """Settlement in `transactions` (spec 1.10.18 to 1.10.24). `filledPercent` is 0 to 100 (interop.md 2)."""
 
     origin_tx: str
     destination_tx: str | None
@@ -322,7 +322,7 @@ class OrderTransaction(Struct, frozen=True, rename="camel"):
 
 
 class Refund(Struct, frozen=True, rename="camel"):
-    """Document 1, Delta order record, item of `refunds`."""
+    """Refund in `refunds`: spec 1.10.25 to 1.10.27."""
 
     tx: str
     chain_id: ChainId
@@ -331,7 +331,7 @@ class Refund(Struct, frozen=True, rename="camel"):
 
 
 class OrderRecord(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, Delta order record: the answer of submit and of every order read."""
+    """Order record (spec 1.10): the answer of submit and of every order read."""
 
     id: str
     status: OrderStatus
@@ -353,7 +353,7 @@ class OrderRecord(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OrderPage(Struct, frozen=True, rename="camel"):
-    """Document 1, GET /v2/delta/orders, response."""
+    """Answer of GET /v2/delta/orders: spec 1.19.8."""
 
     data: tuple[OrderRecord, ...]
     total: Count
@@ -363,7 +363,7 @@ class OrderPage(Struct, frozen=True, rename="camel"):
 
 
 class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /v2/delta/orders, with interop.md 3: comma lists for chainId and status.
+    """Query of GET /v2/delta/orders (spec 1.19, interop.md 3): comma lists for chainId and status.
 
     Choice: `ids` asks for up to 100 orders at once (interop.md 5, "batch status reads").
     """

@@ -6,7 +6,7 @@
 
 A token stands for a place in the log of events: whoever hands it in again is told what came after it.
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 Choice: an event says what the order is now and not what it was; `version` counts an order's changes from 1.
 Choice: what one kind of orders does not have is left out, and so is what an older version did not keep.
 """

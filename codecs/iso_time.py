@@ -1,6 +1,6 @@
 """Times of the API: ISO 8601 out, UTC with milliseconds and `Z`; Unix seconds in.
 
-Source: document 1, "Delta order record"; documents 1 and 2, `deadline` and `expiry`.
+Source: spec 1.10.28 to 1.10.30, 1.16.4 and 2.3.3 (`deadline` and `expiry`).
 Choice: the years end with 9999, since few clients parse a date after it. A later deadline or expiry is
     refused; a later time that is kept already is written as the last millisecond of 9999.
 """

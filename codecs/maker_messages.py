@@ -1,4 +1,4 @@
-"""What a market maker and the service say to each other: document 3, both directions.
+"""What a market maker and the service say to each other: spec 3, both directions.
 
 Two tiers of decoding. A body is decoded whole by its type; when that fails and the fault may lie in single
 entries, it is decoded again entry by entry, and the bad entries are named with their reasons, so that
@@ -9,7 +9,7 @@ from the start, so that whoever drives it can let others run.
 What our own maker sends is these same structs encoded: no key beside the documented ones, `message` only
 when set, and as long as a side is given, `[]` for an empty one: strict consumers take it as it is.
 
-Source: document 3, "Resources and their fields", "Endpoints", "Events".
+Source: spec 3.2 to 3.5, 3.7, 3.11.
 Choice: `null` for `message` is no message. `null` for anything else is refused, `order` included: only a
     success without the key blacklists a user, and that is too much to conclude from a `null`.
 Choice: symbol, name and description of a token may be missing, for they are informational.
@@ -43,7 +43,7 @@ Levels = Annotated[tuple[Level, ...], Meta(max_length=MAKER_LEVELS_MAX)]
 
 
 class Token(Struct, frozen=True, kw_only=True):
-    """Document 3, Token: an entry of `tokens`, keyed by token id. Only ERC20 is a type."""
+    """Token (spec 3.2): an entry of `tokens`, keyed by token id. Only ERC20 is a type."""
 
     symbol: str = ""
     name: str = ""
@@ -54,7 +54,7 @@ class Token(Struct, frozen=True, kw_only=True):
 
 
 class Pair(Struct, frozen=True):
-    """Document 3, Pair: an entry of `pairs`, keyed by pair id."""
+    """Pair (spec 3.3): an entry of `pairs`, keyed by pair id."""
 
     base: str
     quote: str
@@ -65,7 +65,7 @@ class Pair(Struct, frozen=True):
 
 
 class PriceGrid(Struct, frozen=True):
-    """Document 3, Price grid. An absent side is cleared, `{}` disables the pair, `[]` is an empty side."""
+    """Price grid (spec 3.4). An absent side is cleared, `{}` disables the pair, `[]` is an empty side."""
 
     bids: Levels | UnsetType = UNSET
     asks: Levels | UnsetType = UNSET
@@ -80,35 +80,35 @@ Addresses = Annotated[tuple[str, ...], _Blacklist]
 
 
 class TokensBody(Struct, frozen=True, omit_defaults=True):
-    """Document 3, GET /tokens."""
+    """Answer of GET /tokens: spec 3.7.1."""
 
     tokens: Tokens
     message: str | None = None
 
 
 class PairsBody(Struct, frozen=True, omit_defaults=True):
-    """Document 3, GET /pairs."""
+    """Answer of GET /pairs: spec 3.7.2."""
 
     pairs: Pairs
     message: str | None = None
 
 
 class PricesBody(Struct, frozen=True, omit_defaults=True):
-    """Document 3, GET /prices."""
+    """Answer of GET /prices: spec 3.7.3."""
 
     prices: Prices
     message: str | None = None
 
 
 class BlacklistBody(Struct, frozen=True, omit_defaults=True):
-    """Document 3, GET /blacklist. Addresses as the maker wrote them; duplicates are the reader's affair."""
+    """Answer of GET /blacklist (spec 3.7.5): addresses as the maker wrote them, duplicates included."""
 
     blacklist: Addresses
     message: str | None = None
 
 
 class StreamMessage(Struct, frozen=True, omit_defaults=True):
-    """Document 3, Events: any subset of the HTTP payload keys except `order`."""
+    """WebSocket message (spec 3.11.4 and 3.11.5): any subset of the HTTP payload keys except `order`."""
 
     tokens: Tokens | UnsetType = UNSET
     pairs: Pairs | UnsetType = UNSET
@@ -118,7 +118,7 @@ class StreamMessage(Struct, frozen=True, omit_defaults=True):
 
 
 class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """Document 3, POST /firm request: exactly one of the two amounts is given, the other is None.
+    """Body of POST /firm (spec 3.9): exactly one of the two amounts is given, the other is None.
 
     Not guaranteed: that it is exactly one; who answers the request sees which it is, or that it is not.
     """
@@ -132,7 +132,7 @@ class FirmRequest(Struct, frozen=True, rename="camel", omit_defaults=True, kw_on
 
 
 class FirmOrder(Struct, frozen=True, rename="camel"):
-    """Document 3, Firm order (`order`): the signed RFQ order."""
+    """Firm order (spec 3.5; `order`): the signed RFQ order."""
 
     nonce_and_meta: str
     expiry: UnixSeconds
@@ -146,7 +146,7 @@ class FirmOrder(Struct, frozen=True, rename="camel"):
 
 
 class FirmResponse(Struct, frozen=True, omit_defaults=True):
-    """Document 3, POST /firm response. UNSET `order`: the user is blacklisted."""
+    """Answer of POST /firm (spec 3.7.4). UNSET `order`: the user is blacklisted."""
 
     order: FirmOrder | UnsetType = UNSET
     message: str | None = None
@@ -175,7 +175,7 @@ def encode_firm_quote(
 
 
 class ErrorBody(Struct, frozen=True):
-    """Document 3, Errors: the body of every 4xx and 5xx response of a maker."""
+    """Body of every 4xx and 5xx response of a maker: spec 3.12.1."""
 
     error: str
 

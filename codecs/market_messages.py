@@ -1,4 +1,4 @@
-"""Quotes and Market swaps on the wire: document 1 with interop.md 3.
+"""Quotes and Market swaps on the wire: spec 1.5, 1.8, 1.9, 1.12 to 1.14 with interop.md 3.
 
 Token texts are kept raw until the native-placeholder check (choices.md 1); amounts are strings of raw
 units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the wire.
@@ -52,7 +52,7 @@ Names = tuple[Name, ...]
 
 
 class QuoteQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /v2/quote."""
+    """Query of GET /v2/quote: spec 1.12."""
 
     mode: Mode = Mode.ALL
 
@@ -121,7 +121,7 @@ class RouteTerms(Struct, frozen=True, rename="camel", kw_only=True, omit_default
 
 
 class PriceRoute(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, Market route (`priceRoute` and `market`), then `side` and `others` of interop.md 3.
+    """Market route (spec 1.8; `priceRoute` and `market`), then `side` and `others` of interop.md 3.
 
     `hmac` is UNSET only before the route is sealed.
     """
@@ -162,7 +162,7 @@ class FallbackReason(Struct, frozen=True, rename="camel"):
 
 
 class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, Quote response: `delta` or `market`, never both; `deltaAddress` goes with `delta`."""
+    """Quote response (spec 1.5): `delta` or `market`, never both; `deltaAddress` goes with `delta`."""
 
     delta: DeltaBlock | UnsetType = UNSET
     delta_address: str | UnsetType = UNSET
@@ -171,7 +171,7 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, GET /prices. Call `chain`, not `network`.
+    """Query of GET /prices (spec 1.13). Call `chain`, not `network`.
 
     Choice: `route` names source and destination where `srcToken` or `destToken` is not there.
     """
@@ -224,12 +224,12 @@ class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
     @property
     def chain(self) -> int:
-        """The chain asked for: `network` or `chainId`, or the default of document 1."""
+        """Chain asked for: `network` or `chainId`, or the default (spec 1.13.8)."""
         return self.network or self.chain_id or NETWORK_DEFAULT
 
 
 class PricesResponse(Struct, frozen=True, rename="camel"):
-    """Document 1, GET /prices, response."""
+    """Answer of GET /prices: spec 1.13.1."""
 
     price_route: PriceRoute
 
@@ -238,7 +238,7 @@ class PricesResponse(Struct, frozen=True, rename="camel"):
 
 
 class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, POST /transactions/{chainId}, query."""
+    """Query of POST /transactions/{chainId}: spec 1.14.3 to 1.14.9."""
 
     gas_price: str | None = None
     ignore_checks: bool = False
@@ -261,10 +261,10 @@ SwapOrders = Annotated[tuple[SwapOrder, ...], Meta(min_length=1, max_length=VENU
 
 
 class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
-    """Document 1, POST /transactions/{chainId}, body, with `orders` in place of `priceRoute` (choices.md 12).
+    """Body of POST /transactions/{chainId} (spec 1.14.10 to 1.14.34); `orders` may replace `priceRoute`.
 
-    `priceRoute` is kept byte for byte. `partnerFeeBps` is a string, as the document says, and may come as a
-    number. `side` is that of the route; orders have none, so there it may be said.
+    `priceRoute` is kept byte for byte. `partnerFeeBps` is a string of digits or a number (spec 1.14.26).
+    `side` is that of the route; orders have none, so there it may be said.
     """
 
     price_route: Raw | UnsetType = UNSET
@@ -304,7 +304,7 @@ class TransactionBody(Struct, frozen=True, rename="camel", kw_only=True, omit_de
 
 
 class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 1, Transaction envelope: `gasPrice` or the two EIP-1559 fields; `gas` unless unchecked."""
+    """Transaction envelope (spec 1.9): `gasPrice` or the two EIP-1559 fields; `gas` unless unchecked."""
 
     from_address: str = field(name="from")
     to: str

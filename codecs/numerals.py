@@ -1,4 +1,4 @@
-"""Whole numbers of a request as clients write them: `5` or `"5"`, whichever the document has. Pure.
+"""Whole numbers of a request as clients write them: `5` or `"5"` (spec 1.4.7). Pure.
 
 Clients disagree on which numbers are JSON numbers: one sends `"deadline": 1790000000`, another
 `"deadline": "1790000000"`. `numeral_mender` makes the function that writes a document as its type has it.

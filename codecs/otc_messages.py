@@ -1,4 +1,4 @@
-"""OTC (bilateral RFQ) orders on the wire: document 2 with interop.md 1.
+"""OTC (bilateral RFQ) orders on the wire: spec 2.3, 2.4, 2.6 to 2.10 with interop.md 1.
 
 Choice: `taker` accepts any address text; nothing about `nonceAndMeta`'s layout is judged here.
 Choice: a listing `limit` above 1000 is refused, not cut (choices.md 24).
@@ -21,7 +21,7 @@ from .wire import decoder
 
 
 class OtcOrderBody(Struct, frozen=True, rename="camel"):
-    """Document 2, Order: the signed fields and the post body. `expiry` 0 means never (choices.md 22)."""
+    """Order (spec 2.3): the signed fields and the post body. `expiry` 0 means never (choices.md 22)."""
 
     nonce_and_meta: str
     expiry: UnixSeconds
@@ -36,7 +36,7 @@ class OtcOrderBody(Struct, frozen=True, rename="camel"):
 
 
 class StoredOrder(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
-    """Document 2, Stored order: the order, permit and signature echoed, and what the venue knows of it."""
+    """Stored order (spec 2.4): the order, its permit and signature, and the venue's knowledge of it."""
 
     order_hash: str
     chain_id: ChainId
@@ -59,7 +59,7 @@ class PostedOrder(StoredOrder, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcListing(Struct, frozen=True, rename="camel"):
-    """Document 2, maker listing, response; the taker listing is alike. `asOf`: choices.md, OTC."""
+    """Answer of the maker's and the taker's listing: spec 2.8.6 and 2.9.2; `asOf`: docs/otc.md."""
 
     orders: tuple[StoredOrder, ...]
     limit: ListingLimit
@@ -70,7 +70,7 @@ class OtcListing(Struct, frozen=True, rename="camel"):
 
 
 class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
-    """Document 2, GET /ft/p2p/{chainId}/maker/{account}; the taker listing takes the same (interop.md 1)."""
+    """Query of the maker's and the taker's listing: spec 2.8.1 to 2.8.5, 2.9.2."""
 
     type: OtcType | None = None
     limit: ListingLimit = LISTING_LIMIT_DEFAULT
@@ -81,12 +81,12 @@ class OtcListingQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class OtcBalanceQuery(Struct, frozen=True):
-    """Document 2, GET /ft/fillablebalance/{chainId}/{account}: `token`, which may also be a path segment."""
+    """Query of GET /ft/fillablebalance/{chainId}/{account}; the path may have `token` (spec 2.10.1)."""
 
     token: str | None = None
 
 
-OtcFillableBalance = dict[str, str]  # Document 2: lowercase token address -> raw units
+OtcFillableBalance = dict[str, str]  # spec 2.10.3 and 2.10.4: lowercase token address -> raw units
 
 
 def posted(stored: StoredOrder) -> PostedOrder:

@@ -4,7 +4,7 @@ Delta orders take six forms, the RFQ contract two; any other length is refused o
 words of the token's (or Permit2's) own permit call, except the transfer form, which is a nonce and a compact
 signature.
 
-Source: interop.md sections 1 and 2; document 1, "Spender rules".
+Source: interop.md sections 1 and 2; spec 1.3.
 """
 
 from enum import Enum

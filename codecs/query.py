@@ -1,6 +1,6 @@
 """Query strings into typed messages, one table per message made in advance.
 
-Rules (the documents are silent on all of them):
+Rules (the specification is silent on all of them):
     Choice: unknown parameters are ignored; a known one given twice is refused, lists included.
     Choice: an empty value (`partner=`) counts as absent: clients write it for a null.
     Choice: names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode it.

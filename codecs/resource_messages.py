@@ -1,6 +1,6 @@
 """Chains, tokens, contracts, the error catalogue and the bodies of errors.
 
-The documents under /resources are made in config.catalogue; here are their types, for who reads them.
+config.catalogue makes the resources under /resources; these types serve their readers.
 
 Source: interop.md 3; choices.md 4, 6 and 15. Spelling of keys is that of the clients.
 Choice: an error body never repeats an internal text. A fault that is not the caller's answers
@@ -201,7 +201,7 @@ MakerScores = tuple[MakerScore, ...]  # GET /makers/scores
 
 
 class DocumentMeta(Struct, frozen=True):
-    """`_meta` of the documents under /resources."""
+    """`_meta` of the resources under /resources."""
 
     name: str
     version: str

@@ -1,7 +1,7 @@
 """Exact integer division with the rounding in the name. The only four ways money is divided here.
 
-What a user receives rounds down, what a user pays rounds up (design: "Book"). All arguments are integers at
-or above zero, the divisor above zero; a divisor of zero is a programmer's error and raises
+What a user receives rounds down, what a user pays rounds up (ARCHITECTURE.md, "Book"). All arguments
+are integers at or above zero, the divisor above zero; a divisor of zero is a programmer's error and raises
 ZeroDivisionError. Nothing overflows: Python integers are exact at any size.
 """
 

@@ -1,7 +1,6 @@
-"""The words and bounded scalars that messages share: every enum of the documents, with its exact values.
+"""Words and bounded scalars that messages share: every enum of the specification, with its exact values.
 
-Source: document 1 "Resources and their fields", "States and transitions" and the endpoint tables;
-document 2 "Stored order" and the maker listing; document 3 "Token".
+Source: spec 1.4 to 1.22, 2.4, 2.5, 2.8, 3.2.9.
 """
 
 from enum import StrEnum
@@ -45,7 +44,7 @@ class AnyCase(StrEnum):
 
 
 class Mode(AnyCase):
-    """Document 1, GET /v2/quote, `mode`."""
+    """`mode` of a quote: spec 1.12.9."""
 
     ALL = "ALL"
     DELTA = "DELTA"
@@ -53,21 +52,21 @@ class Mode(AnyCase):
 
 
 class Side(AnyCase):
-    """Document 1: which amount is fixed, the source (SELL) or the destination (BUY)."""
+    """Fixed amount of a trade: the source (SELL) or the destination (BUY); spec 1.12.6."""
 
     SELL = "SELL"
     BUY = "BUY"
 
 
 class MarketVersion(StrEnum):
-    """Document 1, GET /prices, `version`."""
+    """`version` of a Market route: spec 1.13.24."""
 
     V5 = "5"
     V6_2 = "6.2"
 
 
 class OrderStatus(StrEnum):
-    """Document 1, "States and transitions"."""
+    """Status of a Delta order: spec 1.11.1."""
 
     PENDING = "PENDING"
     AWAITING_SIGNATURE = "AWAITING_SIGNATURE"
@@ -84,14 +83,14 @@ class OrderStatus(StrEnum):
 
 
 class OrderType(StrEnum):
-    """Document 1, Delta order record, `type`."""
+    """`type` of an order record: spec 1.10.5."""
 
     MARKET = "MARKET"
     LIMIT = "LIMIT"
 
 
 class OnChainOrderType(StrEnum):
-    """Document 1, Delta order record, `onChainOrderType`."""
+    """`onChainOrderType` of an order record: spec 1.10.6 to 1.10.8."""
 
     ORDER = "Order"
     FILLABLE_ORDER = "FillableOrder"
@@ -102,7 +101,7 @@ class OnChainOrderType(StrEnum):
 
 
 class BuildOrderType(StrEnum):
-    """Document 1, POST /v2/delta/orders/build, `orderType`."""
+    """`orderType` of a build: spec 1.16.21 to 1.16.23."""
 
     ORDER = "Order"
     PRODUCTIVE_ORDER = "ProductiveOrder"
@@ -119,7 +118,7 @@ class DeliveryState(StrEnum):
 
 
 class OtcState(StrEnum):
-    """Document 2, "States and transitions"."""
+    """State of an OTC order: spec 2.5.1."""
 
     DRAFT = "DRAFT"
     PENDING = "PENDING"
@@ -130,14 +129,14 @@ class OtcState(StrEnum):
 
 
 class OtcType(StrEnum):
-    """Document 2: P2P names its taker, LIMIT is open to anyone."""
+    """Type of an OTC order: P2P names its taker, LIMIT is open to anyone (spec 2.1.7 and 2.1.8)."""
 
     P2P = "P2P"
     LIMIT = "LIMIT"
 
 
 class OtcOrderBy(StrEnum):
-    """Document 2, maker listing, `orderBy`."""
+    """`orderBy` of a listing: spec 2.8.4."""
 
     CREATED_AT = "createdAt"
     UPDATED_AT = "updatedAt"
@@ -145,6 +144,6 @@ class OtcOrderBy(StrEnum):
 
 
 class TokenType(StrEnum):
-    """Document 3, Token, `type`: one value only."""
+    """`type` of a maker's token: one value only (spec 3.2.9)."""
 
     ERC20 = "ERC20"

@@ -1,6 +1,6 @@
 """What a partner reads and asks about its webhooks.
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 """
 
 from typing import Annotated

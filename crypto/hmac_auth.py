@@ -10,7 +10,7 @@ Verification comes before decoding, compares in constant time, and says which of
 why, without the secret and without the signature that would have been right. HMAC states are kept keyed:
 hashlib objects copied per request cost half of `hmac.digest`.
 
-Source: document 3, "Authentication"; choices.md 19 and 20.
+Source: spec 3.10; choices.md 19 and 20.
 """
 
 import base64

@@ -6,7 +6,7 @@ FillableOrder is no type: it is how a record reports a partially fillable Order.
 Choice: ProductiveOrder's members are not public. Ours are those of interop.md's list in this order: SELL
 only, `shares` the vault shares given up where `useShares` says so.
 
-Source: document 1, POST /v2/delta/orders/build; interop.md section 2; choices.md 27, 32, 35.
+Source: spec 1.16; interop.md section 2; choices.md 27, 32, 35.
 """
 
 from collections.abc import Mapping

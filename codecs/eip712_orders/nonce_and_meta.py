@@ -1,12 +1,12 @@
 """`nonceAndMeta` of an RFQ order: one uint256, two layouts.
 
-    firm quote (document 3)    upper 96 bits random        lower 160 bits the user's address
-    OTC order  (document 2)    upper 160 bits the maker    lower 96 bits a per-maker nonce
+    firm quote (spec 3.5)    upper 96 bits random        lower 160 bits the user's address
+    OTC order  (spec 2.3)    upper 160 bits the maker    lower 96 bits a per-maker nonce
 
-The documents disagree, and clients post OTC orders in either layout or with any number at all: so any
+The two rules differ, and clients post OTC orders in either layout or with any number at all: so any
 uint256 is accepted from outside, and only our own orders are packed strictly.
 
-Source: document 2, Order; document 3, Firm order; interop.md section 1.
+Source: spec 2.3, 3.5; interop.md section 1.
 """
 
 from ...config import limits

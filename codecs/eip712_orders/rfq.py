@@ -1,6 +1,6 @@
 """The RFQ order: what a market maker signs for a firm quote, and a maker for an OTC order.
 
-Source: document 2, Order; document 3, Firm order; interop.md section 1.
+Source: spec 2.3, 3.5; interop.md section 1.
 """
 
 from collections.abc import Callable

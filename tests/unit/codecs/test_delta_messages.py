@@ -1,4 +1,4 @@
-"""Delta prices and orders on the wire: document 1 and interop.md 2 and 3."""
+"""Delta prices and orders on the wire: spec 1.4 to 1.22, interop.md 2 and 3."""
 
 import json
 from decimal import Decimal

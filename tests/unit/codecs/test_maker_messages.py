@@ -1,4 +1,4 @@
-"""Document 3 on the wire, as a maker sends it and as the service reads it."""
+"""Messages of makers (spec 3) on the wire, as a maker sends them and as the venue reads them."""
 
 from decimal import Decimal
 

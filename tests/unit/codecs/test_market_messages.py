@@ -1,4 +1,4 @@
-"""Quotes and Market swaps on the wire: document 1 and interop.md 3."""
+"""Quotes and Market swaps on the wire: spec 1.5, 1.8, 1.9, 1.12 to 1.14, interop.md 3."""
 
 import json
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Document 2 on the wire."""
+"""OTC orders (spec 2.3 to 2.10) on the wire."""
 
 import json
 from typing import Any

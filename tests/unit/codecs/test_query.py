@@ -1,4 +1,4 @@
-"""Query strings into messages: every rule of the decoder, seen through the parameters of the documents."""
+"""Query strings into messages: every rule of the decoder, seen through parameters of spec 1 and 2."""
 
 from decimal import Decimal
 
