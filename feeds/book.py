@@ -20,7 +20,7 @@ it is taken over too: where prices move and sizes stay, or a fill changes sizes 
 a side is not read again. Nothing else is remembered: to look up a column that is new costs as much as to read
 it.
 
-Source: document 3, Price grid and "GET /prices semantics"; design, "Book".
+Source: spec 3.4, 3.8; ARCHITECTURE.md, "Book".
 Choice: an amount of zero is taken, written so or floored to it: the level is there for nobody to fill. It
     still counts as its side's best price, so a book that crosses by it is refused.
 Choice: equal prices may follow one another in a side; only a better price after a worse one is refused.

@@ -5,10 +5,10 @@
     user sells quote  against asks   receives base    rounded down
     user buys quote   against bids   pays base        rounded up
 
-Amounts in the quote token bisect the quote sums: that is the document's inverted book (price 1 / p, amount
+Amounts in the quote token bisect the quote sums: that is the inverted book (price 1 / p, amount
 p x a), without a division before the last. Every function gives None beyond the depth; zero costs nothing.
 
-Source: document 3, "GET /prices semantics" 2, 4 and 5.
+Source: spec 3.8.4, 3.8.5, 3.8.8 to 3.8.13.
 """
 
 from bisect import bisect_left

@@ -7,7 +7,7 @@ Of the two amounts one was asked for, to the unit; the other is the maker's to s
 price is good enough is decided where the user's limit is known. How far it is from the maker's own book is
 told here, because a maker that shows one price and signs another is scored for it.
 
-Source: document 3, POST /firm, Firm order; interop.md sections 1 and 4; design, "Firm quotes".
+Source: spec 3.9, 3.5; interop.md sections 1 and 4; ARCHITECTURE.md, "Firm quotes".
 Choice: an expiry may fall short of the documented two minutes by MAKER_FIRM_EXPIRY_GRACE_S: clocks differ,
     and the answer was on its way.
 Choice: who is asked for whom is the user's to say: a quote for the maker's own account is not used, and is no
@@ -41,7 +41,7 @@ class FirmFault(StrEnum):
     REFUSED = "refused"  # an error answer, whatever its status (choices.md 18)
     LATE = "late"
     UNAVAILABLE = "unavailable"  # no connection, or no whole HTTP answer on it
-    INVALID = "invalid"  # no body that document 3 knows, or not what was asked for
+    INVALID = "invalid"  # no body of spec 3.7.4, or not what was asked for
     UNFUNDED = "unfunded"  # signed for more than the maker has, or has allowed
     DRIFTED = "drifted"  # much worse than the maker's own book
     BLACKLISTED = "blacklisted"  # a success without `order`: the user is not served there

@@ -10,7 +10,7 @@ question do no harm, since only one is executed. Nothing is asked twice after an
     no whole HTTP answer       --> UNAVAILABLE: no connection, it broke, or what came is no HTTP, or too much
     a body that is none        --> INVALID
 
-Source: document 3, POST /firm, Authentication, Errors; interop.md section 4; design, "Firm client".
+Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
 Choice: 403 is a failure like any other (choices.md 18).
 """
 

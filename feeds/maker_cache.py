@@ -13,8 +13,7 @@ The `apply_` methods are generators that yield after every entry, so that whoeve
 run; between two steps the cache is whole, and one that is abandoned leaves what it did not come to as it
 was. One at a time is to be run. Each book is built aside and put into the index in one step.
 
-Source: document 3, "GET /prices semantics", "Events", "States and transitions"; design, "Feeds"; choices.md
-    10, 16 and 17.
+Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds"; choices.md 10, 16 and 17.
 Choice: a token counts if the operator lists its address with the same decimals; else its pairs are left out.
 Choice: between two tokens a maker has one book, whichever is its base. Of several pair ids between the same
     two the first by name of those with a usable book is shown: a pair is renamed while the old id retires.

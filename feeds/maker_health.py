@@ -21,7 +21,7 @@ What lies with the user or with us never counts: a limit too strict, a user whom
 swap that was cancelled, a deadline that others had used up or our own event loop had overslept
 (`firm_check.AGAINST_MAKER`).
 
-Source: design, "Firm quotes"; interop.md sections 4 and 5.
+Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
 Choice: a maker that blacklists most of its askers does not quote: each of them waits in vain once. Users that
     it has told of beforehand are not asked for, and do not count.
 Choice: every kind of fault weighs the same; the score is the part of clean quotes, percent, rounded down.

@@ -4,7 +4,7 @@ A book is here exactly while it may be used: whoever keeps a maker's books puts 
 takes it out when it is stale, disabled, resting or gone. Readers see whole books only, and may keep what they
 derive for as long as the version of its two tokens stays the same.
 
-Source: design, "Routing".
+Source: ARCHITECTURE.md, "Routing".
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -6,7 +6,7 @@
 A failure of /prices withholds the maker at once, the next success releases it: that is the maker's off
 switch. A failure of the others changes nothing: what they said last holds.
 
-Source: document 3, "Endpoints", "Authentication", "What the service does"; interop.md 4.
+Source: spec 3.7, 3.10, 3.1.18; interop.md 4.
 Choice: an answer that is not 2xx, redirects included, or not the documented body, is a failure.
 """
 

@@ -1,6 +1,6 @@
 """The `message` strings of a market maker, for the log: so many and so much of each as a log can bear.
 
-Source: document 3, "What the service does" and "Events" 4: the service logs them.
+Source: spec 3.1.14 and 3.1.15, 3.11.14.
 """
 
 from collections.abc import Callable

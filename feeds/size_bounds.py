@@ -7,7 +7,7 @@
 Levels that a maker shows and does not sign so shrink, and the rest of its pair is routed as before. What it
 signs again comes back in steps, and all of it when the bound's time is over.
 
-Source: design, "Firm quotes".
+Source: ARCHITECTURE.md, "Firm quotes".
 Choice: a refusal says nothing about why that a program could rely on: size, limits, funds and a user who is
     not served look the same, and none of them is a reason to leave the whole pair alone.
 """

@@ -14,7 +14,7 @@ The watchdog looks at the age of books: stale ones leave routing whatever the so
 repeat over its socket what has not changed: beside one, /prices is polled three times in `stale_s`, which
 confirms what is quiet.
 
-Source: design, "Feeds"; choices.md 16 and 17.
+Source: ARCHITECTURE.md, "Feeds"; choices.md 16 and 17.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

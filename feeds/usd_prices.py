@@ -3,8 +3,7 @@
 A stable coin is worth one dollar; for the rest see `mid_prices`: the median mid price of all makers' books
 against stable coins, or against one token between.
 
-Source: design, "Routing": "USD prices come from books against configured stable coins"; document 1,
-    `srcUSD`, `destUSD`, `gasCostUSD`, `amountUSD`.
+Source: ARCHITECTURE.md, "Routing"; spec 1.4.6, 1.8.10, 1.8.17 and 1.8.18.
 Choice: values have ten decimals, the rest is cut off.
 """
 

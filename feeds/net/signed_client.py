@@ -1,9 +1,7 @@
-"""Posts JSON to a maker or an agent, signed as document 3 signs requests, on pooled connections.
+"""Posts JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
 
 A request that a reused connection lost before a byte of its answer is sent once more; nothing is sent again
 after an answer.
-
-Source: document 3, Authentication.
 """
 
 from collections.abc import Callable

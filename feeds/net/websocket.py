@@ -16,7 +16,7 @@ offered nor accepted.
 A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the
 socket with 1011, except while we hold reading back ourselves: the pong may lie behind what we do not read.
 
-Source: RFC 6455; design, "WebSockets".
+Source: RFC 6455; ARCHITECTURE.md, "WebSockets".
 Choice: what comes after our own close frame is dropped; what came before one can still be received.
 Choice: a server closes the connection when both close frames are through (RFC 6455 7.1.1). After a fault
 it half-closes and reads on for a while, so that its close frame is not lost to a reset.
