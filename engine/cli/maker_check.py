@@ -1,4 +1,4 @@
-"""`cambist maker check`: does a market maker conform to document 3?
+"""`cambist maker check`: does a market maker conform to the interface (spec 3)?
 
 Exit status: 0 it conforms, 1 faults were found, 2 wrong usage, 3 it could not be reached at all, 4 too little
 could be judged, 130 stopped.
@@ -50,7 +50,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 @click.command(
     "check",
-    short_help="Judge any market maker against the document.",
+    short_help="Judge any market maker against the specification.",
     context_settings={"help_option_names": ["-h", "--help"]},  # as under `cambist`, also when run alone
 )
 @click.argument("url", required=False)

@@ -1,1 +1,1 @@
-"""The conformance harness: judges any market maker, in any language, against document 3."""
+"""The conformance harness: judges any market maker, in any language, against the interface (spec 3)."""

@@ -3,7 +3,7 @@
 Amounts are chosen by a seeded random source. Small ones, within the first level and a two-hundredth of the
 depth, must be quoted as long as the grids before and after both hold them. Deep ones cross levels.
 
-Source: document 3, "POST /firm request body", Firm order; interop.md sections 1 and 4.
+Source: spec 3.9, 3.5; interop.md sections 1 and 4.
 Choice: a deep amount, up to half of a side, may be refused: a maker may hold back funds for the quotes it has
     open. It is advice to quote it.
 Choice: every quote is asked for another user, unless --user names one, because a maker may blacklist a user
@@ -189,7 +189,7 @@ def _more_keys(body: dict[str, Any]) -> None:
 
 _CLOTHES = (
     ("addresses in upper case", "firm.address-case", _upper_case),
-    ("keys the document does not know", "firm.unknown-keys", _more_keys),
+    ("keys that the specification does not have", "firm.unknown-keys", _more_keys),
 )
 
 

@@ -3,7 +3,7 @@
 Each row takes the body of a quote that the maker answers and changes one thing. The answer must be an error:
 an order would be signed for what nobody can have meant, and a success without one would blacklist the user.
 
-Source: document 3, "POST /firm request body": "All other failures return an error response".
+Source: spec 3.9.14.
 Choice: amounts are digits alone; what some parsers forgive (`1_000`, ` 1 `, `0x10`, `1e3`) must be refused.
 Choice: it is advice to refuse what JSON readers of common languages pass over in a body that is sound: text
     behind the object (Go's decoder), invalid UTF-8 in a member that is ignored (Go, JavaScript, Rust).

@@ -3,7 +3,7 @@
 Judged on the raw JSON of one `prices` entry, of GET /prices or of a socket message. The name of a check is
 handed in with its topic: `prices.sorted` over HTTP, `stream.grids` for all of them over the socket.
 
-Source: document 3, Price grid and "GET /prices semantics"; interop.md section 4.
+Source: spec 3.4, 3.8; interop.md section 4.
 Choice: two equal prices in a row are in order: neither is better than the other.
 """
 

@@ -2,7 +2,7 @@
 
 Every /pairs and /prices of the run is a sighting, and so are prices over the socket.
 
-Source: document 3, "States and transitions".
+Source: spec 3.6.
 """
 
 from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from its quote end. That makes four legs:
 Prices move. A grid is fetched just before and just after a quote, and the quote is measured from the range
 that the two span: within it the deviation is zero.
 
-Source: document 3, "GET /prices semantics"; feeds.book and feeds.fill.
+Source: spec 3.8; feeds.book and feeds.fill.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """GET /tokens, /pairs, /prices and /blacklist: the answer as a whole, then every entry.
 
-Source: document 3, "Resources and their fields", "Endpoints" and "What the service does".
+Source: spec 3.2 to 3.5, 3.7, 3.1.
 Choice: `{}` for `prices` is right: it disables every pair.
 Choice: addresses of the blacklist are the same in any case when duplicates are looked for.
 """

@@ -3,8 +3,8 @@
 A check is a row of `check_table.CHECKS`: one rule of the specification under one name. A judge is a pure
 function over what was recorded; it yields results, any number for a check. One fault makes the check fail;
 results without a fault make it pass; a check nobody judged is skipped, and says why. A skipped check is a gap
-where the maker gave nothing to judge it on, and none where an option is missing or the document leaves it to
-the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves nothing.
+where the maker gave nothing to judge it on, and none where an option is missing or the specification leaves
+it to the maker. A topic with more gaps than judged checks is thin: a run with a thin topic proves nothing.
 
     severity    a fault of it
     must        is a fault of the maker
@@ -130,7 +130,7 @@ def fault(check: str, where: str, expected: str, got: object) -> Result:
 
 
 def skipped(check: str, reason: str) -> Result:
-    """The rule was not judged: an option is missing, or the document lets a maker go without it."""
+    """The rule was not judged: an option is missing, or the specification lets a maker go without it."""
     return Result(check, Status.SKIPPED, got=one_line(reason))
 
 

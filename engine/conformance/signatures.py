@@ -1,6 +1,6 @@
 """What makes an order binding: its signature, and a nonceAndMeta nobody can foresee.
 
-Source: document 3, Firm order; EIP-2; interop.md section 1.
+Source: spec 3.5; EIP-2; interop.md section 1.
 Choice: upper 96 bits count as foreseeable if they lie close together, if they rise by equal steps, or if
     fewer than 40 of them ever change over at least 8 quotes; a time stamp beside randomness passes.
 Choice: without a node a signature must be that of the maker's own key, unless --contract-maker says that

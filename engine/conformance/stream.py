@@ -1,9 +1,9 @@
 """The WebSocket as it was heard: first message, updates, and whether it agrees with GET /prices.
 
-Prices are applied as the document says: an entry replaces its pair's grid whole, so that an absent side is
-cleared and `{}` disables; a pair that a message does not name is unchanged.
+By spec 3.8.1 to 3.8.3 an entry replaces its pair's grid whole, so that an absent side is cleared and
+`{}` disables; a pair that a message does not name is unchanged.
 
-Source: document 3, "Events"; choices.md 16 and 17.
+Source: spec 3.11; choices.md 16 and 17.
 Choice: a socket follows GET /prices if any message with prices comes while it is watched, or within as long
     again. How late a single change may be is left to `stream.agrees`.
 Choice: socket and HTTP agree on a pair if the grid of GET /prices is one that the socket had from just before

@@ -86,7 +86,7 @@ def test_faults_end_with_one_and_say_rule_and_fix(served: Served) -> None:
     done = run(served.url, *SIGNED, "--only", "auth.stale")
     assert done.exit_code == 1
     assert done.stdout.splitlines()[-1] == "The maker has faults."
-    for text in ("auth.stale", "signed 60 s ago", "expected 4xx", "came     200", "rule document 3, Limits"):
+    for text in ("auth.stale", "signed 60 s ago", "expected 4xx", "came     200", "rule spec 3.10.22"):
         assert text in done.stdout
 
 
