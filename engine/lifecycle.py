@@ -130,7 +130,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
     },
 )
-"""Document 1, "States and transitions"; choices.md 26.
+"""Life cycle of a Delta order: spec 1.11; choices.md 26.
 
 Choice: a nonce that is invalidated on chain cancels an order that waits as it does an active one.
 Choice: a fill in flight also wins over a suspension, and one that is indexed late over the deadline.
@@ -167,7 +167,7 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
         (_O.CANCELLED, _O.FULFILLED): "the fill is in the chain in place of the cancellation",
     },
 )
-"""Document 2, "States and transitions"; choices.md 23 and 25."""
+"""Life cycle of an OTC order: spec 2.5; choices.md 23 and 25."""
 
 _I = IntentState
 _T = TxStatus

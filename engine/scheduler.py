@@ -9,7 +9,7 @@ A timer is a row in a heap, not a task: a fifth of a kilobyte, and a microsecond
 cancelled or replaced stays in the heap as a dead entry. Once most entries are dead the heap is set aside and
 its live ones move, a few with each call, to a new one; so no call does much at once.
 
-Source: performance.md, "Orders in memory"; design, "Orders".
+Source: docs/performance.md, "Orders that wait"; ARCHITECTURE.md, "Orders".
 """
 
 from collections.abc import Callable, Hashable

@@ -8,8 +8,8 @@ A second bucket of each caller bounds how many wrong signatures are looked at (`
 
 Every answer of an admitted route, a refusal too, says how much is left.
 
-Source: document 1, "429"; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later drafts
-    join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
+Source: spec 1.25.56 and 1.25.57; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later
+drafts join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
 Choice: the limit is what a full bucket holds, and the reset is when it is full again.
 Choice: clients have keys of other services written in, so a request with an unknown key is answered as one
     without, with `x-api-key-status: unknown`, unless settings refuse it. A route that needs a key refuses it.

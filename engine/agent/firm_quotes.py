@@ -3,7 +3,7 @@
 An order that may be filled in parts, and that the books do not fill within its limit, is filled by the
 largest part that they do.
 
-Source: design, "Auction" (the built-in agent).
+Source: ARCHITECTURE.md, "Auction".
 Choice: where makers do not sign for an order that may be filled in parts, or for a part of it, they are asked
     for half of that, once.
 """

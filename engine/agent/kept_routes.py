@@ -6,7 +6,7 @@
 
 A maker reserves what it signs: whoever asks anew each round takes its funds from others.
 
-Source: design, "Auction".
+Source: ARCHITECTURE.md, "Auction".
 """
 
 from ...codecs.agent_messages import Notice

@@ -3,7 +3,7 @@
 It stands behind the same port as the embedded chain: tests hold one against the other, and the demo and
 `cambist devnet` use it where the embedded chain has no wheel.
 
-Source: chain.md, "anvil 1.7.1"; Foundry's `anvil` reference (anvil_*, evm_*).
+Source: ARCHITECTURE.md, "Embedded chain"; Foundry's `anvil` reference (anvil_*, evm_*).
 """
 
 import os

@@ -11,7 +11,7 @@
 A row stands for a log, or for the first log that used a nonce. What blocks meant is undone by deleting the
 rows above a height: what is left is what a fresh scan up to there makes.
 
-Source: chain.md, "Indexer"; storage.md, "Transactions".
+Source: ARCHITECTURE.md, "Indexer", "Transitions".
 """
 
 from collections.abc import Iterable, Mapping

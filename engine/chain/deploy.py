@@ -6,7 +6,7 @@
 Where the chain has the CREATE2 factory that most have, addresses follow from the code and its arguments
 alone; elsewhere from the deployer's nonce, and then a second run would deploy anew.
 
-Source: chain.md, "Contracts"; EIP-1014.
+Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
 
 from collections.abc import Callable, Iterator, Mapping

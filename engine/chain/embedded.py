@@ -14,7 +14,7 @@ Choice: a transaction whose turn has not come (a gap of nonces) waits, as on a n
     block's base fee is refused, as anvil does. A call at the latest block sees
     the number and time of that block.
 
-Source: chain.md, "What was tried" and "The port".
+Source: ARCHITECTURE.md, "Embedded chain", "Chain port".
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -3,7 +3,7 @@
 One batch is one question to the node, so that a balance and the allowance beside it are of the same moment:
 the caller names the block by its hash, or takes the latest, which is pinned here.
 
-Source: chain.md, "The port"; EIP-20.
+Source: ARCHITECTURE.md, "Chain port"; EIP-20.
 Choice: a token that answers anything but a number is told apart from one that has nothing: its holding is
 None. So is that of one that needs more than CHAIN_TOKEN_GAS_MAX for it.
 """

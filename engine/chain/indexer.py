@@ -12,7 +12,7 @@ A step that fails (the node lags, contradicts itself, or is away; the store is a
 is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
 until the node shows one of the ring's blocks again, or `rescan` says from which height to read anew.
 
-Source: chain.md, "Indexer"; storage.md, "Transactions".
+Source: ARCHITECTURE.md, "Indexer", "Transitions".
 Choice: after a re-organisation all that is followed is told anew: whose funds the lost blocks moved is not
     kept. So it is after more blocks of another indexer than one step reads.
 """

@@ -11,7 +11,7 @@ block, as only a chain of our own can: it counts as part of the latest one, and 
 Bounds: the last EMBEDDED_UNDO_BLOCKS blocks can be undone and looked into, the last EMBEDDED_KEPT_BLOCKS are
 known with their receipts and logs.
 
-Source: chain.md, "What was tried"; Yellow Paper, 4.4 and 6.
+Source: ARCHITECTURE.md, "Embedded chain"; Yellow Paper, 4.4 and 6.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

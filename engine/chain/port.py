@@ -7,7 +7,7 @@ Addresses are 20 bytes, hashes 32, amounts raw units (wei where the name says so
 block is named by its hash, which names its whole past, by its height, which a re-organisation may give to
 another, or by None, the latest one.
 
-Source: chain.md, "The port"; the Ethereum execution API; EIP-1898 (a block by its hash).
+Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898 (a block by its hash).
 """
 
 from collections.abc import Sequence

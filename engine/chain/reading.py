@@ -10,7 +10,7 @@ a range are the same when asked for twice, and those of its first block are what
 fit raises NodeContradiction, and nothing is returned: the caller tries again later. That a block has logs
 which a node hides is for the transport to find out, from the block's bloom.
 
-Source: chain.md, "Indexer".
+Source: ARCHITECTURE.md, "Indexer".
 Choice: history is asked for twice: a node that answers from several machines, one of which lacks a part,
     would leave a hole that nothing finds later.
 Choice: the first block of a range is asked for by its hash too: a node that pruned its logs answers a range

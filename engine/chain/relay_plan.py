@@ -11,7 +11,7 @@ is given up by filling its nonce, and has ended only once something else was min
 
 `Memory` is what one run remembers besides: when it handed what in, what it was told. Losing it costs time.
 
-Source: chain.md, "Relayer"; EIP-1559.
+Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """
 
 from collections.abc import Mapping, Sequence

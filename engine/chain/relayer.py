@@ -11,7 +11,7 @@ store is away it looks again each second.
 Who relays is who holds the shard that follows from chain and address; what another writes late is fenced, and
 the store has one first transaction of a nonce. Anybody may submit and wait.
 
-Source: chain.md, "Relayer"; storage.md, "Several machines".
+Source: ARCHITECTURE.md, "Relayer", "Several engines".
 """
 
 from collections.abc import Callable, Sequence

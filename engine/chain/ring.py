@@ -7,7 +7,7 @@ A block is named by its hash, which names its whole past: if the node has a mark
 So the last common block is found by halving. Marks need not be adjacent: where history is read in ranges,
 their ends are marked. A chain that shares none of them was re-organised deeper than the ring.
 
-Source: chain.md, "Indexer".
+Source: ARCHITECTURE.md, "Indexer".
 """
 
 from collections.abc import Generator, Sequence

@@ -1,6 +1,6 @@
 """A deployment as people decide on it: what is there, what will be done, whether what came of it is right.
 
-Source: chain.md, "Contracts"; EIP-1014.
+Source: ARCHITECTURE.md, "Contracts"; EIP-1014.
 """
 
 from msgspec import Struct

@@ -7,7 +7,7 @@ it does not have. Such a node is named, and the next one asked (see `failover`).
 Logs of one block are held against the bloom of its header too. A bloom that says "perhaps" proves nothing, so
 where it does and no log came all logs of the block are read: they must account for every bit of it.
 
-Source: chain.md, "The port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
+Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
 Choice: a head that is more than `lag_blocks_max` below the highest seen is believed once it has stayed there
     for NODE_BACK_S: by then it is the chain that went back.
 Choice: a head that is more than `lag_blocks_max` above it, and not its child, is believed once another node

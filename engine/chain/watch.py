@@ -13,7 +13,7 @@ What counts is what an event says: Transfer from and to, Approval of an owner, t
 native tokens come and go without a Transfer, and the two of what is deposited for an order. A token that
 moves balances without events is found only by looking again.
 
-Source: chain.md, "Indexer"; EIP-20; the events of WETH9.
+Source: ARCHITECTURE.md, "Indexer"; EIP-20; the events of WETH9.
 Choice: owners are not named to the node: that takes two questions for each few hundred of them, and an answer
     without logs makes all logs of the block be read.
 """

@@ -5,7 +5,7 @@
         not taken                  WAITING, due after a pause that doubles
         not taken, too old         DEAD: listed, and replayed when its receiver asks for it
 
-Source: design, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
+Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
 Choice: `webhook-id` is the token of the event's place: the same in every try and replay of it. A receiver
     that keeps ids sees each event once.
 Choice: events of one order are delivered one after the other, until one is dead; those of others beside them.

@@ -7,7 +7,7 @@ A token stands for a place: 32 hexadecimal digits, opaque to clients. The order 
 is settled: an event never appears before one that was handed out, however many write at the same time. What
 retention has deleted is passed over.
 
-Source: storage.md, "What decides the design" 5; design, "Push".
+Source: ARCHITECTURE.md, "Push".
 """
 
 import re

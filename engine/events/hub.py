@@ -2,7 +2,7 @@
 
     log -> Follower -> ring -> those whom it concerns -> woken, some at a time
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 Choice: those who are up to date read the last 10,000 events in memory; whoever is further behind reads the
     store, 4 at a time, 64 events at once; after each page nobody does for as long as it took.
 Choice: a token of a place that the log has not come to is refused: it is of another database.

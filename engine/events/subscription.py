@@ -6,7 +6,7 @@
 
 It has no queue: it has a place, and whoever is slow reads from the store what the ring has dropped by then.
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 """
 
 from collections import deque

@@ -7,7 +7,7 @@ Each event is delivered at least once, whatever ends in between: it is a row bef
 the row goes after it was taken. A receiver that does not answer is tried with one delivery at a time, at most
 once a minute, until it does. While the store is away, nothing is posted.
 
-Source: design, "Push"; Standard Webhooks 1.0.0.
+Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: any 2xx takes a delivery; redirects are not followed; what else an answer says is not read.
 Choice: a new webhook is told of what happens from then on; one that was out of the settings for a while,
     under its name, of what happened meanwhile, as far as events are kept.

@@ -4,7 +4,7 @@
     GET  /status               what is stopped and the counters, signed
     GET  /healthz, /readyz     open; 200 or 503
 
-Requests are signed as document 3, "Authentication", says, by a domain of `maker.admin.domains`.
+Requests are signed as those to makers are (spec 3.10), by a domain of `maker.admin.domains`.
 """
 
 from collections.abc import Callable, Collection, Mapping

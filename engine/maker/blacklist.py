@@ -1,6 +1,6 @@
 """Users who get no firm quote: from the settings for good, or for a time. Pure; time is passed in.
 
-Source: document 3, GET /blacklist (no duplicates) and POST /firm (a success without `order`).
+Source: spec 3.7.6 (no duplicates), 3.9.11 (a success without `order`).
 Choice: a blacklist that is full takes nobody in for a time; the user is told as if it had.
 """
 

@@ -7,7 +7,7 @@ encoded, per pair, so that /prices and the first socket message are one join.
     absent side of a source's grid   shown as `[]`: strict consumers skip a pair that lacks a side
     disabled, retired, halted, stale, withheld     shown as `{}`
 
-Source: document 3, "GET /prices semantics", "Pair lifecycle guidance"; interop.md 4.
+Source: spec 3.8, 3.6.2; interop.md 4.
 Choice: a price that is too old to be signed is not shown either.
 """
 

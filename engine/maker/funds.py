@@ -6,7 +6,7 @@ still fill. A round older than the last one is not believed: it is another, lagg
 name, or a reorganisation that is not over. Only after twice `stale_s` of that, and long since silent, we
 conclude that the chain was rolled back.
 
-Source: document 3, Firm order (the maker approves the RFQ contract); interop.md 1 (`remaining`).
+Source: spec 3.5.9 to 3.5.11; interop.md 1 (`remaining`).
 Choice: with node_head_max_s = 0 blocks may be old, as on a devnet that mines only when it has to; then
     quotes are released by our clock.
 """

@@ -13,7 +13,7 @@ bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `cou
 Choice: a quote of a user counts as unused from its signature on, until it fills or its window has passed.
 Choice: a quote that the maker itself cancels on chain counts as filled: the contract tells no difference.
 Choice: more unused quotes than UNUSED_REMEMBERED_MAX are forgotten, the oldest first.
-Source: document 3, "What the service does"; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
+Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
 """
 
 from collections import deque

@@ -9,7 +9,7 @@
 Nothing is written while quotes are signed: the hot path costs nothing, the price is the wait after a crash.
 What is written is on the disk before the first quote is signed. One process at a time has a file.
 
-Source: design, "Keys" and "Orders": crash-only where it costs money.
+Source: ARCHITECTURE.md, "Maker promises".
 Choice: after a crash no quote is signed until those of the run before have expired.
 """
 

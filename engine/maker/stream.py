@@ -1,6 +1,6 @@
 """The one-way WebSocket: a complete first message, then changes, to every consumer alike.
 
-Source: document 3, "Events".
+Source: spec 3.11.
 Choice: what a consumer sends is dropped; one that goes on and on is closed with 1008.
 Choice: trading that stops closes every socket with 1001.
 """

@@ -3,7 +3,7 @@
 Every body but a firm quote's is encoded when what it shows changes, not when it is asked for. Requests are
 verified over their raw bytes before anything is decoded.
 
-Source: document 3, "Endpoints", "Authentication", "Events".
+Source: spec 3.7, 3.10, 3.11.
 Choice: /tokens, /pairs and /blacklist answer while trading is stopped; /prices and /firm fail with 503.
 Choice: a refused handshake is answered like any other request, with a JSON error and its status.
 """

@@ -1,6 +1,6 @@
 """Who may fill: the addresses of the settings, and those of the service's /adapters/contract-takers.
 
-Source: document 3, POST /firm (`takerAddress`); interop.md 3.
+Source: spec 3.9.7 and 3.9.8; interop.md 3.
 Choice: while the service's list cannot be read, the last one holds; before the first, the settings' alone.
 """
 

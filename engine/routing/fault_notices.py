@@ -5,7 +5,7 @@
 A notice is sent once; one that is not taken is lost, and stands in GET /makers/scores all the same. A slow
 maker delays nobody.
 
-Source: document 3, Authentication.
+Source: spec 3.10.
 Choice: the answer is not read but for its status.
 """
 

@@ -19,7 +19,7 @@ keeps within the limit, or there is no route.
 What each maker did is noted once (`firm_scores`), when the swap is settled or given up: faults of its own,
 refusals, and clean quotes, whether they were used or not. One that was cancelled has done nothing.
 
-Source: design, "Firm quotes"; interop.md section 4; choices.md 18.
+Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4; choices.md 18.
 Choice: a failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker
     that has signed for the hop may be asked for more.
 Choice: a slow maker is waited for to the end while others are asked beside it; its own quote is taken if it

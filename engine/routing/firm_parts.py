@@ -10,7 +10,7 @@ that failed. How many tries it has that may still come to something depends on h
     from beside_at     1 + BESIDE
     from everybody_at  as many as there are makers
 
-Source: design, "Firm quotes".
+Source: ARCHITECTURE.md, "Firm quotes".
 """
 
 import sys

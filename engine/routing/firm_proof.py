@@ -7,7 +7,7 @@ any other, and costs its maker nothing.
 What one account gives of one token is summed over all its quotes. Balance and allowance of all of them are
 read in one batched call at a pinned block.
 
-Source: document 3, Firm order (`maker`); EIP-1271; interop.md section 4; design, "Firm quotes".
+Source: spec 3.5.9 to 3.5.12; EIP-1271; interop.md section 4; ARCHITECTURE.md, "Firm quotes".
 Choice: a maker may show the same funds on all its pairs: it is at fault only for a quote that they do not pay
     for alone.
 Choice: a contract that needs more than MAKER_SIGNATURE_GAS_MAX to say that it signed has not.

@@ -10,7 +10,7 @@
 A probe is of the user who asked last, so that a maker cannot tell it from any other question. Its quote is
 not used, and counts neither way.
 
-Source: design, "Firm quotes".
+Source: ARCHITECTURE.md, "Firm quotes".
 """
 
 from collections.abc import Callable, Mapping

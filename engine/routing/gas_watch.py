@@ -4,7 +4,7 @@ Each new head is looked at, and without one a look is taken every GAS_LOOK_S, or
 that does not answer leaves what was seen before; once that is older than GAS_STALE_S there is neither a head
 nor a price, and what needs one is refused.
 
-Source: design, "Abuse" (a needed chain read that cannot be had is 503).
+Source: ARCHITECTURE.md, "Limits" (a chain read that a request needs and cannot have is a 503).
 Choice: a unit of gas costs the base fee of the next block and the tip that the node suggests.
 """
 

@@ -5,8 +5,7 @@
 Both values are by mid prices of live books, so what remains is the spread, the depth that the amount takes,
 and taxes; gas and fees are not in it. Below zero where a plan beats the mid prices.
 
-Source: document 1, GET /prices, `maxImpact`, `ignoreBadUsdPrice`, and "`maxImpactReached=true` on a route
-    means price impact exceeds the ceiling"; choices.md 8.
+Source: spec 1.13.19, 1.13.26, 1.26.8; choices.md 8.
 """
 
 from decimal import ROUND_HALF_EVEN, Context, Decimal

@@ -4,7 +4,7 @@ A chain is served when it has a role (`market`, `delta`) and a node. Contract ad
 are those of contracts.json in the state directory, where `cambist devnet` and `cambist contracts deploy` have
 written them.
 
-Source: choices.md 2; document 1, "Spender rules".
+Source: choices.md 2; spec 1.3.
 Choice: a shipped chain without a node is not served and is no error; one that a maker is placed on is.
 """
 

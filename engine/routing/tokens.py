@@ -1,7 +1,6 @@
 """The listed tokens of one chain: what may be traded, by address or by symbol. Pure.
 
-Source: document 1, GET /prices (`srcToken`: "address, or a token symbol"), "Token not supported";
-    choices.md 1.
+Source: spec 1.13.2 and 1.13.3, 1.25.6; choices.md 1.
 Choice: a token is supported when the operator lists it; what only a maker names is not routed.
 Choice: symbols are compared letter by letter; the native token's own symbol is one, of the placeholder.
 """

@@ -2,7 +2,7 @@
 
 Requests are verified over their raw bytes before anything is decoded.
 
-Source: document 3, "Authentication".
+Source: spec 3.10.
 """
 
 from ...codecs.http1 import Request

@@ -11,7 +11,7 @@ all connections to tasks, and these answer what has come (see `connection`). Wha
 A TLS handshake costs a millisecond: like all else that a connection's task does, each of its steps waits for
 a turn (see `turns`).
 
-Source: design, "HTTP server".
+Source: ARCHITECTURE.md, "HTTP server".
 Choice: a proxy's connections are those of many clients: there is no bound for its address, and nobody else's
     counts for it.
 Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed, and

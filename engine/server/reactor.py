@@ -17,7 +17,7 @@ round is a turn for each connection that was ready or has something left over, a
 is asked again, which would only show the same connections first. The queue holds connections, not
 descriptors, so one that was closed and whose number is used again is never mistaken.
 
-Source: design, "HTTP server".
+Source: ARCHITECTURE.md, "HTTP server".
 """
 
 import select

@@ -5,7 +5,7 @@
 
 A ticket is a unit on its way. Who waits for it may leave; the unit stays. A full queue takes nothing.
 
-Source: storage.md, "The store port".
+Source: ARCHITECTURE.md, "Store process".
 """
 
 from collections import deque

@@ -5,7 +5,7 @@
 The shards are held before anything is read: who held them before cannot write any more, so what is read stays
 true until this engine changes it. An effect that is still intended is done again by whoever does its kind.
 
-Source: storage.md, "Transactions", Boot.
+Source: ARCHITECTURE.md, "Start".
 """
 
 from collections.abc import Callable, Collection

@@ -11,7 +11,7 @@ The life is counted on the trio clock, from before the request was sent, so that
 another can have the shard. Where this process stood still, or clocks differ, the epoch decides, in the
 transaction.
 
-Source: storage.md, "Several machines".
+Source: ARCHITECTURE.md, "Several engines".
 """
 
 from collections.abc import Callable, Mapping, Sequence

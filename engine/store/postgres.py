@@ -12,7 +12,7 @@ The writer's connection holds an advisory lock under the name of the holder of s
 lock when the process ends, so that other holders need not wait for its leases to run out; they wait where a
 machine is lost or an engine stands still.
 
-Source: storage.md, "What decides the design" 4 and 5, "Transactions", "Several machines".
+Source: ARCHITECTURE.md, "Databases", "Transitions", "Several engines".
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ It ends when the engine does, which is the end of its first socket: what it read
 writes. It ignores SIGINT, SIGTERM and SIGHUP, so that a signal to all processes at once lets the engine
 drain first. It never holds a secret in its arguments or environment: the URL comes over the socket.
 
-Source: storage.md, "What decides the design" 2.
+Source: ARCHITECTURE.md, "Store process".
 """
 
 import os

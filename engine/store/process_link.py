@@ -9,7 +9,7 @@ it is not known. A process that does not answer at all is killed.
 
 SQLite is read here, through a connection that cannot write: a read costs less than a way to the process.
 
-Source: storage.md, "What decides the design" 2 and 3.
+Source: ARCHITECTURE.md, "Store process", "Databases".
 Choice: a signal to all processes at once must not end the store before it ignores it: it is started with
     those signals blocked.
 """

@@ -3,7 +3,7 @@
 Hashes, addresses and ids are bytes. An amount is 32 bytes, big-endian, so that amounts compare as numbers in
 both dialects. Times are Unix milliseconds (`_ms`) or seconds (`_s`). `version` counts the changes of a row.
 
-Source: document 1, Delta order record; document 2, Stored order; storage.md, "The store port".
+Source: spec 1.10, 2.4; ARCHITECTURE.md, "Transitions".
 """
 
 from enum import StrEnum
@@ -135,7 +135,7 @@ class DeltaFill(Row, frozen=True, array_like=True, gc=False):
 
 
 class DeltaRefund(Row, frozen=True, array_like=True, gc=False):
-    """A verified refund of a crosschain order (document 1, `refunds`)."""
+    """A verified refund of a crosschain order (spec 1.10.25 to 1.10.27)."""
 
     chain_id: int
     tx_hash: bytes

@@ -6,7 +6,7 @@ of their own and see whole batches.
 The process that opens the file has its lock, so that every engine that held shards before has ended: their
 leases are overdue.
 
-Source: storage.md, "What decides the design" 3, "Transactions".
+Source: ARCHITECTURE.md, "Databases", "Transitions".
 """
 
 import re

@@ -7,7 +7,7 @@
         Fenced                   the shard is another's by now
         Refused(detail)          a statement failed: our bug; the other units of its batch are not affected
 
-Source: storage.md, "The store port", "Transactions".
+Source: ARCHITECTURE.md, "Store process", "Transitions".
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 A step of the system's clock, by hand or by a daemon, moves neither expiries nor the age of prices. How far
 the two have come apart is for the operator to hear of.
 
-Source: design, "Time and chance".
+Source: ARCHITECTURE.md, "Time and chance".
 """
 
 import time

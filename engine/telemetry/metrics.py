@@ -6,7 +6,7 @@ which name. Nothing is counted twice, and nobody pays for a metric until it is a
     metrics.server(lambda: server.statistics())       tables of this file
     metrics.counts("quotes", "...", ("mode", "outcome"), counter.items)   values of the labels, number
 
-Source: design, "Sight"; Prometheus text exposition format.
+Source: ARCHITECTURE.md, "Telemetry"; Prometheus text exposition format.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

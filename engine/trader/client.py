@@ -5,8 +5,8 @@ refused with 429 or 503 before anything was done (a firm quote that is asked for
 the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
 TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
 
-Source: document 1, "Endpoints", "Errors"; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After); design,
-    "Push".
+Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After); ARCHITECTURE.md,
+"Push".
 Choice: a Retry-After that is a date is answered as if there were none: the venue's clock need not be ours.
 """
 

@@ -4,7 +4,7 @@
     SELL     the least that is received = ceil(amount * price)
     BUY      the most that is spent     = floor(amount / price)
 
-Source: document 1, POST /v2/delta/orders/build, `limitAmount`.
+Source: spec 1.16.11 to 1.16.13.
 Choice: what a price does not give to the unit is rounded for the user: more is received, or less spent.
 """
 

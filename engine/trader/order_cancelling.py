@@ -2,7 +2,7 @@
 
 A settlement that was under way may still win; which it was is what each order's last record says.
 
-Source: document 1, POST /v2/delta/orders/cancel, "States and transitions"; interop.md 3; choices.md 29.
+Source: spec 1.18, 1.11; interop.md 3; choices.md 29.
 Choice: ids are those of the venue's records, also where an order was named by its hash; a repeated one
     counts once.
 """

@@ -8,7 +8,7 @@
 
 What a venue does not answer in between proves nothing; it is asked again while time is left.
 
-Source: document 1, "Events", "States and transitions"; contracts/Delta.sol, OrderSettled.
+Source: spec 1.24.1, 1.11; contracts/Delta.sol, OrderSettled.
 Choice: the balance of the beneficiary is compared with what was settled, block by block; a difference is
     told and is no failure, since other transactions of that block may move it too.
 """
@@ -54,7 +54,7 @@ TERMINAL = frozenset(
         OrderStatus.REFUNDED,
     }
 )
-"""Document 1, terminal statuses."""
+"""Final statuses: spec 1.11.2."""
 
 MEANS: Mapping[OrderStatus, str] = {
     OrderStatus.PENDING: "no agent has bid yet",

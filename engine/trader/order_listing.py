@@ -1,6 +1,6 @@
 """A venue's list of orders, page by page, and how it is shown. `pages` asks; everything else is pure.
 
-Source: document 1, GET /v2/delta/orders; interop.md 3.
+Source: spec 1.19; interop.md 3.
 Choice: pages are counted from the newest order, so those that come while they are read move others to the
     next page: an order is told once, and one that comes meanwhile may be missing.
 """

@@ -6,7 +6,7 @@ Everything of the order but the fee's receiver follows from the terms: the nonce
 comes back to be signed is compared with what has to come, member by member. A TWAP is priced for one slice
 and bounded in all (see `schedule`).
 
-Source: document 1, "Delta flow", POST /v2/delta/orders/build; interop.md 2 (how slippage rounds).
+Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
 Choice: an order is signed at the price that was agreed to, however old that is by then: the bound protects
     the trader, and agents bid above it. Only the venue may find the route too old.
 Choice: surplus is the user's: no partner is given a share of it.

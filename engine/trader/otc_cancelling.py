@@ -5,7 +5,7 @@
     the others                 cancelOrder or cancelOrders, simulated, sent; OrderCancelled of each
     all that expire until a time, and those that never do   cancelOrdersUntil, whatever their hashes
 
-Source: document 2, "On-chain calls"; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
 Choice: an order of which only the hash is known is cancelled unseen: the contract closes it for the key's
     account alone, so that another maker's is not touched.
 """

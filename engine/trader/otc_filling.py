@@ -12,7 +12,7 @@
 
 Nothing but the chain is believed: an order that a file hands over needs no venue.
 
-Source: document 2, "On-chain calls"; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
 Choice: a fill is simulated before the approval as well: what the contract refuses for another reason than its
     lack is not paid for by an approval.
 """

@@ -1,6 +1,6 @@
 """A venue's lists of OTC orders, page by page, and how they are shown. `otc_pages` asks; all else is pure.
 
-Source: document 2, GET /ft/p2p/{chainId}/maker/{account} and .../taker/{account}; interop.md 1.
+Source: spec 2.8 and 2.9; interop.md 1.
 Choice: pages after the first are of the same listing where a venue says as of when it is (`asOf`); without it
     an order is told once, and one that comes meanwhile may be missing.
 """

@@ -7,7 +7,7 @@
 
 The RFQ contract is trusted for its code, as the Router of a swap is, unless the maker pins the address.
 
-Source: document 2, "Flow"; choices.md 23; contracts/Rfq.sol.
+Source: spec 2.2; choices.md 23; contracts/Rfq.sol.
 Choice: a permit that goes with an order is for its whole amount, until it expires: a first fill shows it.
 Choice: an order that the balance does not cover is posted where the maker says so: the venue suspends it.
 """

@@ -11,7 +11,7 @@
 A taker is bound by the members that the hash covers and by nothing else: a state or a balance that a venue
 tells decides nothing here.
 
-Source: document 2, "On-chain calls"; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
 """
 
 from collections.abc import Iterator

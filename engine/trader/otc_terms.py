@@ -4,9 +4,9 @@
     part     what a taker gives and gets: the maker's amount rounds down, and has to be left
     states   DRAFT, PENDING, SUSPENDED go on; FULFILLED, CANCELLED, EXPIRED have ended
 
-A signed order is handed over as JSON: document 2's order, with the chain that it is of and its hash.
+A signed order is handed over as JSON: the order of spec 2.3, with its chain and its hash.
 
-Source: document 2, Order and "States and transitions"; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.3, 2.5; interop.md 1; contracts/Rfq.sol.
 Choice: of a part that is named by what is received, the least is given that brings it.
 Choice: what would bring no further unit is not given, of a rest that is taken or of an amount that is named.
 """

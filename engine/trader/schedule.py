@@ -4,7 +4,7 @@
     sale     each slice gives at least what is signed per slice, the last one pro rata, rounded up
     purchase each slice spends at most its share of what is signed in all, rounded down; nothing rolls over
 
-Source: document 1, POST /v2/delta/orders/build, "TWAP rules"; choices.md 32; contracts/Delta.sol.
+Source: spec 1.16.28 to 1.16.42; choices.md 32; contracts/Delta.sol.
 Choice: a trader bounds a TWAP in all. Of a sale the least per slice is rounded up, so that all slices
     together give no less than that.
 """

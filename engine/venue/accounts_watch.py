@@ -10,7 +10,7 @@ each once, however many orders it has.
 An account that could not be read is read again. One that fails although others are read rests for itself, and
 keeps nobody waiting (`apart`): which one that is, is found by halving.
 
-Source: chain.md, "Indexer"; choices.md 27.
+Source: ARCHITECTURE.md, "Funds"; choices.md 27.
 Choice: all accounts are read again within a minute, for tokens that move balances without events; at most 50
     a second, so that of more than 3,000 a round takes longer.
 Choice: an account of which more than 50 orders change at once rests afterwards, longer the more they are, at

@@ -1,6 +1,6 @@
 """Asks a chain while somebody waits for an answer over HTTP: in time, and all at one block.
 
-Source: design, "Abuse": a needed chain read that cannot be had is 503.
+Source: ARCHITECTURE.md, "Limits": a chain read that a request needs and cannot have is a 503.
 """
 
 from collections.abc import Awaitable

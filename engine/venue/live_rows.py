@@ -11,7 +11,7 @@ A kind fills in what belongs to a row beside it, and how an order is made of bot
 and if it needs that, what a step means beyond the row (`_stepped`), and how else it finds orders (`_added`,
 `_dropped`).
 
-Source: design, "Orders"; storage.md, "Transactions".
+Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
 
 from abc import ABC, abstractmethod

@@ -3,7 +3,7 @@
     start(act, order hash) -> act, and again after a pause while the store or the chain is away
                            -> done: the order is tended anew, as something may have been asked for meanwhile
 
-Source: design, "Orders".
+Source: ARCHITECTURE.md, "Orders".
 """
 
 from collections.abc import Awaitable, Callable

@@ -12,7 +12,7 @@ A start is no different from shards that come later. An event of an order that i
 order read at once, so that it waits for no other order. Orders that wait for a round are taken up before
 limit orders, of which there may be very many.
 
-Source: design, "Orders"; storage.md, "Transactions", Boot.
+Source: ARCHITECTURE.md, "Orders", "Transitions", "Start".
 """
 
 import secrets

@@ -10,7 +10,7 @@
 A permit that was shown already is refused by the token, though its allowance is there: so a refusal counts
 only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
-Source: interop.md 2 (`permit` by byte length); document 1, "Spender rules", "InsufficientAllowance".
+Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: a permit names owner and spender, and no amount or time above what Permit2 can hold; else it is
     400 before the chain is asked.
 """

@@ -12,8 +12,7 @@ A key's own signature counts first, also where the account has code, as the cont
     Delta                   its pre-signature, AWAITED  EIP-1271, or refused
     `is_awaited` (OTC)      EIP-1271, AWAITED           EIP-1271, AWAITED
 
-Source: document 1, "Authentication"; document 2, "States and transitions" (DRAFT); interop.md 1 and 2;
-    choices.md 25 and 33.
+Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md 25 and 33.
 Choice: the signature of a key is kept in its compact form, that of a contract as it came.
 Choice: an empty signature is awaited of contracts only: of a key's account it is refused, unless that has
     signed the order by a call already.

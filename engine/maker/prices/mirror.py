@@ -19,7 +19,7 @@ are exact, cut at 36 decimals. A level of which nothing is left is left out.
 What it does not show, we do not: a pair that it disables, that goes stale, or a maker that is gone, is taken
 down here at once.
 
-Source: document 3, "GET /prices semantics"; `feeds.supervisor` for what counts as gone.
+Source: spec 3.8; `feeds.supervisor` for what counts as gone.
 Choice: only a pair of the same two tokens, by address and decimals, in the same direction is mirrored.
 """
 

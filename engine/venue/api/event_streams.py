@@ -9,7 +9,7 @@ Whoever comes back with the last token goes on where it was: each event once, in
 that nothing before it concerns this stream, so that coming back never means to read far. Each surface has a
 path of its own, with the parameters that its orders can be asked for by; the bounds are common to all.
 
-Source: design, "Push"; WHATWG HTML, "Server-sent events".
+Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: a stream is of an owner, a taker or named orders, or for a key: the operator's hears of everybody's
     orders, a partner's of its own. A stream of `taker` zero is of the OTC orders that anybody may fill.
 Choice: `Last-Event-ID` goes before `after`: a browser that reconnects sends the URL that it began with.

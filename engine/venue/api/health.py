@@ -4,7 +4,7 @@
     GET /readyz    200 while the store takes writes and some chain can be served, else 503; with reasons
     GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
 
-Source: design, "Sight".
+Source: ARCHITECTURE.md, "Telemetry".
 Choice: a chain can be served while one of its nodes answers, the price of gas is known and some maker has a
     live book. One such chain is enough: a load balancer that took the venue out for another chain would take
     away the good one too. Where every write would be answered 503 the venue is not ready, whatever it could

@@ -1,6 +1,6 @@
 """The Market endpoints: GET /prices, GET /swap and POST /transactions/{chainId}.
 
-Source: document 1, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
+Source: spec 1.13, 1.14; interop.md 3, GET /swap.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 What a parameter means stands in one table here; types, bounds, defaults and enums come from the structs,
 and the errors of each endpoint from the rows of the error catalogue that name it.
 
-Source: OpenAPI 3.1.0; JSON Schema 2020-12; document 1, endpoint tables.
+Source: OpenAPI 3.1.0; JSON Schema 2020-12; spec 1.12 to 1.22, 2.6 to 2.10.
 """
 
 import re

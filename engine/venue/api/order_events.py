@@ -1,6 +1,6 @@
 """GET /v2/delta/orders/events: which events of Delta orders a stream is asked for. Pure.
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 """
 
 from collections.abc import Sequence

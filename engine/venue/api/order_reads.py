@@ -1,6 +1,6 @@
 """The endpoints that read Delta orders, and the balances that orders commit or leave.
 
-Source: document 1, GET /v2/delta/orders, by id and by hash; interop.md 3; choices.md 25a.
+Source: spec 1.19 to 1.21; interop.md 3; choices.md 25a.
 Choice: a hash that is none is 400; an id that is none is one that no order has: 404.
 Choice: a listing is of an owner, of named orders, or for the operator's key: strangers are not told of
     everybody's. A record of an order is for anybody who knows its id or hash.

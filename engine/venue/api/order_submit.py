@@ -1,6 +1,6 @@
 """The endpoints that take in Delta orders and their cancellations.
 
-Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; interop.md 3.
+Source: spec 1.17, 1.18; interop.md 3.
 Choice: an order without a partner has the default partner of its API key, where the signed fee is that one's.
 """
 

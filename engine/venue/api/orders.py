@@ -1,6 +1,6 @@
 """The Delta orders: what their owners sign, submit, read and cancel.
 
-Source: document 1, POST /v2/delta/orders/build; choices.md 11.
+Source: spec 1.16; choices.md 11.
 Choice: a build is answered for a route that was issued, here or by a process on the same store, to the digit;
     what is wrong with another one is not looked into.
 Choice: the side of a build is that of its quote, whether the body says it or not. A route that was quoted for
@@ -66,7 +66,7 @@ class DeltaOrders:
         """What the owner is to sign.
 
         Raises:
-            RequestError: its row of document 1.
+            RequestError: its row of spec 1.25.
             StoreUnavailable: nobody can say whether the route was issued.
         """
         route, side = await self._issued_route(body, now_ms)

@@ -1,6 +1,6 @@
 """The endpoints of OTC orders: a maker posts, everybody reads.
 
-Source: document 2, "Endpoints"; interop.md 1; choices.md 4, 5, 22 to 24.
+Source: spec 2.6 to 2.10; interop.md 1; choices.md 4, 5, 22 to 24.
 Choice: the token of a fillable balance may be named in the path and as `token`, if it is the same.
 Choice: without a token, the answer is about the venue's listed tokens but the native one, and those that the
     account's live orders give, at most 100 of these; a token need not be listed to be asked for.

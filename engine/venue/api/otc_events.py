@@ -1,6 +1,6 @@
 """GET /ft/events: which events of OTC orders a stream is asked for. Pure.
 
-Source: design, "Push"; document 2 is silent on how OTC orders are pushed.
+Source: ARCHITECTURE.md, "Push"; spec 2.13.3.
 Choice: OTC orders are pushed as Delta orders are, through the same log: the same messages, tokens and bounds.
 """
 

@@ -3,8 +3,7 @@
     query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
                                                               +--> Market route, sealed
 
-Source: document 1, GET /v2/quote, "Path selection rules", "Other Delta endpoints"; interop.md 3; choices.md
-    2, 3, 7, 8, 11 and 35.
+Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md 2, 3, 7, 8, 11 and 35.
 Choice: `mode=MARKET` on a chain without Market is No route, as `mode=DELTA` is where Delta is not.
 Choice: where neither path can be had, the error is that of Market; on a chain without Market that of Delta.
 Choice: `maxImpact` and `maxUSDImpact` say when a Market route has `maxImpactReached`; a Delta price has no

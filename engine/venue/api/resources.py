@@ -1,4 +1,4 @@
-"""What there is: chains, tokens, balances, contracts, sources, partner fees, the documents.
+"""What there is: chains, tokens, balances, contracts, sources, partner fees, resources.
 
 Everything that the settings decide is encoded once, at the start.
 

@@ -9,7 +9,7 @@ client has taken what was sent before. So what is sent is the newest quote, and 
 Streams are priced one at a time, with a turn for everybody else in between: many of them grow slower, and
 nothing else does.
 
-Source: design, "Push"; WHATWG HTML, "Server-sent events".
+Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
 Choice: a book matters when its pair can stand on a path of at most 4 tokens: it has one of the two ends, or
     lies between neighbours of both.
 Choice: a parameter at fault is answered as by GET /v2/quote; what has no route yet is an event, not a 400.

@@ -2,7 +2,7 @@
 
 A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
 
-Source: design, "Push".
+Source: ARCHITECTURE.md, "Push".
 Choice: a webhook's URL is told without its query, which may hold a password.
 Choice: a listing has what this engine knows of the last tries; of several engines one delivers.
 """

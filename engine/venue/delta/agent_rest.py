@@ -14,7 +14,7 @@ struck: at most slow_ms_max, until its next good answer. It is asked meanwhile w
 
 A fault while it rests already, of what was asked for before, is counted and lengthens nothing.
 
-Source: design, "Auction" ("an agent that wins and does not deliver is rested"); choices.md, maker health.
+Source: ARCHITECTURE.md, "Auction"; choices.md.
 Choice: every strike weighs the same, whoever made the settlement fail since it was simulated: the first rest
     is short, and the next delivery makes up for it.
 Choice: an owner's contract can refuse what is mined and take the same in a simulation, and nobody sees which

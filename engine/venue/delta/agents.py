@@ -1,6 +1,6 @@
 """The agents of one chain: who may be asked, about how many orders, and how each of them does.
 
-Source: design, "Auction"; docs/agents.md.
+Source: ARCHITECTURE.md, "Auction"; docs/agents.md.
 """
 
 from collections import Counter

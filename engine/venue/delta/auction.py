@@ -14,7 +14,7 @@ A promise is in the settlement, which reverts below it; a bid whose simulation d
 simulation brings beyond the promise is the user's if it is so when mined, and wins nothing. The decision
 depends on nothing but its arguments, and not on their order.
 
-Source: design, "Auction".
+Source: ARCHITECTURE.md, "Auction".
 Choice: gas is valued in the token that is paid out (SELL) or in (BUY); where it has no price there, the gas
     of no bid on that order counts.
 Choice: surplus is compared in raw units, not by the unit settled: what a bid for a part leaves may be worth
@@ -39,7 +39,7 @@ from .bids import Candidate, Rejection, RoundOrder
 from .simulation import Proven
 
 RUNNERS_UP_MAX = 2
-"""With the winner, three settlements of one round may be tried (design, "Auction")."""
+"""With the winner, three settlements of one round may be tried (ARCHITECTURE.md, "Auction")."""
 
 _LET_GO = "an order of it was not open any more"
 

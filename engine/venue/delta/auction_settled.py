@@ -2,7 +2,7 @@
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
-Source: design, "Auction" ("Every round is kept").
+Source: ARCHITECTURE.md, "Auction".
 Choice: nothing is kept for it: what a settlement was to bring is in its effect, what it brought in its log.
 """
 

@@ -16,7 +16,7 @@ A round counts against an order once an agent has considered it. An order that n
 for an agent (`agent_pace`, `due_orders`); where no agent answers, or the chain or the store is away, it is
 due again at once, and the agent pauses, or all rounds do.
 
-Source: design, "Auction"; choices.md 26.
+Source: ARCHITECTURE.md, "Auction"; choices.md 26.
 Choice: a round in which an order was cancelled goes on for the others; the settlement that won that order is
     let go, and its bid has lost.
 Choice: `auctionId` is the clock's milliseconds or the last one of any chain and one: it rises over restarts

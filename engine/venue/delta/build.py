@@ -10,7 +10,7 @@
 `limitAmount` stands in for bound and guess. The route of a TWAP is priced for one slice: its fixed side is
 the total of the body, its bound `destAmountPerSlice` (sale) or `maxSrcAmount` (purchase).
 
-Source: document 1, POST /v2/delta/orders/build; interop.md 2; choices.md 13, 31, 32 and 35.
+Source: spec 1.16; interop.md 2; choices.md 13, 31, 32 and 35.
 Choice: the kind's own parameters are looked at first, then amounts, permit, partner and deadline.
 Choice: a `deadline` that has passed is `Order expired` here already.
 Choice: parameters of another kind than `orderType` are ignored, as unknown ones are.
@@ -167,7 +167,7 @@ def built(body: BuildBody, route: Route, terms: BuildTerms) -> BuildResponse:
         route: that of the body, which was issued here.
 
     Raises:
-        RequestError: its row of document 1.
+        RequestError: its row of spec 1.25.
     """
     order_type, order = built_order(body, route, terms)
     digest = signing_digest(terms.domain.separator, order_type.compiled.hash_struct(order))

@@ -3,7 +3,7 @@
     POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
     POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
 
-Source: document 1, POST /v2/delta/orders/cancel, "States and transitions"; interop.md 2 and 3; choices.md 29.
+Source: spec 1.18, 1.11; interop.md 2 and 3; choices.md 29.
 Choice: the ids are signed as they are sent: their order and spelling count. An order that is named twice is
     cancelled once.
 Choice: the signature is looked at before the states: whoever cannot sign learns nothing of a cancellation.

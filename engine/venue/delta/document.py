@@ -3,7 +3,7 @@
 The signed struct is kept as JSON written anew, members in the type's order, since every read shows it again;
 the signature as the contract is given it.
 
-Source: document 1, POST /v2/delta/orders; storage.md (immutable signed document).
+Source: spec 1.17; ARCHITECTURE.md, "Databases" (the signed document is a row of its own).
 """
 
 import msgspec

@@ -6,7 +6,7 @@
 
 New orders and those that were asked for before go in turn, so that neither is behind all of the other.
 
-Source: design, "Auction".
+Source: ARCHITECTURE.md, "Auction".
 """
 
 from collections.abc import Iterator, Mapping

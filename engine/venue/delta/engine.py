@@ -14,7 +14,7 @@ What it shares with other kinds of orders is run by `order_engines`: the shards 
 the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
 nobody has seen yet comes first.
 
-Source: design, "Orders"; storage.md, "Transactions", Boot; performance.md, "Orders in memory".
+Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; docs/performance.md, "Orders that wait".
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence

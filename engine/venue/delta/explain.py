@@ -10,7 +10,7 @@
 
 Nothing of a round that is open is known here.
 
-Source: design, "Auction"; interop.md section 5.
+Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
 Choice: of several rounds the last one alone gives reasons; those before are shown.
 """
 

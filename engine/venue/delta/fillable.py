@@ -4,8 +4,7 @@
     available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may
                 still take, at least 0
 
-Source: interop.md 3, fillablebalance; document 1, "Other Delta endpoints" (limit-order sizing);
-    choices.md 25a.
+Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders); choices.md 25a.
 Choice: an order that cannot be settled commits nothing: one that is suspended, or whose owner has yet to sign
     on chain. Of a purchase the most that it may spend is committed.
 Choice: an order that is being cancelled is not open, and takes from what is available: a settlement that is

@@ -11,7 +11,7 @@
 Of a purchase the amount is what it is expected to cost, or where nothing is expected the most that it may:
 the contract takes what is spent.
 
-Source: document 1, "States and transitions" (SUSPENDED); choices.md 27.
+Source: spec 1.11.19 and 1.11.20; choices.md 27.
 Choice: each order for itself: what other orders of its owner take does not count. Whichever is settled first
     suspends the others.
 Choice: an order that may be settled in parts needs all that is left of it, as an OTC order does (choices.md

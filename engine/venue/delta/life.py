@@ -16,7 +16,7 @@
 Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
 and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
 
-Source: document 1, "States and transitions"; choices.md 26 to 29; storage.md, "Transactions".
+Source: spec 1.11; choices.md 26 to 29; ARCHITECTURE.md, "Transitions".
 Choice: a signed cancellation is not written to the chain: relayers alone can settle, and the nonce may be
     signed again (choices.md 28). Whoever wants it on chain calls `invalidateNonces`.
 Choice: while a settlement is under way a cancelled order stays CANCELLING until that has ended for good.

@@ -5,7 +5,7 @@
 
 Beside its row an order has its document, its fills, and the settlement of it that has not ended.
 
-Source: design, "Orders"; storage.md, "Transactions".
+Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
 
 from collections.abc import Mapping, Sequence

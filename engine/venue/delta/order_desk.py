@@ -7,8 +7,7 @@
 An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
 Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
 
-Source: document 1, POST /v2/delta/orders and POST /v2/delta/orders/cancel; design, "How data travels" 4,
-    "Abuse"; choices.md 27 to 29.
+Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits"; choices.md 27 to 29.
 Choice: an order that is submitted again is answered with what is kept of it, whatever else is in the body and
     whatever has become of it or the chain says now.
 """
@@ -90,7 +89,7 @@ class OrderDesk:
             signatures: what the request may spend on wrong ones; entered.
 
         Raises:
-            RequestError: its row of document 1; see `submission`.
+            RequestError: its row of spec 1.25; see `submission`.
             StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
         """
         place = delta_place_at(self._places, body.chain_id, "chainId")

@@ -3,8 +3,7 @@
     sale       what the books give - gas, in the destination token;  less the fee
     purchase   what the books cost + gas, in the source token;       and the fee on top
 
-Source: design, "Delta price"; document 1, Delta block; interop.md 3 (`GasCostExceedsTradeAmount`);
-    choices.md 13.
+Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`); choices.md 13.
 Choice: a route on one chain has the whole swap as its origin and as its destination.
 Choice: gas is valued by the US dollar prices of both tokens; where the token is the wrapped native one it is
     what it is. Gas that cannot be valued is `PricingError`.

@@ -14,7 +14,7 @@ is work in slices, with a bounded number of orders for each pair and of pairs, s
 whatever else changes; who is left comes first in the next one. While the price of gas is not known, nobody
 is looked at.
 
-Source: design, "Orders"; performance.md, target 7.
+Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
 Choice: an order for which rounds found nothing is auctioned before its pause ends only where the best rate
     is RESTING_BETTER_BPS above the best one that it was auctioned at; once it was not fillable for
     RESTING_AWAY_S that is forgotten, and its pauses begin anew.

@@ -6,7 +6,7 @@
     input    amount                                    expectedAmount, executedAmount, maxAmount
     output   expectedAmount, executedAmount, minAmount amount
 
-Source: document 1, "Delta order record"; interop.md 2 (`Record`).
+Source: spec 1.10; interop.md 2 (`Record`).
 Choice: `expectedAmount` is the order's; a TWAP has none: null. `executedAmount` is null before the first
     fill, then the sum of all.
 Choice: `filledPercent` is the share of that transaction alone, with at most 6 decimals; those of a filled

@@ -17,7 +17,7 @@ Guarantees: an order is added, taken and put back in O(log n), but for the movin
     a bounded number of orders with each piece, and whoever it has reached is not here any more.
 Not guaranteed: `due` may name somebody whose rate is above the best one by less than 2^-256 of a unit.
 
-Source: design, "Orders"; performance.md, target 7.
+Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
 Choice: two orders that trade with each other are liquidity to one another: opposite end pairs, limits that
     meet, and the smaller at least a tenth of the larger. Both are auctioned, whatever the books say; also a
     limit order with a market order. Only the RESTING_FACED_MAX easiest of the other side are looked at.

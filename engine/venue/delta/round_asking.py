@@ -1,6 +1,6 @@
 """From the orders of a round to what agents answer: all are asked at once, and heard until it closes.
 
-Source: codecs/agent_messages.py; design, "Auction".
+Source: codecs/agent_messages.py; ARCHITECTURE.md, "Auction".
 Choice: a round ends early once every agent has answered.
 """
 

@@ -10,7 +10,7 @@ A task for each order whose settlement has not ended. Nothing is remembered but 
 round: after a crash the effect is taken up again, the relayer knows it by its key, and what it made of it
 decides. Orders that are crossed with each other share one transaction, by the key of the first.
 
-Source: design, "Settlement"; storage.md, "Transactions".
+Source: ARCHITECTURE.md, "Settlement", "Transitions".
 Choice: a settlement that is not mined `settlement_s` after its round is given up: firm quotes have expired.
 Choice: a settlement that is mined before the time of its slice, since a node's clock is ahead of its chain's,
     is no failure of the order and takes no runner-up: the next round waits the longer.

@@ -5,7 +5,7 @@
 
 An agent that bids what takes for ever is alone in that, and whatever it has bid takes no longer.
 
-Source: design, "Auction".
+Source: ARCHITECTURE.md, "Auction".
 """
 
 from collections import defaultdict

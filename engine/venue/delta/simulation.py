@@ -5,7 +5,7 @@
 
 Every call of a round is made at one block, the same for all.
 
-Source: contracts/Delta.sol, `settle`; design, "Auction".
+Source: contracts/Delta.sol, `settle`; ARCHITECTURE.md, "Auction".
 Choice: the gas of a bid is what the settlement uses and what its calldata costs a transaction (21,000, and 4
     or 16 a byte): longer calldata is no advantage. Refunds and what rollups ask for data are not in it.
 Choice: of orders that are crossed each bears an equal share of the gas, rounded up.

@@ -2,7 +2,7 @@
 
 A record is of one committed state: row, document, fills and refunds are read together.
 
-Source: document 1, order reads; interop.md 3; choices.md 34.
+Source: spec 1.19 to 1.21; interop.md 3; choices.md 34.
 Choice: an id in the path or in `ids` that is no UUID is one that no order has; ids are read in any case.
 Choice: a listing is newest first; with `ids` it is of those orders that pass the other filters too. Pages are
     of the state at that moment, since the protocol has nothing that could name an earlier one: what comes in

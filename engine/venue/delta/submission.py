@@ -21,7 +21,7 @@ What is at fault first in this order is what is said:
     12  balance, or deposit
     13  nonce, by the orders that are kept
 
-Source: document 1, POST /v2/delta/orders, "Errors"; choices.md 5, 27, 28, 30 to 33 and 35.
+Source: spec 1.17, 1.25; choices.md 5, 27, 28, 30 to 33 and 35.
 Choice: any correctly signed order of this venue's contract is taken, built here or not; tiers of partners
     bound what is built, not what an owner signs: up to 200 basis points.
 Choice: tokens inside the signed struct are addresses of any case, the native placeholder too: the struct
@@ -212,7 +212,7 @@ def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
     """Hold an order against all rules that need no chain.
 
     Raises:
-        RequestError: its row of document 1.
+        RequestError: its row of spec 1.25.
     """
     order = found.order
     src = _check_tokens(order, rules.tokens)
@@ -432,7 +432,7 @@ def accepted(
 
     Raises:
         InvalidSignature, NonceUsed, OrderAlreadySettled, InsufficientAllowance, InsufficientBalance: rows of
-            document 1.
+            spec 1.25.
         ServiceUnavailable: a contract does not answer.
     """
     state = signature_state(found.signature, answers.get("signature"), has_code=has_code)

@@ -172,7 +172,7 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
         filled: what is settled already; of a TWAP, slices.
         last_fill_s: when the last part was settled, Unix seconds; 0 before.
 
-    Source: document 1, "Additional rules" 3; choices.md 32.
+    Source: spec 1.16.39 to 1.16.42; choices.md 32.
     """
     if isinstance(order, DeltaOrder):
         return order.deadline

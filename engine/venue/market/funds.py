@@ -1,6 +1,6 @@
 """Whether a user has what a swap takes, and lets the Router take it: at one block, before any maker signs.
 
-Source: document 1, POST /transactions/{chainId}, "InsufficientBalance", "InsufficientAllowance".
+Source: spec 1.14.5, 1.25.34, 1.25.36.
 """
 
 from msgspec import Struct

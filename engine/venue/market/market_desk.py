@@ -2,7 +2,7 @@
 
 Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
 
-Source: document 1, GET /v2/quote, GET /prices, POST /transactions/{chainId}; interop.md 3, GET /swap.
+Source: spec 1.12, 1.13, 1.14; interop.md 3, GET /swap.
 Choice: a request without a partner has the default partner of its API key; a transaction has that of its
     route, since a fee that was not quoted would take from what was.
 Choice: GET /swap makes no checks, as `ignoreChecks=true`, with a key: it is asked before the user has

@@ -7,8 +7,7 @@ that keeps the documented members alone so sends back all that is needed.
     sale       destAmount = what the paths give, less the fee
     purchase   srcAmount = what the paths cost, and the fee on top
 
-Source: document 1, Market route and "Invalid priceRoute / Stale priceRoute"; interop.md 3, `bestRoute`;
-    choices.md 7, 8, 9, 11 and 13.
+Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md 7, 8, 9, 11 and 13.
 Choice: percentages are of the amount that is fixed, with two decimals cut off; the largest part has what is
     missing to 100.
 Choice: hops are written with the tokens that are traded: the wrapped form of the native token.

@@ -3,7 +3,7 @@
 GET /prices, GET /swap and the Market path of GET /v2/quote come down to one `MarketAsk`, which is priced on
 the live books of a place.
 
-Source: document 1, GET /prices, GET /v2/quote; interop.md 3; choices.md 1, 3, 7, 8 and 9.
+Source: spec 1.13, 1.12; interop.md 3; choices.md 1, 3, 7, 8 and 9.
 Choice: decimals may be absent with addresses too, since those of listed tokens are known.
 Choice: a token for itself, and the native token for its wrapped form, is `No route`.
 Choice: includeDEXS and excludeDEXS name makers letter by letter; a name that nobody has is passed over, but
@@ -113,7 +113,7 @@ def ask_of_prices(
         tx_origin: `txOrigin`, which only GET /swap takes.
 
     Raises:
-        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of document 1.
+        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
     """
     src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
@@ -152,7 +152,7 @@ def ask_of_quote(place: "Place", query: QuoteParameters, fees: Fees, now_ms: int
     """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md 7).
 
     Raises:
-        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of document 1.
+        InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
     """
     src, dest = ends_of(
         place.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)

@@ -6,7 +6,7 @@ The Router has its executor fill the orders, so that is who takes them on the ch
 is open to all, and one that was made out to it for this user: the user's address in the lower 160 bits of
 `nonceAndMeta`, as in a firm quote. What is made out to anybody else only that account itself can fill.
 
-Source: choices.md 12; document 2, Order; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
+Source: choices.md 12; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
 Choice: without `side` it is a purchase where destAmount alone is sent, else a sale: with both amounts it has
     to be said that one buys.
 Choice: all orders are of one pair, source and destination of the swap; a native end stands for its wrapped

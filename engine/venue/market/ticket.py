@@ -9,8 +9,7 @@
 The fee may differ from the quoted one where the request names another partner or fee; what is expected is
 reckoned again from the plan then.
 
-Source: document 1, POST /transactions/{chainId} and Limits; interop.md 2 (slippage, permits); choices.md 12,
-    13 and 31.
+Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md 12, 13 and 31.
 Choice: the fee is the quoted one unless the request names another partner or a partnerFeeBps.
 Choice: `side` need not be sent; one that is not the route's is refused.
 Choice: with both takeSurplus and isSurplusToUser the user keeps it.

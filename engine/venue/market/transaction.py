@@ -3,8 +3,7 @@
     route   ticket -> funds of the user -> a place -> firm quotes -.
     orders  what is left of them -> ticket -> funds --------------'-> calldata -> simulation -> envelope
 
-Source: document 1, POST /transactions/{chainId} and Transaction envelope; design, "How data travels" 3;
-    choices.md 12, 14 and 31.
+Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md 12, 14 and 31.
 Choice: the user's funds are looked at before any maker is asked to sign: a quote holds back a maker's stock.
     `ignoreChecks` leaves that out for callers with a key alone, whose places for swaps that are signed and
     not filled are their own (`unfilled`).

@@ -10,7 +10,7 @@
 The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
 whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
 
-Source: document 2, "Stored order", "States and transitions"; choices.md 23.
+Source: spec 2.4, 2.5; choices.md 23.
 Choice: shares go by when an order was kept, then by its hash. A DRAFT and a SUSPENDED order cannot be filled
     and reserve nothing: one order above the maker's funds hides none of the later ones.
 Choice: an order whose permit allows more than what is left of the allowance takes of the allowance first, as

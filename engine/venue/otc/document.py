@@ -1,6 +1,6 @@
 """What is kept of an OTC order for good, beside its row: what was signed and what came with it. Pure.
 
-Source: document 2, Order; storage.md (immutable signed document).
+Source: spec 2.3; ARCHITECTURE.md, "Databases" (the signed document is a row of its own).
 """
 
 import msgspec

@@ -15,7 +15,7 @@ What it shares with other kinds of orders is run by `order_engines`: the shards 
 the chains' indexers. An order that is overdue expires only once the chain is read up to the head: a fill that
 nobody has seen yet comes first.
 
-Source: document 2, "States and transitions"; design, "Orders"; storage.md, "Transactions", Boot.
+Source: spec 2.5; ARCHITECTURE.md, "Orders", "Transitions", "Start".
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence

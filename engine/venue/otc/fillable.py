@@ -2,7 +2,7 @@
 
     min(balance, allowance to the RFQ contract) - what is left of its PENDING orders of the token, at least 0
 
-Source: document 2, GET /ft/fillablebalance; interop.md 1; choices.md 24.
+Source: spec 2.10; interop.md 1; choices.md 24.
 Choice: a DRAFT and a SUSPENDED order count as nothing: an order that cannot be filled reserves nothing.
 Choice: what permits grant beyond the allowance is not in it: each counts for its own order alone.
 """

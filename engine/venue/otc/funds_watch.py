@@ -19,7 +19,7 @@ may be of a later block than has been read so far.
 An account that could not be read changes nothing: no order is suspended for a node that is away. A token
 whose contract answers nonsense has nothing.
 
-Source: document 2, "States and transitions"; chain.md, "Indexer"; choices.md 23.
+Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md 23.
 Choice: of one account so many different permits are tried at once, those of the oldest orders; a token takes
     one at a time, by its nonce.
 """

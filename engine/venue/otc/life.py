@@ -15,7 +15,7 @@ before; the same logs in another order, or twice, make the same row.
     else it was FULFILLED or CANCELLED       open again: DRAFT, PENDING or SUSPENDED
     else as before                                       transaction: of the last fill, if there is one
 
-Source: document 2, "States and transitions"; choices.md 21 to 25.
+Source: spec 2.5; choices.md 21 to 25.
 Choice: a part that is filled changes what is left and the transaction, not the status; when it is undone,
     they are again as they were before.
 Choice: a cancellation counts where the order's maker made it: the contract keeps anybody's, by its sender.

@@ -11,7 +11,7 @@ An order of which a part was filled before it came here begins with that part go
 read are rows; what was filled before it began is what the contract says at the height that is read, less
 these rows.
 
-Source: document 2, POST /ft/p2p/{chainId}; design, "How data travels" 4, "Abuse"; choices.md 23 and 25.
+Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits"; choices.md 23 and 25.
 Choice: an order that is posted again is answered with what is kept of it, whatever else is in the body and
     whatever has become of it; but a DRAFT is signed by it where the maker's contract accepts its signature:
     whoever came first may have had no valid one.

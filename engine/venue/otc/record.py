@@ -2,7 +2,7 @@
 
     row + document -> StoredOrder
 
-Source: document 2, "Stored order"; choices.md 21 to 23.
+Source: spec 2.4; choices.md 21 to 23.
 Choice: addresses have their checksums; the signature is as it was posted, but that v is 27 or 28.
 Choice: `fillableBalance` is what is unfilled, also of an order that has ended.
 """

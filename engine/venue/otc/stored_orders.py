@@ -2,7 +2,7 @@
 
     page    where the rows stand -> row and document of each        total and state are of the same moment
 
-Source: document 2, GET /ft/order/{orderHash}, maker and taker listing; interop.md 1; choices.md 24.
+Source: spec 2.7, 2.8 and 2.9; interop.md 1; choices.md 24.
 Choice: a listing says as of when it is, in `asOf`; who hands it back with `offset` reads on in the listing
     as it was, whatever has come in since. Who does not reads what is there now, where newer orders move the
     pages on. Orders are shown as they are now; by `updatedAt` and without small balances what has changed

@@ -11,7 +11,7 @@
     balance, allowance       below what is left: SUSPENDED
     permit                   tried as the RFQ contract would show it; refused: it gives nothing
 
-Source: document 2, "States and transitions" (new), "Errors"; interop.md 1; choices.md 23 and 25.
+Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1; choices.md 23 and 25.
 Choice: an order of which the chain says that nothing is left is refused; one of which a part is left is
     taken, with what was filled before.
 Choice: a token that cannot tell a balance or an allowance with a million units of gas is none.

@@ -6,7 +6,7 @@
 What is at fault first in this order is what is said:
 
      1  chain: served, with an RFQ contract (by the caller)
-     2  members and their types, then their form, in the order of document 2: nonceAndMeta, makerAsset,
+     2  members and their types, then their form, in the order of spec 2.3: nonceAndMeta, makerAsset,
         takerAsset, makerAmount, takerAmount, maker, taker
      3  an order that is kept already is answered with what is kept, whatever else holds (by the caller)
      4  assets: ERC-20 tokens, not the native one; two different ones
@@ -19,7 +19,7 @@ What is at fault first in this order is what is said:
     11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, what is
         left of the order, the signature of that contract
 
-Source: document 2, Order; interop.md 1; choices.md 5, 21 and 22.
+Source: spec 2.3; interop.md 1; choices.md 5, 21 and 22.
 Choice: every uint256 is a nonceAndMeta; it is shown as the decimal number that it is.
 Choice: an OTC order may be of any ERC-20 token, listed or not.
 Choice: an expiry that is now has passed, and one is in the year 9999 at the latest. Neither zero nor the
