@@ -1,6 +1,6 @@
 """Whether an answer to POST /firm is the right one: another reading of the prices, and the signature.
 
-The walk here is the document's, level by level in fractions, and shares nothing with `feeds.fill`.
+The walk here follows spec 3.8.4 to 3.8.13 in fractions and shares nothing with `feeds.fill`.
 """
 
 import json

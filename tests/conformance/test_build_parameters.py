@@ -1,4 +1,4 @@
-"""Document 1, POST /v2/delta/orders/build: each field, default and rule, and the route as it was quoted."""
+"""POST /v2/delta/orders/build (spec 1.16): each field, default and rule, and the route as it was quoted."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

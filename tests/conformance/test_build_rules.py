@@ -1,4 +1,4 @@
-"""What POST /v2/delta/orders/build refuses: rows of document 1, and a route that is not passed verbatim."""
+"""What POST /v2/delta/orders/build refuses: rows of spec 1.25, and a route that is not passed verbatim."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path

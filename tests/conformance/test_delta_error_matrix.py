@@ -1,4 +1,4 @@
-"""Document 1, "Errors": every row that concerns Delta orders, provoked over HTTP, word for word.
+"""Errors (spec 1.25): every row that concerns Delta orders, provoked over HTTP, word for word.
 
 One venue with makers and a chain serves all cases. A case that is refused keeps nothing and writes no event.
 """
@@ -48,7 +48,7 @@ class Case(msgspec.Struct, frozen=True):
     """What is done, and how it has to be refused.
 
     Attributes:
-        row: first column of the document's table.
+        row: the error's name in spec 1.25.
         message: of the row.
         tag: errorType.
     """

@@ -1,6 +1,6 @@
-"""Document 1, GET /prices and POST /transactions/{chainId}: each row of the tables, and what it does here.
+"""GET /prices and POST /transactions/{chainId} (spec 1.13 and 1.14): each parameter, and its effect here.
 
-A row is a parameter of the document; its case sends it and says what of the answer it changes, against the
+A row is a parameter; its case sends it and says what of the answer it changes, against the
 same request without it. `test_every_row_has_its_case` keeps the tables and the cases together.
 """
 

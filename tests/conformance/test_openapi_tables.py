@@ -1,4 +1,4 @@
-"""The served OpenAPI document against the tables of document 1, and real answers against the document."""
+"""The served OpenAPI document against spec 1.12 to 1.22, and real answers against the document."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

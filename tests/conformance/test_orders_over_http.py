@@ -1,4 +1,4 @@
-"""Document 1, the life of a Delta order over HTTP: asked by httpx, signed by eth-account, field by field.
+"""Life of a Delta order over HTTP (spec 1.16 to 1.22): asked by httpx, signed by eth-account, field by field.
 
 A row is a change of a plain request and what it makes of what is signed, or of the record; a row that does
 not hold is named in the list that the test holds against an empty one.

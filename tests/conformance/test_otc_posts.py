@@ -94,12 +94,12 @@ async def test_with_and_without_a_slash_at_the_end(front: OtcFront) -> None:
 
 @pytest.mark.parametrize(
     ("layout", "expected"),
-    [("document 2", "taker"), ("firm", "user"), ("zero", NOBODY), ("most", b"\xff" * 20)],
+    [("OTC", "taker"), ("firm", "user"), ("zero", NOBODY), ("most", b"\xff" * 20)],
 )
 async def test_any_nonce_and_meta_is_taken_and_read(front: OtcFront, layout: str, expected: Any) -> None:
     world = front.world
     meta = {
-        "document 2": pack_otc(world.maker.address, 7),
+        "OTC": pack_otc(world.maker.address, 7),
         "firm": pack_firm(world.user.address, 7),
         "zero": 0,
         "most": UINT256_MAX,
@@ -114,7 +114,7 @@ async def test_any_nonce_and_meta_is_taken_and_read(front: OtcFront, layout: str
 async def test_the_zero_address_as_taker_makes_an_open_order(front: OtcFront) -> None:
     stored = await front.posted(front.an_order(taker=NOBODY))
     assert (stored["type"], stored["taker"]) == ("LIMIT", ZERO)
-    assert stored["takerFromMeta"] == ZERO, "the layout of document 2 has no receiver but the taker"
+    assert stored["takerFromMeta"] == ZERO, "the layout of spec 2.3.2 has no receiver but the taker"
 
 
 async def test_an_expiry_to_come_and_none(front: OtcFront) -> None:

@@ -1,4 +1,4 @@
-"""Document 2, "States and transitions" and "On-chain calls", through HTTP with the engine running."""
+"""States of OTC orders and calls of the RFQ contract (spec 2.5 and 2.11), over HTTP."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Document 1, GET /prices over HTTP, asked by httpx: what each parameter of its table changes in the answer.
+"""GET /prices over HTTP (spec 1.13), asked by httpx: the change that each parameter makes in the answer.
 
 A row is a change of a plain request and what it makes of the answer; a row that does not hold is named in the
 list that the test holds against an empty one. What is refused stands in `test_trading_over_http.py`.
@@ -49,7 +49,7 @@ def taxed(was: Route, now: Route) -> bool:
 
 
 def rows(token: Callable[[str], str]) -> list[Row]:
-    """Names of parameters stand as the document has them; None leaves one out."""
+    """Names of parameters stand as in spec 1.13; None leaves one out."""
     wrapped, bitcoin, dai = token("WETH"), token("WBTC"), token("DAI")
     in_bitcoin = {"destToken": bitcoin, "destDecimals": 8}
     return [

@@ -1,4 +1,4 @@
-"""Document 1, GET /v2/quote: each parameter of its table, each error row that it can meet, word for word."""
+"""GET /v2/quote (spec 1.12): each of its parameters, each error row that it can meet, word for word."""
 
 from collections.abc import AsyncIterator
 from decimal import Decimal

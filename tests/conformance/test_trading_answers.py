@@ -1,4 +1,4 @@
-"""Document 1, "Quote response" to "Transaction envelope": the members of real answers and their types.
+"""Members of real answers and their types: spec 1.4 to 1.9.
 
 And GET /swap: what of its parameters reaches the Router.
 """

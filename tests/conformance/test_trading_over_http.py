@@ -1,4 +1,4 @@
-"""Document 1, the trading endpoints over HTTP: error rows word for word, odd spellings, methods, callers.
+"""Trading endpoints over HTTP (spec 1.12 to 1.14, 1.25): errors word for word, odd spellings, methods.
 
 A venue with makers on a chain is asked what stands in the tables; a case that is not answered as it should be
 is named in the list that the test holds against an empty one.

@@ -1,4 +1,4 @@
-"""Document 1, POST /transactions/{chainId} over HTTP, asked by httpx: what each field puts into the calldata.
+"""POST /transactions/{chainId} over HTTP (spec 1.14), asked by httpx: each field's part in the calldata.
 
 A row is a change of a plain body and what of the swap it changes; a row that does not hold is named in the
 list that the test holds against an empty one. What is refused stands in `test_trading_over_http.py`.

@@ -1,4 +1,4 @@
-"""Document 3 as a venue keeps it: when makers are asked to sign, and what a firm request says."""
+"""The makers' interface (spec 3.1 and 3.9) as a venue keeps it: times and texts of firm requests."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Document 1, "Spender rules": what a user allows one contract authorises no other way to trade."""
+"""Spenders (spec 1.3): an allowance for one contract authorises no other way to trade."""
 
 from pathlib import Path
 from typing import Any

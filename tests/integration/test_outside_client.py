@@ -295,7 +295,7 @@ async def test_no_route_says_why(outside: Outside) -> None:
     )
 
 
-# --- What document 1 refuses ----------------------------------------------------------------------------
+# --- Refusals of spec 1.25 ------------------------------------------------------------------------------
 
 Change = tuple[Body, int, str]
 """Query or body, status, message."""

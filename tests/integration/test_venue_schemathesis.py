@@ -1,6 +1,6 @@
 """The whole surface against requests that others make up from its document: no 5xx, answers as described.
 
-What the document says of parameters is enforced, and every operation is seen to succeed too. The same
+What the OpenAPI document says of parameters is enforced, and every operation is seen to succeed too. The same
 requests are made for the same document, except in a long run, which searches.
 """
 

@@ -155,7 +155,7 @@ const typed = (chainId, rfq, value) => ({
   domain: { name: DOMAIN_NAME, version: "1", chainId, verifyingContract: rfq }, types: { Order: ORDER }, primaryType: "Order", value,
 });
 
-// As a body is sent: numbers as the document has them.
+// As a body is sent: numbers as spec 2.3 has them.
 const posted = (order, signature, permit) => ({
   ...order, nonceAndMeta: order.nonceAndMeta.toString(), makerAmount: order.makerAmount.toString(),
   takerAmount: order.takerAmount.toString(), signature, permitMakerAsset: permit,

@@ -75,7 +75,7 @@ def walk(levels: list[tuple[Fraction, Fraction]], wanted: Fraction) -> Fraction 
 
 
 def inverted(levels: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """The document's book for amounts in the quote token: price 1 / p, amount p x a."""
+    """Inverted book for amounts in the quote token (spec 3.8.11 to 3.8.13): price 1 / p, amount p x a."""
     return [(1 / price, price * amount) for price, amount in levels]
 
 

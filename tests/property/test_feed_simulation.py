@@ -1,4 +1,4 @@
-"""The life of a maker that does as it likes: the index shows what a literal reading of the documents allows.
+"""The life of a maker that does as it likes: the index shows what spec 3.8 and 3.11 allow.
 
 The feed is the real one, on memory streams and a clock of the test's. Whatever the maker says is told to a
 model at the same moment. What follows from messages is compared to the unit whenever all tasks are at rest;
@@ -57,7 +57,7 @@ Seen = dict[tuple[bytes, bytes], tuple[int | None, int | None]]
 
 
 class Reading:
-    """The documents, read literally: all that was said, when, and what may be routed because of it."""
+    """Spec 3.8 and 3.11, read literally: all that was said, when, and what may be routed because of it."""
 
     def __init__(self, *, has_socket: bool) -> None:
         self.said: dict[str, dict[str, tuple[Any, int]]] = {"tokens": {}, "pairs": {}, "prices": {}}

@@ -1,4 +1,4 @@
-"""After any sequence of messages the index shows what a simple model of the document says."""
+"""After any sequence of messages the index shows what a simple model of spec 3.8 and 3.11 says."""
 
 from decimal import Decimal
 from typing import Any
@@ -70,7 +70,7 @@ _step = st.one_of(
 
 
 class Model:
-    """The document, read literally: everything that is said, and what is live worked out from all of it."""
+    """Spec 3.8 and 3.11, read literally: everything that is said, and the live books that follow."""
 
     def __init__(self) -> None:
         self.now_ms = 100_000

@@ -80,7 +80,7 @@ OTC_FILTERS = st.builds(
 
 
 def listed_by(wanted: DeltaFilter, order: DeltaOrder) -> bool:
-    """Whether a filter lets an order through, as the document puts it."""
+    """Whether a filter lets an order through (spec 2.8 and 2.9)."""
     return (not wanted.chain_ids or order.chain_id in wanted.chain_ids) and all(
         value in (None, of_order)
         for value, of_order in (

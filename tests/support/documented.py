@@ -1,6 +1,6 @@
 """A Market route as a client of generated code sends it back: the documented members, and no others.
 
-Source: document 1, Market route (`priceRoute` / `market`); interop.md 3, `side` and `bestRoute[]`.
+Source: spec 1.8 (`priceRoute` / `market`); interop.md 3, `side` and `bestRoute[]`.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ _EXCHANGE = ("exchange", "srcAmount", "destAmount", "percent", "data")
 
 
 def documented(route: Document) -> Document:
-    """The route without members that no document names; its members stand in the documents' order."""
+    """The route without members that spec 1.8 does not name, the others in its order."""
     return _kept(route, _ROUTE) | {
         "bestRoute": [
             _kept(part, _PART)

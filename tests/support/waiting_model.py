@@ -3,9 +3,9 @@
     allowed = statuses(known, facts, now_s)     which statuses an order may have once nothing moves
     due = is_fillable(known, facts, market)     it must not lie there like that: somebody would fill it
 
-The amounts are reckoned here anew, slice by slice, from the documents; nothing is asked of the engine.
+The amounts are reckoned here anew, slice by slice, from the specification; nothing is asked of the engine.
 
-Source: document 1, "States and transitions", "Additional rules"; choices.md 26, 27, 32.
+Source: spec 1.11, 1.16.28 to 1.16.42; choices.md 26, 27, 32.
 """
 
 from collections.abc import Sequence

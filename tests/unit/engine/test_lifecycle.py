@@ -1,4 +1,4 @@
-"""The tables of both life cycles: what the documents say, and the page that shows them."""
+"""The tables of both life cycles: what spec 1.11 and 2.5 say, and the page that shows them."""
 
 from pathlib import Path
 from typing import Any

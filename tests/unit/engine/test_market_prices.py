@@ -126,7 +126,7 @@ def test_a_token_for_itself_has_no_route(src: str, dest: str) -> None:
 def test_a_chain_that_is_not_served_is_refused_by_number() -> None:
     error = refused(UnsupportedChain, "Unsupported chain: network: .*got 5", network=5)
     assert error.status == 422
-    refused(UnsupportedChain, "network: .*got 1$", network=None)  # the default of the document
+    refused(UnsupportedChain, "network: .*got 1$", network=None)  # the default of spec 1.13.8
     refused(UnsupportedChain, str(CHAIN_ID), a_shop(market=False))
 
 

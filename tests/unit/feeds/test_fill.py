@@ -1,4 +1,4 @@
-"""The walk over a ladder: the documents' examples, and exactness against rational arithmetic."""
+"""The walk over a ladder: worked examples, and exactness against rational arithmetic."""
 
 from fractions import Fraction
 from math import ceil, floor
