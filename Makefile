@@ -113,8 +113,9 @@ demo: setup ## Show what works today.
 contracts: setup-node ## Compile the contracts anew into engine/chain/contracts/artifacts.
 	$(PY) $(NODE) $(ORACLES)/compile_contracts.mjs engine/chain/contracts engine/chain/contracts/artifacts
 
-catalogue: setup ## Write the generated files anew: errors, contracts, life cycles and their pages.
+catalogue: setup ## Write the generated files anew: errors, contracts, life cycles, choices and their pages.
 	$(PY) -m cambist.config.catalogue
+	$(PY) -m cambist.config.choices
 	$(PY) -m cambist.engine.lifecycle
 
 lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.

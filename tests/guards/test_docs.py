@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import textwrap
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from bench.peers.ports import held_port, port_of
 
 from cambist.codecs.resource_messages import DocumentMeta
+from cambist.config import choices
 from cambist.config.agent import AgentSettings
 from cambist.config.relayer import RelayerSettings
 from cambist.config.server import ServerSettings
@@ -25,27 +25,11 @@ from support.patience import STORY_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-_CHOICE = re.compile(r'^( *)Choice: (.+(?:\n(?!\1Choice:|\1[A-Z][a-z]+:|\s*\n|\s*""").+)*)', re.MULTILINE)
-LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 
 
 def blocks(page: Path, language: str) -> list[str]:
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def collected(text: str) -> str:
-    return re.sub(r"\s+", " ", text.replace("`", "")).strip()
-
-
-def choices_in_code() -> list[tuple[str, str]]:
-    """(file, text) of every `Choice:` paragraph: from the word to the next one, blank line or outdent."""
-    return [
-        (str(path.relative_to(ROOT)), collected(match[2]))
-        for layer in LAYERS
-        for path in sorted((ROOT / layer).rglob("*.py"))
-        for match in _CHOICE.finditer(textwrap.dedent(path.read_text(encoding="utf-8")))
-    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -114,15 +98,26 @@ def test_the_sample_venue_loads(tmp_path: Path) -> None:
 
 
 def test_every_choice_in_the_code_is_collected() -> None:
-    page = collected((ROOT / "docs" / "choices.md").read_text(encoding="utf-8"))
-    choices = choices_in_code()
+    """The page itself is compared in tests/unit/config/test_choices.py."""
     written = sum(
         path.read_text(encoding="utf-8").count("Choice:")
-        for layer in LAYERS
+        for layer in choices.FOLDERS
         for path in (ROOT / layer).rglob("*.py")
+        if path != ROOT / "config" / "choices.py"
     )
-    assert len(choices) == written, "a choice begins its own line"
-    assert not [f"{path}: {text}" for path, text in choices if text not in page]
+    assert sum(map(len, choices.collected().values())) == written, "a choice begins a line of a docstring"
+
+
+def test_references_to_choices_name_a_topic() -> None:
+    anchors = {choices.anchor(topic) for topic in choices.TOPICS}
+    sources = [path for folder in (*choices.FOLDERS, "tests") for path in (ROOT / folder).rglob("*.py")]
+    cited = {
+        (path.name, topic)
+        for path in (*PAGES, *sources)
+        for topic in re.findall(r"choices\.md#([\w-]+)", path.read_text(encoding="utf-8"))
+    }
+    assert cited
+    assert {(page, topic) for page, topic in cited if topic not in anchors} == set()
 
 
 def test_every_target_of_the_makefile_that_docs_name_exists() -> None:

@@ -100,14 +100,6 @@ def test_each_rule_has_its_number_and_tests_that_are_there(page: Path) -> None:
     assert re.findall(r"^## (\d+)\.", text, re.MULTILINE)[0] == part
 
 
-def test_the_choices_that_rules_cite_are_there() -> None:
-    choices = (ROOT / "docs" / "choices.md").read_text(encoding="utf-8")
-    there = set(re.findall(r"^(\d+[a-z]?)\. ", choices, re.MULTILINE))
-    cited = {number for page in PAGES for number in re.findall(r"\[choice (\w+)\]", page.read_text("utf-8"))}
-    assert cited
-    assert cited <= there
-
-
 def test_the_pages_are_linked_where_documents_are_listed() -> None:
     assert [page.name for page in PAGES] == PARTS
     listed = (ROOT / "README.md").read_text(encoding="utf-8")
