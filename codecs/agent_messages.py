@@ -9,13 +9,12 @@ Both are signed as requests to makers are (spec 3.10). A bid names what the user
 caller. The settlement reverts below the promise; the venue simulates it, and ranks the promises of those that
 do not.
 
+An agent sees no signatures, permits or metadata of an order: the venue's relayer alone settles. A bid with
+one part is for that order alone; a bid with several parts crosses their orders, all or none.
+
 Source: ARCHITECTURE.md, "Auction"; contracts/Delta.sol, contracts/AgentCaller.sol, contracts/RfqExecutor.sol.
-Choice: an agent is not shown signatures, permits or metadata: the venue's relayer settles, nobody else.
-Choice: one part of a bid is an order alone; several are orders that are crossed with each other, all of them
-    or none.
-Choice: an order that may be filled in parts is shown with all that was signed, and with the smallest part: an
-    agent reckons a part's limit as the contract does, to the unit. A part leaves nothing, or as much as that
-    smallest one. In a crossing every order is settled whole.
+Choice: An agent sees the signed amounts and the smallest part of a partially fillable order, so that it
+    computes a part's limit to the unit. A crossing settles every order whole.
 """
 
 from enum import StrEnum

@@ -1,7 +1,7 @@
 """What a venue tells of closed rounds of its auctions, and of why an order is not filled.
 
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5 ("why an order is not filled").
-Choice: what agents bid is public once the round is closed: who, for how much, and what became of it.
+Choice: Bids are public once their round is closed: agent, amount and outcome.
 """
 
 from msgspec import Struct

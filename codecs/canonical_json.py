@@ -4,8 +4,8 @@ Two documents have the same canonical form exactly when they differ only in the 
 space between tokens and in how their strings are escaped. Numbers keep their text, digit for digit and
 letter for letter: `1`, `1.0`, `1e0` and `10e-1` are four different numbers, as are `"1"` and `1`.
 
-Choice: this is not RFC 8785 (JCS), which rewrites numbers through binary floats and would let
-`1.0` pass for `1`. choices.md 11 wants types and digits exact.
+The canonical form is not RFC 8785 (JCS), which passes numbers through binary floats and so takes `1.0` for
+`1`; a route seal needs exact types and digits.
 """
 
 import json

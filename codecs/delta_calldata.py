@@ -5,12 +5,12 @@ Addresses are 20 bytes, hashes 32, amounts raw units, signatures any bytes (empt
 Orders are encoded as the contract's tuples, member by member as they are signed.
 
 Source: contracts/Delta.sol, contracts/RfqExecutor.sol; interop.md section 2.
-Choice: a beneficiary of zero is the owner, as a receiver of zero is the caller of a Market swap.
-Choice: a permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
-Choice: the rest of a token that orders have given to each other, and that none is paid, is received by the
-    first of them that wants the token, its fee and surplus reckoned; else the first that gave it has it back.
-Choice: a token's cap on Delta is for all that is given in an hour of the clock: of an attacker who has a
-    relayer's key, ten calls give no more than one.
+Choice: A zero beneficiary is the owner, as a zero receiver of a Market swap is the caller.
+Choice: A permit of 192 bytes is amount, expiration, nonce and sigDeadline as words, then a compact signature.
+Choice: Leftover tokens of a crossing go to the first of its orders that buys the token, as proceeds with fee
+    and surplus; without such an order they return to the first that sold it.
+Choice: A token's cap on Delta bounds all settlements within an hour of the clock: ten calls with a stolen
+    relayer key spend no more than one.
 """
 
 from collections.abc import Sequence

@@ -3,12 +3,9 @@
 Request bodies are frozen and ignore unknown keys. What must not be re-written on its way (the route of a
 build, the order of a submit) is kept as the bytes that came, in a `msgspec.Raw`.
 
-Choice: in requests `null` counts as absent where the documents give no default, and is refused where they do.
-Choice: `deadline` of a build and `partner` of a submit may be absent here: their absence has error rows of
-    its own, which the endpoints raise. So have the bounds of `interval` and `numSlices` and the
-    number of `orderIds`.
-Choice: list parameters and lists in bodies are kept in their order; a repeated item is not an error.
-Choice: `allowBridgeAndSwap` defaults to true, `page` to 1, `limit` to 100; a `limit` above 1000 is refused,
+List parameters and lists in bodies keep their order; a repeated item is not an error.
+
+Choice: `allowBridgeAndSwap` is true by default, `page` 1 and `limit` 100; a `limit` above 1000 is refused,
     not cut.
 """
 
@@ -118,7 +115,7 @@ class Partner(Struct, frozen=True, rename="camel"):
 class DeltaBlock(Struct, frozen=True, rename="camel"):
     """Delta block (spec 1.6), and the whole answer of GET /v2/delta/prices (spec 1.15.1). It carries no hmac.
 
-    Choice: `alternatives` holds full routes (interop.md 3).
+    `alternatives` holds full routes.
     """
 
     id: str
@@ -365,7 +362,7 @@ class OrderPage(Struct, frozen=True, rename="camel"):
 class OrdersQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /v2/delta/orders (spec 1.19, interop.md 3): comma lists for chainId and status.
 
-    Choice: `ids` asks for up to 100 orders at once (interop.md 5, "batch status reads").
+    `ids` names up to 100 orders at once.
     """
 
     ids: tuple[Name, ...] | None = None
@@ -402,10 +399,7 @@ class BridgeRoutesQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class BridgeRoute(Struct, frozen=True, rename="camel"):
-    """interop.md 3, bridge-routes, item of `routes`.
-
-    Choice: `tokens` are source token addresses.
-    """
+    """interop.md 3, bridge-routes, item of `routes`."""
 
     src_chain_id: ChainId
     dest_chain_id: ChainId

@@ -6,9 +6,10 @@
 
 A token stands for a place in the log of events: whoever hands it in again is told what came after it.
 
+An event leaves out members that its kind of order does not have or that an older version did not keep.
+
 Source: ARCHITECTURE.md, "Push".
-Choice: an event says what the order is now and not what it was; `version` counts an order's changes from 1.
-Choice: what one kind of orders does not have is left out, and so is what an older version did not keep.
+Choice: An event holds the order's new state, not the old one; `version` counts an order's changes from 1.
 """
 
 from collections.abc import Callable

@@ -10,9 +10,9 @@ What our own maker sends is these same structs encoded: no key beside the docume
 when set, and as long as a side is given, `[]` for an empty one: strict consumers take it as it is.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
-Choice: `null` for `message` is no message. `null` for anything else is refused, `order` included: only a
-    success without the key blacklists a user, and that is too much to conclude from a `null`.
-Choice: symbol, name and description of a token may be missing, for they are informational.
+Choice: A null `message` of a maker counts as absent. Any other null is refused, `order` included: only a
+    success without the key `order` blacklists the user.
+Choice: Symbol, name and description of a maker's token are optional.
 """
 
 from collections.abc import Callable, Generator, Iterable

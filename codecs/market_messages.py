@@ -3,13 +3,11 @@
 Token texts are kept raw until the native-placeholder check (choices.md 1); amounts are strings of raw
 units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the wire.
 
-Choice: in request bodies `null` counts as absent where the documents give no default, and is refused
-    where they do.
-Choice: parameters typed "string, basis points" (`srcTokenTransferFee` and the like) are integers from 0 to
-    10000 here: in a query string both look alike.
-Choice: `chainId` and `network` may both be sent when they are equal; unequal ones are refused.
-Choice: a missing `slippage` has an error row of its own, which the endpoints raise.
-Choice: `others` is an object keyed by maker: that maker's best route alone (choices.md 9).
+Choice: In request bodies null counts as absent where the specification gives no default, and is refused where
+    it gives one.
+Choice: A transfer tax (`srcTokenTransferFee` and the like) is an integer from 0 to 10000.
+Choice: `chainId` and `network` are synonyms; unequal values are refused.
+Choice: `others` is an object keyed by maker, with each maker's best route alone.
 """
 
 from decimal import Decimal
@@ -173,7 +171,7 @@ class QuoteResponse(Struct, frozen=True, rename="camel", kw_only=True):
 class PricesQuery(Struct, frozen=True, rename="camel", kw_only=True):
     """Query of GET /prices (spec 1.13). Call `chain`, not `network`.
 
-    Choice: `route` names source and destination where `srcToken` or `destToken` is not there.
+    `route` names source and destination where `srcToken` or `destToken` is absent.
     """
 
     src_token: str = ""
@@ -328,7 +326,8 @@ class ContractParams(Struct, frozen=True):
 class SwapQuery(PricesQuery, frozen=True, rename="camel", kw_only=True):
     """interop.md 3, GET /swap: as GET /prices, and what POST /transactions asks for; userAddress required.
 
-    Choice: `version` is 6.2 when absent: what is built here is built for that router.
+    Choice: `version` is 6.2 by default on GET /swap and 5 on GET /prices. Routes of both are alike, but POST
+        /transactions refuses version 5 and names 6.2. The Market block of GET /v2/quote is 6.2.
     """
 
     user_address: str = ""

@@ -3,9 +3,8 @@
 Clients disagree on which numbers are JSON numbers: one sends `"deadline": 1790000000`, another
 `"deadline": "1790000000"`. `numeral_mender` makes the function that writes a document as its type has it.
 
-Choice: integers of trading requests are taken as strings of ASCII digits too, and `partnerFeeBps` of
-    POST /transactions, which is a string there, as a number. Amounts and nonces stay strings: a JSON number
-    loses their digits in many clients.
+Choice: Integers of trading requests may be strings of ASCII digits, and `partnerFeeBps` a number. Amounts and
+    nonces are strings alone: many clients lose digits of JSON numbers.
 """
 
 import re

@@ -1,7 +1,6 @@
 """OTC (bilateral RFQ) orders on the wire: spec 2.3, 2.4, 2.6 to 2.10 with interop.md 1.
 
-Choice: `taker` accepts any address text; nothing about `nonceAndMeta`'s layout is judged here.
-Choice: a listing `limit` above 1000 is refused, not cut (choices.md 24).
+Choice: A listing `limit` above 1000 is refused, not cut.
 """
 
 from typing import Annotated

@@ -1,12 +1,13 @@
 """Query strings into typed messages, one table per message made in advance.
 
 Rules (the specification is silent on all of them):
-    Choice: unknown parameters are ignored; a known one given twice is refused, lists included.
-    Choice: an empty value (`partner=`) counts as absent: clients write it for a null.
-    Choice: names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode it.
-    Choice: integers are ASCII digits, no sign; booleans `true` or `false` in any case; lists are
-        comma-separated, empty items are dropped; decimal numbers are digits with an optional fraction,
-        kept exact as `Decimal`, never a float and never with an exponent.
+    Choice: Unknown parameters and body members are ignored, since clients send more than the specification
+        names; a known parameter given twice is refused, lists included. Settings refuse unknown keys.
+    Choice: An empty parameter (`partner=`) counts as absent: clients write it for a null.
+    Choice: Parameter names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode
+        it.
+    Choice: Integers are ASCII digits without a sign, booleans `true` or `false` in any case, lists
+        comma-separated without empty items, decimals digits with an optional fraction and no exponent.
 """
 
 import re

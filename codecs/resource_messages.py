@@ -3,8 +3,13 @@
 config.catalogue makes the resources under /resources; these types serve their readers.
 
 Source: interop.md 3; choices.md 4, 6 and 15. Spelling of keys is that of the clients.
-Choice: an error body never repeats an internal text. A fault that is not the caller's answers
-    `Service unavailable` (503) when something we depend on failed, `Internal error` (500) when we did.
+Choice: An error body never repeats an internal text. A failed dependency is `Service unavailable` (503), a
+    fault of the venue `Internal error` (500).
+Choice: Error bodies of trading endpoints are `{errorType, details, description, error, requestId}` with one
+    text under three keys, since clients differ. Bodies of /ft are `{errorType, details, requestId}`, those of
+    makers `{error}`.
+Choice: GET /chains lists `{chainId, name, delta, market, rfq}`. A flag is true exactly where such an order is
+    accepted: Delta needs a relayer, OTC an RFQ contract.
 """
 
 from decimal import Decimal
@@ -216,10 +221,7 @@ class ServedRoles(Struct, frozen=True):
 
 
 class ChainContracts(Struct, frozen=True):
-    """choices.md 4, contracts.json, value of `chains`: the deployed contracts and the served surfaces.
-
-    Choice: a venue need not tell what is served.
-    """
+    """choices.md 4, contracts.json, value of `chains`: the deployed contracts and the served surfaces."""
 
     name: str
     router: str | None = field(name="augustusV6_2")

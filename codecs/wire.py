@@ -19,9 +19,9 @@ NaN and giant exponents out.
 
 Encoder and decoders hold no state between calls and may be shared by threads (msgspec since 0.16).
 
-Choice: a key given twice in one object of a POST body is refused on the trading endpoints: two readers of
-    the same body would see two requests. Makers' and agents' bodies are read as browsers read them.
-Choice: integers are at most 2^53 - 1, which every JSON reader keeps exact and every store column holds.
+Choice: A key given twice in one object of a POST body is refused on trading endpoints, since two readers
+    would see two requests. Bodies of makers and agents are read as browsers read them.
+Choice: Integers are at most 2^53 - 1, which every JSON reader and every store column keeps exactly.
 """
 
 import json

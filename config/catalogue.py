@@ -3,10 +3,10 @@
 `make catalogue` writes them; a test fails while they differ from what the code says. A running venue serves
 contracts.json made from its own settings.
 
-Choice: a contract that is not deployed on a chain is null: every key is always there. `served` says which
-    surfaces the venue serves there, since a contract may stand without being served; nothing is served by the
-    file that ships.
-Choice: `_meta` is `{name, version}`: what the document is, and the version of cambist that made it.
+`_meta` of a generated document is `{name, version}`: the document's name and the version of cambist.
+
+Choice: `contracts.json` holds every key on every chain: a contract that is not deployed is null, and `served`
+    tells which surfaces the venue serves there. The shipped file serves none.
 
 Source: spec 1.3, 1.25; choices.md 4.
 """

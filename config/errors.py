@@ -28,8 +28,8 @@ A pure decoder raises `InvalidInput` whatever the data's origin; the driver that
 or a node turns it into a MakerError or a ChainError at its boundary.
 
 Source: spec 1.25, 2.14, 3.12.
-Choice: statuses and tags where the documents show none (docs/choices.md 4); 401 for a request that is not
-authenticated.
+Choice: An error has a status and a tag also where the specification shows none; an unauthenticated request is
+    401.
 """
 
 from enum import Enum

@@ -5,6 +5,10 @@ that; a partner that is not registered pays what a request without a partner pay
 keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
 
 Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3; choices.md 5 and 13.
+Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
+    `partnerFeeBps` add up. An unregistered partner pays as anon and keeps its name wherever it is shown.
+Choice: An order without `partner` counts as the signed fee's partner, else as `anon`, unless `strict_partner`
+    is set. A label that contradicts the signed fee is refused.
 """
 
 from collections.abc import Mapping
@@ -94,10 +98,10 @@ def resolve_fee(
             not the registered partner's, or that is a registered partner's beside another name.
         PartnerNotAllowed: the sum is above 200 or the tier's bound, or the tier forbids the surplus flags.
 
-    Choice: an anon request pays its 1 bps, to the venue, only where it asks for no fee of its own; else the
-    requested fee stands alone, since an order has one recipient of fees. Tiers bound what is asked for, not
-    the venue's own 1 bps. A fee or surplus asked for without any address goes to the venue.
-    Choice: a registered partner is paid at its own address; another `partnerAddress` beside it is refused.
+    Choice: An anon request pays 1 bps to the venue unless it asks for a fee of its own, since an order has
+        one recipient of fees. A tier bounds the requested fee alone. A fee without an address goes to the
+        venue.
+    Choice: A registered partner is paid at its own address; another `partnerAddress` beside it is refused.
     """
     name = _shown_name(partner)
     registered = registered_partner(name, partners)
@@ -169,10 +173,9 @@ def partner_of_order(
     Raises:
         InvalidInput: the name contradicts what is signed, or cannot be shown.
 
-    Choice: a registered partner's name stands on an order that pays this partner its registered fee at
-    least, and on such an order stands no other name. An order that names nobody, or `anon`, is kept under the
-    partner that its fee is of: of several at one address the default of the API key, else the one with the
-    highest registered fee.
+    Choice: An order that pays a registered partner its fee bears that partner's name and no other. An unnamed
+        order, or `anon`, bears the name of the partner that its fee address belongs to: the API key's default
+        partner first, then the partner with the highest fee.
     """
     name, paid = _shown_name(named), paid_partners(address, fee_bps, partners)
     if name == ANON:

@@ -6,11 +6,11 @@ secret = "env:ACME_WEBHOOK_SECRET"
 partner = "acme"
 api_key = "acme"
 
-Choice: a webhook is told of Delta orders unless it says otherwise: events of OTC orders have other members,
-    which a receiver that was written for Delta orders does not know.
-Choice: a webhook is posted to public addresses alone, unless it says otherwise: a partner names its host and
-    resolves it, and would lead the venue to what listens beside it.
-Choice: `partner` with `otc` is refused: OTC orders have no partner, so nothing of them would be told.
+Choice: A webhook receives events of Delta orders unless its settings say otherwise, since events of OTC
+    orders have other members.
+Choice: A webhook's URL leads to public addresses alone unless its settings say otherwise: a partner resolves
+    the host name and could point it into the venue's network.
+Choice: `partner` with `otc` is refused: OTC orders have no partner.
 """
 
 from typing import Annotated, Literal

@@ -1,8 +1,7 @@
 """Addresses: 20 bytes inside, hexadecimal text outside, EIP-55 checksums between.
 
-Choice: addresses are taken in any case everywhere (documents 2 and 3); where a person types them, in
-settings and typed-data files, a mixed-case address must carry a right checksum (`checked_address`).
-The native placeholder of the trading endpoints is compared as raw text before it comes here (choices.md 1).
+Choice: Requests take addresses in any case. Settings and typed-data files check the checksum of a mixed-case
+    address, since people type them.
 
 Source: EIP-55.
 """

@@ -11,6 +11,10 @@ why, without the secret and without the signature that would have been right. HM
 hashlib objects copied per request cost half of `hmac.digest`.
 
 Source: spec 3.10; choices.md 19 and 20.
+Choice: Identical requests in one millisecond are legitimate, so the replay window is off by default; switched
+    on, it refuses a repeated signature on POST alone.
+Choice: The signed path includes any prefix of the URL; the setting `strip_prefix` removes one before
+    verification.
 """
 
 import base64

@@ -2,8 +2,9 @@
 
 The accounts of wallets and development nodes are m/44'/60'/0'/0/0, .../1 and so on.
 
+The checksum of a mnemonic is not verified: its words are counted, not looked up.
+
 Source: BIP-32 (private derivation), BIP-39 (from mnemonic to seed), BIP-44 (coin 60).
-Choice: words are counted, not looked up: the checksum of a mnemonic is not verified.
 """
 
 import hashlib

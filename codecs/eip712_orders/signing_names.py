@@ -4,8 +4,8 @@ A signature over another domain recovers to an unknown address. The domains in u
 each of them, and names the domain that the client signed for.
 
 Source: interop.md 1 and 2.
-Choice: the refusal of a signature that is the owner's over another domain names that domain. Tried are the
-    names below at the same contract, then the other chains of the venue, at most OTHER_DOMAINS_MAX of them.
+Choice: The refusal of an owner's signature over another domain names that domain: another known name at the
+    same contract, or another chain of the venue, of at most OTHER_DOMAINS_MAX.
 """
 
 from collections.abc import Iterable

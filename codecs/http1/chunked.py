@@ -10,8 +10,9 @@ checked, bounded and dropped.
 Not llhttp's decoder, because httptools does not tell where in a buffer a message ended, so the next
 pipelined head could not be bounded before it is parsed.
 
+Unknown chunk extensions are refused, where RFC 9112 7.1.1 asks to ignore them.
+
 Source: RFC 9112 7.1.
-Choice: RFC 9112 7.1.1 asks to ignore unknown chunk extensions; they are refused.
 """
 
 import re

@@ -5,9 +5,9 @@ some forty methods, `gzip, chunked`, any number of Hosts, and unbounded empty li
 here: the request line is judged before the parser sees the head, host and framing after it.
 
 Source: RFC 9112 2.2, 3, 6, 7; RFC 9110 7.2, 7.8, 10.1.1.
-Choice: a body with a content-encoding is refused (415), since a few bytes of gzip could unfold to any size.
-Choice: RFC 9112 3.2.2 asks a server to take absolute-form; it is refused, as no client of ours sends it
-and two names of one host are one too many. An empty Host is refused too.
+Choice: A request body with a content-encoding is refused (415): a few bytes of gzip unfold to any size.
+Choice: A request target in absolute form is refused, against RFC 9112 3.2.2: no known client sends it, and
+    two names of one host are ambiguous. An empty Host is refused too.
 """
 
 import re
