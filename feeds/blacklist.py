@@ -3,9 +3,10 @@
     polled   all that /blacklist, or the first message of the socket, said; the next one replaces it
     added    by the socket, or by a firm answer without an order; stays until it expires, whatever polls say
 
+A failed blacklist poll changes nothing: addresses of the last answer hold until they expire.
+
 Source: spec 3.9.11 to 3.9.13, 3.11.13, 3.11.15 and 3.11.16.
-Choice: a poll that fails changes nothing: what the last one brought holds until it expires.
-Choice: of more than MAKER_BLACKLIST_MAX added addresses those that were added first are forgotten.
+Choice: A maker's blacklist holds MAKER_BLACKLIST_MAX addresses and forgets the oldest first.
 """
 
 from collections import OrderedDict

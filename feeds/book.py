@@ -21,9 +21,9 @@ a side is not read again. Nothing else is remembered: to look up a column that i
 it.
 
 Source: spec 3.4, 3.8; ARCHITECTURE.md, "Book".
-Choice: an amount of zero is taken, written so or floored to it: the level is there for nobody to fill. It
-    still counts as its side's best price, so a book that crosses by it is refused.
-Choice: equal prices may follow one another in a side; only a better price after a worse one is refused.
+Choice: A book level of zero, as written or floored, is accepted and never filled; as its side's best price it
+    still counts when crossed books are refused.
+Choice: Equal prices may follow one another in a book side; a better price after a worse one is refused.
 """
 
 from bisect import bisect_left

@@ -7,13 +7,13 @@ Of the two amounts one was asked for, to the unit; the other is the maker's to s
 price is good enough is decided where the user's limit is known. How far it is from the maker's own book is
 told here, because a maker that shows one price and signs another is scored for it.
 
+One raw unit of rounding is no drift.
+
 Source: spec 3.9, 3.5; interop.md sections 1 and 4; ARCHITECTURE.md, "Firm quotes".
-Choice: an expiry may fall short of the documented two minutes by MAKER_FIRM_EXPIRY_GRACE_S: clocks differ,
-    and the answer was on its way.
-Choice: who is asked for whom is the user's to say: a quote for the maker's own account is not used, and is no
-    fault, or anybody could have any maker rested by naming its account.
-Choice: a unit of rounding is no drift, or an amount of a few units would be one for every maker.
-Choice: an expiry more than a day ahead is refused: it is milliseconds, or a mistake.
+Choice: A firm quote's expiry may fall short of two minutes by MAKER_FIRM_EXPIRY_GRACE_S, for clocks and
+    transit.
+Choice: A quote that the user requests for the maker's own account is not used and is no fault of the maker.
+Choice: A firm quote's expiry more than a day ahead is refused, as it is probably in milliseconds.
 """
 
 from collections.abc import Callable

@@ -11,7 +11,8 @@ question do no harm, since only one is executed. Nothing is asked twice after an
     a body that is none        --> INVALID
 
 Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
-Choice: 403 is a failure like any other (choices.md 18).
+Choice: 403 on /firm is a maker failure like any other; only a success without `order` blacklists the user at
+    that maker.
 """
 
 from collections.abc import Callable

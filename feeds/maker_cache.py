@@ -13,16 +13,21 @@ The `apply_` methods are generators that yield after every entry, so that whoeve
 run; between two steps the cache is whole, and one that is abandoned leaves what it did not come to as it
 was. One at a time is to be run. Each book is built aside and put into the index in one step.
 
+A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
+sent is newer than the poll's answer: an update for its own entries, a complete first message as a whole. A
+grid without a pair is forgotten after `stale_ms` without confirmation. A bad or repeated address in a
+blacklist costs only itself.
+
 Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds"; choices.md 10, 16 and 17.
-Choice: a token counts if the operator lists its address with the same decimals; else its pairs are left out.
-Choice: between two tokens a maker has one book, whichever is its base. Of several pair ids between the same
-    two the first by name of those with a usable book is shown: a pair is renamed while the old id retires.
-Choice: a pair or a grid that is refused takes the pair's former book out of use.
-Choice: what came over the socket after a poll was sent is newer than the poll's answer: an update where it
-    tells the same entry, a complete first message as a whole.
-Choice: a grid that was not confirmed for `stale_ms` and has no pair is forgotten.
-Choice: of the blacklist a bad address, and one that is said twice, costs only itself.
-Choice: a liquidityUSD below zero counts as none.
+Choice: A maker's token counts if the operator lists its address with the same decimals; else its pairs are
+    left out.
+Choice: A maker has one book between two tokens, whichever is the base. Of several pair ids the first by name
+    with a usable book is shown, since a renamed pair keeps its old id for a while.
+Choice: A liquidityUSD below zero counts as none.
+Choice: A pair absent from a full /prices answer or first message is disabled; absent from an update it is
+    unchanged. A token of another type than ERC20 is refused with its pairs.
+Choice: `liquidityUSD` of a known pair changes by polls alone; over the socket it counts in the first message
+    and for new pairs.
 """
 
 from bisect import bisect_left, insort

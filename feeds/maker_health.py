@@ -22,9 +22,10 @@ swap that was cancelled, a deadline that others had used up or our own event loo
 (`firm_check.AGAINST_MAKER`).
 
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
-Choice: a maker that blacklists most of its askers does not quote: each of them waits in vain once. Users that
-    it has told of beforehand are not asked for, and do not count.
-Choice: every kind of fault weighs the same; the score is the part of clean quotes, percent, rounded down.
+Choice: A maker that blacklists most users that ask does not quote, and rests. Users blacklisted in advance
+    are not asked for and do not count.
+Choice: Every kind of fault weighs the same in a maker's score: the share of clean quotes in percent, rounded
+    down.
 """
 
 from collections import Counter, OrderedDict, deque

@@ -10,11 +10,10 @@ The mid price of a book is half of its best bid and its best ask, so a book with
 level of no amount is no level. Every maker counts once, with the median of its own books: one that is far off
 moves the price no further than to the next maker's.
 
-Choice: a book whose best ask is above twice its best bid tells no price: nobody trades on it, so that its
-    maker could move the price with it and risk nothing.
-Choice: a median, not weighted by `liquidityUSD`: that is the maker's own word, and would let one maker make
-    its price everybody's. With two books it is their mean.
-Choice: of an even number of books, the median is the mean of the two in the middle.
+Choice: A book whose best ask exceeds twice its best bid gives no mid price: its maker could move the price
+    without a risk.
+Choice: A mid price is the median of the books, not weighted by `liquidityUSD`, which a maker states itself.
+    Of an even number it is the mean of the middle two.
 """
 
 from bisect import bisect_right

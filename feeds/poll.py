@@ -7,7 +7,7 @@ A failure of /prices withholds the maker at once, the next success releases it: 
 switch. A failure of the others changes nothing: what they said last holds.
 
 Source: spec 3.7, 3.10, 3.1.18; interop.md 4.
-Choice: an answer that is not 2xx, redirects included, or not the documented body, is a failure.
+Choice: An answer to a poll that is not 2xx, redirects included, or not the documented body is a failure.
 """
 
 from collections.abc import Callable, Iterator

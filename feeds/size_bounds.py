@@ -8,8 +8,8 @@ Levels that a maker shows and does not sign so shrink, and the rest of its pair 
 signs again comes back in steps, and all of it when the bound's time is over.
 
 Source: ARCHITECTURE.md, "Firm quotes".
-Choice: a refusal says nothing about why that a program could rely on: size, limits, funds and a user who is
-    not served look the same, and none of them is a reason to leave the whole pair alone.
+Choice: A refusal of /firm tells no reason that a program could rely on, so it bounds the requested size and
+    never takes the whole pair out of routing.
 """
 
 from collections import OrderedDict

@@ -6,10 +6,11 @@
 While it is up the age of each book decides whether it is used. A socket that is down for longer than
 SOCKET_GRACE_S withholds the maker (`heed_grace` looks), until the next complete first message is applied.
 
+A socket that was up for FEED_PAUSE_S_MAX reconnects at once, any other after a pause.
+
 Source: spec 3.11, 3.10.24 (the path alone is signed); choices.md 16 and 17.
-Choice: a first message that lacks one of the four contents, and any message that is not the documented
-    JSON, ends the connection with 1007.
-Choice: a socket that was up for FEED_PAUSE_S_MAX is connected again at once, others after a pause.
+Choice: A socket's first message without one of its four contents, and any message of another form, closes it
+    with 1007.
 """
 
 import math

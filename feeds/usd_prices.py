@@ -4,7 +4,7 @@ A stable coin is worth one dollar; for the rest see `mid_prices`: the median mid
 against stable coins, or against one token between.
 
 Source: ARCHITECTURE.md, "Routing"; spec 1.4.6, 1.8.10, 1.8.17 and 1.8.18.
-Choice: values have ten decimals, the rest is cut off.
+Choice: Values in US dollars have ten decimals; further digits are cut off.
 """
 
 from collections.abc import Mapping

@@ -13,10 +13,10 @@ answer whose body breaks off, comes late or cannot be framed is taken for its he
 A connection that the other side ends while it is idle is closed within HTTP_POOL_LOOK_S, one that nobody
 uses within HTTP_POOL_IDLE_S.
 
+An HTTP request is retried once at most. POST and PATCH are retried only where the caller allows it, as for
+/firm.
+
 Source: ARCHITECTURE.md, "HTTP client"; RFC 9110 9.2.2 (retries); RFC 9112 9.
-Choice: the wait for a turn is first come, first served.
-Choice: one retry at most, so a request reaches the other side twice at the worst.
-Choice: POST and PATCH are not sent again unless the caller passes `may_repeat`, as the firm client does.
 """
 
 import math

@@ -7,12 +7,11 @@ async generators behind whenever a request fails or is cancelled, which trio rep
 A host that nobody has a connection to any more costs nothing: its client is closed when the next one is
 opened. A POST is never sent twice.
 
-Choice: httpx's four time-outs become one deadline for the whole request, the largest of them.
-Choice: nothing is compressed: a few bytes of gzip could unfold to any size. A content-encoding is refused.
-Choice: nobody's cookies are kept: httpx would keep all there ever were, and send them back.
-Choice: an answer that only ends with its connection is refused, as it cannot be told from a broken one.
-Choice: where a status is all that counts, of webhooks, an answer has no headers and no body: neither how it
-    is framed and coded nor how long it is can make it another.
+The four time-outs of httpx become one deadline for the whole request, the largest of them. No cookies are
+kept: httpx keeps every cookie and sends them back. An answer that ends only with its connection is refused,
+since a broken one looks the same. A webhook's answer counts by its status alone, without headers or body.
+
+Choice: A compressed answer is refused: a few bytes of gzip unfold to any size.
 """
 
 from collections.abc import AsyncGenerator, Sequence

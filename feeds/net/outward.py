@@ -6,7 +6,7 @@
 The address that is judged is the address that is dialled: a name that is resolved otherwise the next time
 gains nothing.
 
-Choice: an IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is judged by that too.
+Choice: An IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is also judged by the latter.
 """
 
 import errno

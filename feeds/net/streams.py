@@ -3,8 +3,8 @@
 What speaks a protocol takes a `trio.abc.Stream` and, if it connects by itself, a `Dial`: tests and
 simulations pass memory streams and a dial of their own.
 
-Choice: `dial` raises OSError and nothing else (a refusal, an unknown name, a certificate that does not
-fit, TimeoutError); who dials turns it into its own side's error, once.
+`dial` raises OSError and nothing else (a refusal, an unknown name, a wrong certificate, TimeoutError); its
+caller turns that into an error of its own side, once.
 """
 
 import errno

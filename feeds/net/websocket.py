@@ -16,12 +16,13 @@ offered nor accepted.
 A ping goes out WEBSOCKET_PING_EVERY_S after the last pong; a pong that takes WEBSOCKET_PONG_S ends the
 socket with 1011, except while we hold reading back ourselves: the pong may lie behind what we do not read.
 
+Frames after our own close frame are dropped; frames before it can still be received. A WebSocket server
+closes the connection after both close frames (RFC 6455 7.1.1). After a fault it half-closes and reads on
+briefly, so that a reset does not destroy its close frame. Pings of a peer that does not read stay unanswered
+once a thousand frames wait for it. An exception in the body of the context manager closes with 1011; a
+cancellation closes without a code.
+
 Source: RFC 6455; ARCHITECTURE.md, "WebSockets".
-Choice: what comes after our own close frame is dropped; what came before one can still be received.
-Choice: a server closes the connection when both close frames are through (RFC 6455 7.1.1). After a fault
-it half-closes and reads on for a while, so that its close frame is not lost to a reset.
-Choice: pings of a side that does not read are not answered once a thousand frames wait for it.
-Choice: an exception in the body of the context manager closes with 1011; a cancellation with nothing.
 """
 
 import math

@@ -3,8 +3,9 @@
 The core of websockets judges it. What the core would answer when it refuses is not used, so that a server
 can answer in its own words.
 
+A WebSocket handshake of another version is a 400 that names the header, not a 426.
+
 Source: RFC 6455 4.
-Choice: a handshake of another version is a 400 that names the header at fault, not a 426.
 """
 
 import logging
