@@ -3,9 +3,10 @@
 A tampering says which request is sent and how its four headers are made. The maker must refuse each with a
 4xx and an error that names what is wrong.
 
+A body is signed as it is sent: with spaces and line ends that a parser would not write.
+
 Source: spec 3.10.
-Choice: a body is signed as it is sent: with spaces and line ends, where a parser would write none.
-Choice: stale is 60 s, twice the tolerance of "about 30 seconds"; 25 s either way must pass.
+Choice: A stale signature is 60 s old, twice the tolerance of "about 30 seconds"; 25 s either way pass.
 """
 
 from collections.abc import Callable, Iterator

@@ -3,7 +3,7 @@
 JSON is read here by itself, not by the message decoders: a judge must see what a decoder forgives, such as
 a key given twice, and must tell one fault from another.
 
-Choice: an answer 429 to what must be refused proves nothing, so that the check is skipped.
+429 in answer to a request that has to be refused skips the check.
 """
 
 import json

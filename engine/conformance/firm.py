@@ -3,12 +3,12 @@
 Amounts are chosen by a seeded random source. Small ones, within the first level and a two-hundredth of the
 depth, must be quoted as long as the grids before and after both hold them. Deep ones cross levels.
 
+Each check asks for another user unless --user names one, since a maker may blacklist a user that only asks.
+
 Source: spec 3.9, 3.5; interop.md sections 1 and 4.
-Choice: a deep amount, up to half of a side, may be refused: a maker may hold back funds for the quotes it has
-    open. It is advice to quote it.
-Choice: every quote is asked for another user, unless --user names one, because a maker may blacklist a user
-    who only asks.
-Choice: which way a computed amount is rounded is advice; the price bound allows a few raw units either way.
+Choice: A refusal of a deep amount, up to half of a side, is advice: a maker may reserve funds for open
+    quotes.
+Choice: The direction of rounding is advice; the price bound allows a few raw units either way.
 """
 
 import random

@@ -4,9 +4,9 @@ Each row takes the body of a quote that the maker answers and changes one thing.
 an order would be signed for what nobody can have meant, and a success without one would blacklist the user.
 
 Source: spec 3.9.14.
-Choice: amounts are digits alone; what some parsers forgive (`1_000`, ` 1 `, `0x10`, `1e3`) must be refused.
-Choice: it is advice to refuse what JSON readers of common languages pass over in a body that is sound: text
-    behind the object (Go's decoder), invalid UTF-8 in a member that is ignored (Go, JavaScript, Rust).
+Choice: An amount is digits alone: a maker refuses `1_000`, ` 1 `, `0x10` and `1e3`, which some parsers take.
+Choice: Acceptance of text behind a sound JSON object, or of invalid UTF-8 in an ignored member, is advice:
+    JSON readers of Go, JavaScript or Rust pass over them.
 """
 
 from collections.abc import Callable, Iterator

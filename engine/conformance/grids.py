@@ -4,7 +4,6 @@ Judged on the raw JSON of one `prices` entry, of GET /prices or of a socket mess
 handed in with its topic: `prices.sorted` over HTTP, `stream.grids` for all of them over the socket.
 
 Source: spec 3.4, 3.8; interop.md section 4.
-Choice: two equal prices in a row are in order: neither is better than the other.
 """
 
 from collections.abc import Iterator, Mapping

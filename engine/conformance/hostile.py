@@ -1,8 +1,8 @@
 """Bytes that no honest client sends, and what must come of them: an error or a close, and life goes on.
 
+An error in answer to broken framing need not be JSON, since many makers stand behind a proxy.
+
 Source: spec 3.1; RFC 9112 6.1, 6.3, 9.3.2; RFC 9110 7.2.
-Choice: an error in answer to broken framing need not be JSON: many makers stand behind a proxy that answers.
-Choice: of pipelined requests a maker may answer the first and close; what it answers is in order.
 """
 
 import random

@@ -1,8 +1,8 @@
 """How long answers take, and many quotes at once: how fast, how near to the displayed grid, what went wrong.
 
 Source: interop.md section 4 for the time-outs of today's consumers.
-Choice: a p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.
-Choice: refusals under load are advice, failures are faults: a maker may limit its open quotes.
+Choice: A p99 above 500 ms is advice: consumers wait between 500 ms and 4 s.
+Choice: Refusals under load are advice, failures are faults: a maker may limit its open quotes.
 """
 
 from collections.abc import Iterator, Sequence

@@ -260,7 +260,7 @@ class Range(Struct, frozen=True):
 def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount: int) -> Range | None:
     """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
 
-    Choice: where the other amount rounds to zero a maker may refuse, for amounts are above zero.
+    Choice: A maker may refuse an amount whose counterpart rounds to zero.
     """
     found = [_walk(market, pair_id, leg, amount) for market in (before, after)]
     amounts = [other for other in found if other is not None]

@@ -1,7 +1,7 @@
 """What a run is told: where the maker is, what was exchanged with it, how far to go.
 
-Choice: without --ws-url the socket is looked for at the base URL and `/ws`; a refusal there, other than with
-    401 or 403, means that the maker has none.
+Without --ws-url the check looks for the socket at the base URL and `/ws`; a refusal other than 401 or 403
+means that the maker has none.
 """
 
 import re

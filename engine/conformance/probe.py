@@ -4,7 +4,8 @@ A request that cannot be answered is an Exchange with a `failure`, never an exce
 it means. Nothing is retried but a request whose reused connection ended before a byte of the answer: that is
 how HTTP closes an idle connection.
 
-Choice: not feeds' pooled client: a judge must see every connection's fate, and time each request by itself.
+The probe does not use the pooled client of feeds: it judges every connection and times each request by
+itself.
 """
 
 import errno

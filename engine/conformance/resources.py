@@ -1,8 +1,8 @@
 """GET /tokens, /pairs, /prices and /blacklist: the answer as a whole, then every entry.
 
+`{}` for `prices` is right: it disables every pair. Duplicates in a blacklist are found regardless of case.
+
 Source: spec 3.2 to 3.5, 3.7, 3.1.
-Choice: `{}` for `prices` is right: it disables every pair.
-Choice: addresses of the blacklist are the same in any case when duplicates are looked for.
 """
 
 import re

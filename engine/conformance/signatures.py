@@ -1,10 +1,10 @@
 """What makes an order binding: its signature, and a nonceAndMeta nobody can foresee.
 
 Source: spec 3.5; EIP-2; interop.md section 1.
-Choice: upper 96 bits count as foreseeable if they lie close together, if they rise by equal steps, or if
-    fewer than 40 of them ever change over at least 8 quotes; a time stamp beside randomness passes.
-Choice: without a node a signature must be that of the maker's own key, unless --contract-maker says that
-    the maker is a contract: then it is reported as not checked.
+Choice: The upper 96 bits of a nonce are foreseeable if they lie close together, rise by equal steps, or
+    change fewer than 40 bits over at least 8 quotes; a time stamp beside randomness passes.
+Choice: Without a node a signature has to be the maker key's own; with --contract-maker it is reported as
+    unchecked.
 """
 
 import re

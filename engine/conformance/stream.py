@@ -3,11 +3,11 @@
 By spec 3.8.1 to 3.8.3 an entry replaces its pair's grid whole, so that an absent side is cleared and
 `{}` disables; a pair that a message does not name is unchanged.
 
+A socket follows GET /prices if a message with prices arrives while it is watched, or within as long again.
+
 Source: spec 3.11; choices.md 16 and 17.
-Choice: a socket follows GET /prices if any message with prices comes while it is watched, or within as long
-    again. How late a single change may be is left to `stream.agrees`.
-Choice: socket and HTTP agree on a pair if the grid of GET /prices is one that the socket had from just before
-    the request to a second after the answer, or if the best prices of both lie within the drift bound.
+Choice: Socket and HTTP agree on a pair if the socket showed the polled grid between the request and a second
+    after the answer, or if the best prices lie within the drift bound.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

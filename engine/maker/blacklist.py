@@ -1,7 +1,8 @@
 """Users who get no firm quote: from the settings for good, or for a time. Pure; time is passed in.
 
+A full blacklist takes no new user in for a time; the user receives the refusal nonetheless.
+
 Source: spec 3.7.6 (no duplicates), 3.9.11 (a success without `order`).
-Choice: a blacklist that is full takes nobody in for a time; the user is told as if it had.
 """
 
 from collections.abc import Iterable

@@ -8,7 +8,7 @@ encoded, per pair, so that /prices and the first socket message are one join.
     disabled, retired, halted, stale, withheld     shown as `{}`
 
 Source: spec 3.8, 3.6.2; interop.md 4.
-Choice: a price that is too old to be signed is not shown either.
+Choice: A price too old to be signed is not shown either.
 """
 
 from collections.abc import Iterable, Mapping

@@ -6,9 +6,9 @@ still fill. A round older than the last one is not believed: it is another, lagg
 name, or a reorganisation that is not over. Only after twice `stale_s` of that, and long since silent, we
 conclude that the chain was rolled back.
 
+With node_head_max_s = 0, for devnets that mine on demand, quotes are released by the process's clock.
+
 Source: spec 3.5.9 to 3.5.11; interop.md 1 (`remaining`).
-Choice: with node_head_max_s = 0 blocks may be old, as on a devnet that mines only when it has to; then
-    quotes are released by our clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence

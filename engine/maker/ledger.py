@@ -10,9 +10,10 @@ A filled promise is remembered until then too, so that a fill that is undone is 
 Guarantees: a promise is only taken if all live ones of its token together stay below the funds; memory is
 bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
 
-Choice: a quote of a user counts as unused from its signature on, until it fills or its window has passed.
-Choice: a quote that the maker itself cancels on chain counts as filled: the contract tells no difference.
-Choice: more unused quotes than UNUSED_REMEMBERED_MAX are forgotten, the oldest first.
+A quote counts as unused from its signature until it fills or its window passes. A maker remembers
+UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
+
+Choice: A quote that the maker cancels on chain counts as filled: the contract does not distinguish them.
 Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly above makerAmount).
 """
 

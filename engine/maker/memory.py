@@ -10,7 +10,7 @@ Nothing is written while quotes are signed: the hot path costs nothing, the pric
 What is written is on the disk before the first quote is signed. One process at a time has a file.
 
 Source: ARCHITECTURE.md, "Maker promises".
-Choice: after a crash no quote is signed until those of the run before have expired.
+Choice: After a crash the maker signs no quote until those of the former run are expired.
 """
 
 import fcntl

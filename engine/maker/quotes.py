@@ -8,8 +8,8 @@ blacklisted user is not one: it is a success without `order`.
 Guarantees: a quote is signed only if it is reserved in the same step; nothing is reserved by a refusal.
 
 Source: spec 3.9, 3.5; interop.md 1 and 4.
-Choice: the assets, the taker and the given amount are echoed exactly as they were written.
-Choice: a blacklisted user is told so whatever else is wrong with the request, once it can be read.
+Choice: /firm echoes the assets, the taker and the given amount exactly as the request writes them.
+Choice: The refusal of a blacklisted user precedes every other refusal of a readable request.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
 """The one-way WebSocket: a complete first message, then changes, to every consumer alike.
 
 Source: spec 3.11.
-Choice: what a consumer sends is dropped; one that goes on and on is closed with 1008.
-Choice: trading that stops closes every socket with 1001.
+Choice: Messages of a consumer are dropped; a flood of them closes the socket with 1008.
+Choice: A stop of trading closes every socket with 1001.
 """
 
 from collections.abc import Callable

@@ -4,8 +4,8 @@ Every body but a firm quote's is encoded when what it shows changes, not when it
 verified over their raw bytes before anything is decoded.
 
 Source: spec 3.7, 3.10, 3.11.
-Choice: /tokens, /pairs and /blacklist answer while trading is stopped; /prices and /firm fail with 503.
-Choice: a refused handshake is answered like any other request, with a JSON error and its status.
+Choice: While trading is stopped /tokens, /pairs and /blacklist answer; /prices and /firm fail with 503.
+Choice: A refused handshake is answered as other requests are, with a JSON error and its status.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,9 @@
 """Who may fill: the addresses of the settings, and those of the service's /adapters/contract-takers.
 
+While the service's list of takers cannot be read, its last answer holds; before the first, the settings'
+list.
+
 Source: spec 3.9.7 and 3.9.8; interop.md 3.
-Choice: while the service's list cannot be read, the last one holds; before the first, the settings' alone.
 """
 
 from collections.abc import Iterable

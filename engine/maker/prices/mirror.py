@@ -19,8 +19,9 @@ are exact, cut at 36 decimals. A level of which nothing is left is left out.
 What it does not show, we do not: a pair that it disables, that goes stale, or a maker that is gone, is taken
 down here at once.
 
+A mirror follows only a pair of the same tokens, by address and decimals, in the same direction.
+
 Source: spec 3.8; `feeds.supervisor` for what counts as gone.
-Choice: only a pair of the same two tokens, by address and decimals, in the same direction is mirrored.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping

@@ -16,8 +16,6 @@
 
 All arithmetic is on integers. Bids are rounded down and asks up, levels of a side are one tick apart at
 least, and best bid and ask too: no book ever crosses.
-
-Choice: a bid level that would fall to zero is left out.
 """
 
 from collections.abc import AsyncGenerator, Mapping

@@ -15,10 +15,9 @@ The file, no pipe, is read in pieces of 64 KiB while it plays, and a line is at 
 longer, or not such a record, is reported with its number and skipped; after 100 of them no more are reported.
 There is a checkpoint after each line and after each grid.
 
-Choice: without `loop` the source says that the recording has ended and gives nothing more: the last prices
-    leave when they are `price_life_ms` old.
-Choice: a line recorded earlier than the one before it plays at once.
-Choice: nothing is confirmed between two lines: a recording with gaps longer than `price_life_ms` shows them.
+Without `loop` a replay ends with its recording: the last prices leave after `price_life_ms`. A line recorded
+earlier than the line before plays at once. A replay confirms nothing between two lines: a gap longer than
+`price_life_ms` is visible.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping

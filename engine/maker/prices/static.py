@@ -12,10 +12,9 @@ still being written within the same tick of the file system's clock.
 Reads are synchronous, so they are bounded: 1 MiB of JSON, 64 KiB of TOML, whose parser is slow, and no pipe.
 Grids are read and their books checked one by one with a checkpoint after each.
 
-Choice: a version with anything wrong in it, be it one crossed pair, is reported and not taken at all.
-Choice: a pair that a new version lacks is disabled: the file is complete, as GET /prices is.
-Choice: while the file is gone, cannot be read, is not taken or is too old, the last prices are no longer
-    confirmed, and leave when they are `price_life_ms` old. Removing the file is an off switch.
+A static file with any mistake, as one crossed pair, is reported and not used at all. A pair that a new static
+file lacks is disabled: the file is complete, as GET /prices is. Removing the static file is an off switch:
+prices that a missing, unreadable, refused or old file no longer confirms leave after `price_life_ms`.
 """
 
 import stat
