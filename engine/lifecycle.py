@@ -132,8 +132,8 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
 )
 """Life cycle of a Delta order: spec 1.11; choices.md 26.
 
-Choice: a nonce that is invalidated on chain cancels an order that waits as it does an active one.
-Choice: a fill in flight also wins over a suspension, and one that is indexed late over the deadline.
+Choice: A nonce invalidated on chain cancels waiting orders as well as active ones.
+Choice: A fill in flight wins over a suspension, and a fill indexed late over the deadline.
 """
 
 OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(

@@ -1,7 +1,7 @@
 """Operators' own Python, named by settings: a market maker's prices, an agent's strategies.
 
-Choice: a module in the settings' folder that an installed one hides is refused, so that nobody's prices come
-    from a module of the same name.
+A module in the settings' folder that an installed module hides is refused, so that prices never come from a
+module of the same name.
 """
 
 import importlib

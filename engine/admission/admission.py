@@ -10,12 +10,12 @@ Every answer of an admitted route, a refusal too, says how much is left.
 
 Source: spec 1.25.56 and 1.25.57; draft-ietf-httpapi-ratelimit-headers-06 (three fields of their own; later
 drafts join them in one): RateLimit-Limit, -Remaining and -Reset; RFC 9110 10.2.3 (Retry-After).
-Choice: the limit is what a full bucket holds, and the reset is when it is full again.
-Choice: clients have keys of other services written in, so a request with an unknown key is answered as one
-    without, with `x-api-key-status: unknown`, unless settings refuse it. A route that needs a key refuses it.
-Choice: a request with an unknown key takes its cost from its address: guessing keys is not free.
-Choice: X-Forwarded-For is believed as far as trusted proxies wrote it: the caller is the right-most address
-    that is not one of theirs. An entry that is no address ends the search: who passed it on counts.
+Choice: `RateLimit-Limit` is the capacity of the full bucket, and the reset is the time when it is full again.
+Choice: A request with an unknown API key is answered as one without and marked `x-api-key-status: unknown`,
+    since clients carry keys of other services. Settings may refuse it; a route that needs a key does.
+Choice: A request with an unknown key costs its address, so that guesses of keys are not free.
+Choice: X-Forwarded-For counts as far as trusted proxies wrote it: the caller is the right-most address that
+    is not a proxy. An entry that is no address ends the search at the proxy that passed it on.
 """
 
 from collections.abc import Mapping

@@ -8,9 +8,8 @@ Time is counted in ticks so fine that a token and a burst are whole numbers of t
 
 A bucket that is full again says the same as one that was never used, and only such buckets are forgotten.
 
-Choice: what costs more than a bucket holds takes all of it.
-Choice: a caller for whom the table of callers has no room, since all those in it have used some of their
-    bucket, is told to come back in a second.
+A request that costs more than a full bucket takes all of it. A caller without room in the table of callers,
+all of whose buckets are in use, is told to retry in a second.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """How many streams of one kind are open, of each caller and in all. Pure.
 
-Choice: one caller has at most 32 streams of each kind, and is answered 429 beyond; the venue has as many as
-    its settings say, and answers 503 beyond.
+Choice: A caller has at most 32 streams of each kind (429 beyond); the settings bound the venue's streams
+    (503).
 """
 
 from collections import Counter

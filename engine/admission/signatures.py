@@ -9,10 +9,10 @@ where the signature proves right:
 
 Without a unit the answer is 429: no signature is looked at, no chain and no store is asked.
 
-Choice: a unit whose signature the chain is asked about comes back only where the whole request succeeds: the
-    owner's contract, which the caller may have written, runs before it says yes.
-Choice: a refusal for anything else than a signature, before a contract is asked, spends nothing; nor does an
-    answer that chain or store could not give.
+Choice: A signature that a contract verifies costs a unit, which returns only if the whole request succeeds:
+    the caller may have written that contract.
+Choice: Refusals for another reason before any contract is asked cost no unit, and neither do failures of
+    chain or store.
 """
 
 from types import TracebackType

@@ -10,9 +10,8 @@ finished, whoever is cancelled.
 Wall time is passed in. A block's time is that of the clock, and never before that of the block below; two
 blocks of one second have the same time.
 
-Choice: a transaction whose turn has not come (a gap of nonces) waits, as on a node; one below the next
-    block's base fee is refused, as anvil does. A call at the latest block sees
-    the number and time of that block.
+A transaction with a gap before its nonce waits, as on a node; one below the next block's base fee is refused,
+as by anvil. A call at the latest block sees that block's number and time.
 
 Source: ARCHITECTURE.md, "Embedded chain", "Chain port".
 """

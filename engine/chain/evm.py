@@ -20,8 +20,9 @@ What the library cannot give, and what is done about it:
                 itself is not, and a constructor, or a contract in the transaction that creates it, reads 0.
     BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of our block
 
+The rules are Cancun's, the newest of this EVM.
+
 Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT);
-Choice: Cancun, the newest rules that this EVM has.
 """
 
 import importlib

@@ -9,11 +9,9 @@ is not over its rate is asked one question every NODE_PROBE_S.
 
 Nodes are named by their place in the settings; their URLs are shown nowhere.
 
-Choice: a node that answers a question with an error of its own words is well, unless it says that something
-    is wrong inside (-32603); the next one is asked the same.
-Choice: while all nodes rest a call fails at once, with the last failure of each node, unless it is the call
-    that probes a node.
-Choice: BlockGone counts once all nodes that are well say so: one that lags does not have the block yet.
+A node that answers with an error of its own is healthy unless the error is internal (-32603); the next node
+gets the same question. While all nodes rest a call fails at once with each node's last failure, except the
+call that probes a node. BlockGone counts once all healthy nodes agree, since a lagging node lacks the block.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

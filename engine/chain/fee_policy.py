@@ -40,7 +40,7 @@ class FeePolicy(Struct, frozen=True):
 def first_price(fees: Fees, policy: FeePolicy) -> GasPrice | None:
     """The price to begin with; None while not even the base fee is within the cap.
 
-    Choice: head-room is cut where the cap is nearer than twice the base fee, the tip only after it.
+    Head-room over the base fee shrinks first under the cap, the tip only after it.
     """
     if fees.base_fee_wei + policy.tip_min_wei > policy.cap_wei:
         return None

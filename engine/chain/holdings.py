@@ -4,8 +4,8 @@ One batch is one question to the node, so that a balance and the allowance besid
 the caller names the block by its hash, or takes the latest, which is pinned here.
 
 Source: ARCHITECTURE.md, "Chain port"; EIP-20.
-Choice: a token that answers anything but a number is told apart from one that has nothing: its holding is
-None. So is that of one that needs more than CHAIN_TOKEN_GAS_MAX for it.
+Choice: A token that answers no number, or needs more than CHAIN_TOKEN_GAS_MAX, has an unknown holding (None),
+    which differs from zero.
 """
 
 from collections.abc import Sequence

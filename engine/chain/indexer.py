@@ -12,9 +12,10 @@ A step that fails (the node lags, contradicts itself, or is away; the store is a
 is tried again. A chain that shares no block of the ring was re-organised deeper than the ring: it is halted,
 until the node shows one of the ring's blocks again, or `rescan` says from which height to read anew.
 
+After a re-organisation every followed account is read again, since the lost blocks' movements are not kept;
+so also when another indexer is further ahead than one step reads.
+
 Source: ARCHITECTURE.md, "Indexer", "Transitions".
-Choice: after a re-organisation all that is followed is told anew: whose funds the lost blocks moved is not
-    kept. So it is after more blocks of another indexer than one step reads.
 """
 
 from collections import Counter

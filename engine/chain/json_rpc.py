@@ -5,8 +5,9 @@ The node's URL often holds a key: it is in no error, log or repr.
 Answers may come in any order; what a node leaves out of a batch is asked once more. Where a node refuses a
 batch, or one so large, it is asked in smaller ones from then on, down to single calls.
 
+An unasked or repeated answer spoils the whole batch.
+
 Source: JSON-RPC 2.0; the Ethereum execution API (eth_call, eth_getBlockByNumber).
-Choice: an answer that nobody asked for, or one that comes twice, spoils the whole batch.
 """
 
 from base64 import b64encode

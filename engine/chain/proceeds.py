@@ -9,8 +9,13 @@ What is expected counts from the limit that was signed, if that is better for th
 the user's favour, by at most one unit each.
 
 Source: choices.md 13; engine/chain/contracts/lib/Proceeds.sol.
-Choice: surplus is measured after the fee, and from the signed limit where nothing better was expected; a TWAP
-expects nothing, so that it has none to share.
+Choice: Surplus is the excess over the expected amount after the fee, or over the signed limit where nothing
+    better was expected. A TWAP expects nothing and has none to share.
+Choice: A fee is `floor(amount * bps / 10000)` of the destination for SELL and on top of the source for BUY.
+    It accrues in the FeeVault, or is sent at once on a Market swap that says so.
+Choice: Surplus is the user's unless partner and protocol share it half by half, of at most 1 % of the
+    expected amount where it is capped. Without a partner both shares are the protocol's; rounding favours the
+    user, by at most one unit.
 """
 
 from msgspec import Struct

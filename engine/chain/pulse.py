@@ -3,8 +3,8 @@
 Values that other parts keep of a chain, as the price of gas, may be a minute old while no node answers. A
 write needs an answer of this moment: `fault` says within READY_LOOK_S + READY_ANSWER_S that none would come.
 
-Choice: a chain whose head takes longer than READY_ANSWER_S counts as away: the checks of an order take three
-    such questions, and have ORDER_CHECK_S.
+A chain whose head takes longer than READY_ANSWER_S counts as away: an order's checks take three such
+questions within ORDER_CHECK_S.
 """
 
 from collections.abc import Callable

@@ -10,11 +10,11 @@ a range are the same when asked for twice, and those of its first block are what
 fit raises NodeContradiction, and nothing is returned: the caller tries again later. That a block has logs
 which a node hides is for the transport to find out, from the block's bloom.
 
+History is read twice, since one of a node's machines may lack a part and leave a hole that nothing finds
+later. The first block of a range is also read by its hash: a node with pruned logs answers the range with
+none, and refuses the block.
+
 Source: ARCHITECTURE.md, "Indexer".
-Choice: history is asked for twice: a node that answers from several machines, one of which lacks a part,
-    would leave a hole that nothing finds later.
-Choice: the first block of a range is asked for by its hash too: a node that pruned its logs answers a range
-    with none and no error, and refuses the block.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

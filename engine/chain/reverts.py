@@ -8,6 +8,8 @@
 
 Source: Solidity documentation, "Panic via assert and Error via require" and "Custom errors"; Contract ABI
 specification.
+Choice: Market swaps revert with the specified words INSUFFICIENT_OUTPUT and TRANSFER_FROM_FAILED, `Rfq` with
+    those of the deployed contract; elsewhere errors are custom ones, shown by name.
 """
 
 import json
@@ -71,7 +73,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
     Raises:
         InvalidInput: it is no ABI.
 
-    Choice: an error with a struct in it is left out; its data is shown in hex.
+    An error with a struct in it is left out; its data is shown in hex.
     """
     try:
         entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_Entry])]

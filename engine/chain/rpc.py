@@ -7,15 +7,13 @@ it does not have. Such a node is named, and the next one asked (see `failover`).
 Logs of one block are held against the bloom of its header too. A bloom that says "perhaps" proves nothing, so
 where it does and no log came all logs of the block are read: they must account for every bit of it.
 
+A node's head over `lag_blocks_max` below the highest seen counts once it stays for NODE_BACK_S, as the chain
+itself then went back. A node's head over `lag_blocks_max` above the others, and not their child, counts once
+another node is as high, none answers, or all others stand still for NODE_BACK_S: no single node makes the
+others lag. A node that takes eth_call only without the override of the block is asked without it from then
+on, and its pending block is not used.
+
 Source: ARCHITECTURE.md, "Chain port"; the Ethereum execution API; EIP-1898; EIP-1559 (the next base fee).
-Choice: a head that is more than `lag_blocks_max` below the highest seen is believed once it has stayed there
-    for NODE_BACK_S: by then it is the chain that went back.
-Choice: a head that is more than `lag_blocks_max` above it, and not its child, is believed once another node
-    is about as high, or no other node answers, or all others stand still for NODE_BACK_S: else the claim of
-    one node would make all others seem to be behind.
-Choice: a node that refuses the fourth parameter of eth_call, an override of the block, and takes the same
-    call without it, is asked without it from then on. Its pending block is not believed: it executes calls at
-    a block's own time alone.
 """
 
 import math

@@ -5,8 +5,9 @@ what gets past is of the right type and within the bounds of config/limits.py.
 
 Every reader takes the JSON of one result and raises InvalidInput at most, whatever the bytes are.
 
+A quantity may have leading zeros, as some nodes write them.
+
 Source: the Ethereum execution API (JSON-RPC); EIP-1474 (quantities and data); EIP-1898 (a block by its hash).
-Choice: a quantity may have leading zeros, as some nodes write them.
 """
 
 import re

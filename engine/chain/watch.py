@@ -13,9 +13,10 @@ What counts is what an event says: Transfer from and to, Approval of an owner, t
 native tokens come and go without a Transfer, and the two of what is deposited for an order. A token that
 moves balances without events is found only by looking again.
 
+Log filters do not name owners: that takes two questions for a few hundred owners, and an empty answer has all
+logs of the block read.
+
 Source: ARCHITECTURE.md, "Indexer"; EIP-20; the events of WETH9.
-Choice: owners are not named to the node: that takes two questions for each few hundred of them, and an answer
-    without logs makes all logs of the block be read.
 """
 
 from collections import Counter

@@ -1,8 +1,9 @@
 """JSON-RPC 2.0 around the methods: one call, a batch, notifications, and errors for all that is none.
 
+A batch is answered call by call; beyond DEVNET_ANSWER_BYTES_MAX of answers the remaining calls get an error,
+as on geth.
+
 Source: JSON-RPC 2.0.
-Choice: a call of a batch is answered before the next one is looked at; once the answers have more than
-    DEVNET_ANSWER_BYTES_MAX, the calls that are left get an error, as on geth.
 """
 
 from decimal import Decimal

@@ -4,9 +4,10 @@
     controls.py     what only a development node takes
     filters.py      what is polled for and announced
 
+`pending` is the latest block, except for the nonce; `safe` is 32 blocks below it and `finalized` 64, as on
+anvil.
+
 Source: the Ethereum execution API; EIP-1474; the methods of anvil and hardhat.
-Choice: `pending` is the latest block, except for the nonce; `safe` is 32 blocks below it and `finalized` 64,
-    as on anvil.
 """
 
 import platform

@@ -3,8 +3,9 @@
 Both hear of the same moves. A filter that was not asked for so long that its moves are forgotten is gone; a
 subscription that cannot keep up loses its socket.
 
+After a re-organisation the logs of lost blocks are reported once more, with `removed`.
+
 Source: eth_newFilter and eth_subscribe of the execution API; go-ethereum's pub/sub (removed logs).
-Choice: after a re-organisation logs of blocks that are gone are told once more, with `removed`.
 """
 
 import secrets

@@ -3,8 +3,9 @@
 Each method has a struct whose members are its positional parameters, in order. Text that stands for bytes or
 numbers becomes bytes or numbers here. What is wrong is named: the parameter, what was expected, what came.
 
+Quantities may have leading zeros, and be JSON numbers where development nodes take them.
+
 Source: the Ethereum execution API; EIP-1474 (quantities and data); EIP-1898 (a block by its hash).
-Choice: quantities may have leading zeros, and be JSON numbers where development nodes take them.
 """
 
 import re

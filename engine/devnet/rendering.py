@@ -1,7 +1,7 @@
 """Values of the port as nodes write them in JSON: camelCase, numbers as quantities, bytes as 0x text.
 
-Choice: no tries and no headers are built: the roots of a block's state, transactions and receipts are zeros,
-    and it has no size.
+Roots of a devnet block's state, transactions and receipts are zeros and its size is absent: no tries or
+headers are built.
 
 Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
 """

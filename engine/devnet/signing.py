@@ -3,12 +3,12 @@
 Signers of clients ask a development node as they ask a wallet. The keys of the usual accounts are public, so
 that nobody is asked whether to sign.
 
+`eth_sign` signs with the prefix of EIP-191, as anvil and geth do. `wallet_switchEthereumChain` to another
+chain is 4902 (unknown chain): the other chain of a devnet has its own URL. Accounts of a private mnemonic
+sign only transactions of their devnet: signed texts are valid on every chain, and any browser page can ask a
+local node for one.
+
 Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
-Choice: `eth_sign` signs as `personal_sign` does, with the prefix of EIP-191, as anvil and geth do.
-Choice: `wallet_switchEthereumChain` to another chain is 4902, as a wallet says of a chain that it does not
-    know: the other chain of a devnet has a URL of its own.
-Choice: accounts of a private mnemonic sign nothing but transactions of their devnet. A signature over a text
-    or typed data is good on every chain, and every page of a browser can ask a node on this machine for one.
 """
 
 from collections.abc import Sequence

@@ -6,9 +6,9 @@
         not taken, too old         DEAD: listed, and replayed when its receiver asks for it
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0, "Payload structure", "Operational considerations".
-Choice: `webhook-id` is the token of the event's place: the same in every try and replay of it. A receiver
-    that keeps ids sees each event once.
-Choice: events of one order are delivered one after the other, until one is dead; those of others beside them.
+Choice: `webhook-id` is the token of the event's place in the log, the same in every try and replay, so that
+    receivers can drop duplicates.
+Choice: Deliveries keep order within one order, until one is dead; different orders are delivered in parallel.
 """
 
 from collections.abc import Callable

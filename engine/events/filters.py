@@ -2,9 +2,9 @@
 
     what is asked for -> EventFilter -> matches(entry), and the one key that finds it among thousands
 
-Choice: several filters are all to be met; several values of one of them are alternatives; ids and hashes name
-    orders alike, so that either is enough.
-Choice: a taker that is asked for is the taker of an order or the one in its nonceAndMeta, as in the listing.
+Choice: Filters of an event stream combine by AND, values of one filter by OR; ids and hashes are alternatives
+    for each other.
+Choice: The filter `taker` matches the order's taker or the taker in its nonceAndMeta, as in the listing.
 """
 
 from collections.abc import Iterator

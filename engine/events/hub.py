@@ -2,10 +2,11 @@
 
     log -> Follower -> ring -> those whom it concerns -> woken, some at a time
 
+Current subscribers read the last 10,000 events from memory; lagging ones read the store, at most 4 at a time
+and 64 events a page, with a pause as long as each read. A token beyond the log's end is refused: it belongs
+to another database.
+
 Source: ARCHITECTURE.md, "Push".
-Choice: those who are up to date read the last 10,000 events in memory; whoever is further behind reads the
-    store, 4 at a time, 64 events at once; after each page nobody does for as long as it took.
-Choice: a token of a place that the log has not come to is refused: it is of another database.
 """
 
 from collections import defaultdict, deque

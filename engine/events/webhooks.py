@@ -8,9 +8,9 @@ the row goes after it was taken. A receiver that does not answer is tried with o
 once a minute, until it does. While the store is away, nothing is posted.
 
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
-Choice: any 2xx takes a delivery; redirects are not followed; what else an answer says is not read.
-Choice: a new webhook is told of what happens from then on; one that was out of the settings for a while,
-    under its name, of what happened meanwhile, as far as events are kept.
+Choice: Any 2xx takes a delivery; redirects are not followed.
+Choice: A new webhook starts with the next event; a returning one, by its name, with the events that it
+    missed, as far as they are kept.
 """
 
 import hashlib

@@ -7,9 +7,9 @@ not resume it. Each line names a scope; an empty file, or one that cannot be und
     chain 137
     pair 137 WETH/USDC
 
-Choice: what cannot be understood stops everything: a kill switch fails towards safety.
-Choice: a file that names a pair we do not have stops its chain, and a chain we do not have stops everything;
-    the commands refuse such names instead.
+Choice: An unreadable halts file stops everything: a kill switch fails towards safety.
+Choice: A halts file with an unknown pair stops its chain, with an unknown chain everything; the commands
+    refuse such names.
 """
 
 import re

@@ -8,7 +8,7 @@ It is a JSON file, so that a person, a script and the venue's process know the s
 `chain` null stands for all chains. A release counts once, for the process that runs at that time (Unix
 milliseconds).
 
-Choice: of a file that cannot be understood nothing counts: what was in force stays in force, and it is told.
+Choice: An unreadable file of maker rules changes nothing: the rules in force stay, and the fault is reported.
 """
 
 from collections.abc import Iterator

@@ -4,10 +4,9 @@ Adding costs a fraction of a microsecond and never waits. When the ring is full 
 dropped and counted, and the next batch ends in a line that says how many. Headers and bodies are never
 written; the target is, with its query, as far as it fits.
 
-Choice: where the file cannot be written the batch is lost and counted; the server goes on. A line that was
-written in part is ended before the next, and counts as lost.
-Choice: of a target the first 512 bytes are logged, then `... (N bytes)`, which no target can hold.
-Choice: a sink that takes nothing more is left behind when the server ends, after a second and a half.
+A batch of the access log that cannot be written is lost and counted, and the server goes on; a partly written
+line is closed and counts as lost. The log holds the first 512 bytes of a target, then `... (N bytes)`, which
+no target can hold. The server leaves a blocked sink behind after a second and a half when it ends.
 """
 
 import sys

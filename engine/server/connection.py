@@ -12,13 +12,13 @@ with nothing under way gets `SERVER_DRAIN_IDLE_S` for a request that may be on i
 
 Plain routes of all connections share a millisecond of every pass: see `turns`.
 
+A disconnect does not cancel a route's work, which ends within `route_s`. End of input during a streamed
+answer is a disconnect, since no subscriber half-closes. Before and between answers a half-closed client
+receives all its answers. An incomplete request at the end of input closes the connection without an answer. A
+connection that has sent no byte closes after `header_s`, not after `idle_s`.
+
 Source: RFC 9112 9.3 to 9.6; RFC 9110 10.1.1; RFC 6455 10.2 (Origin).
-Choice: a disconnect does not cancel a coroutine route: what it began is finished within `route_s`.
-Choice: the end of the client's input during a streamed answer is a disconnect: nobody half-closes a
-subscription. Before and between answers a client that has half-closed gets every answer it is due.
-Choice: an incomplete request at the end of input is closed on without an answer.
-Choice: a connection that has never sent a byte is closed after `header_s`, not after `idle_s`.
-Choice: a WebSocket whose Origin is neither listed nor the request's own host is refused with 400.
+Choice: A WebSocket whose Origin is neither listed nor the request's own host is refused with 400.
 """
 
 import time

@@ -11,14 +11,13 @@ all connections to tasks, and these answer what has come (see `connection`). Wha
 A TLS handshake costs a millisecond: like all else that a connection's task does, each of its steps waits for
 a turn (see `turns`).
 
+A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
+answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
+more than the request. The process may open as many files as its hard limit says; 128 of them are not for
+connections. TLS handshakes under way when a drain begins have a quarter of a second to end.
+
 Source: ARCHITECTURE.md, "HTTP server".
-Choice: a proxy's connections are those of many clients: there is no bound for its address, and nobody else's
-    counts for it.
-Choice: refused connections are answered in at most 64 tasks of their own; more of them are just closed, and
-all of them where there is TLS, whose handshake costs more than the request that is refused.
 Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
-Choice: the process may open as many files as its hard limit says; 128 of them are not for connections.
-Choice: TLS handshakes under way when a drain begins have a quarter of a second to end.
 """
 
 import errno

@@ -11,10 +11,10 @@ queue and closes it, so that no connection waits for a process that will never a
 The children inherit the one socket, so a connection in its queue outlives any of them. Each learns from
 its environment which of how many it is: a maker divides its balance and limits by that.
 
+A child that ends unasked, even with status 0, has crashed. Children run in process groups of their own, so
+that a terminal's interrupt reaches the parent alone; they notice the parent's death (`parent_ended`).
+
 Source: ARCHITECTURE.md, "HTTP server".
-Choice: a child that ends unasked, even with status 0, has crashed.
-Choice: children are in process groups of their own: an interrupt from the terminal reaches the parent
-alone. Should the parent die unasked they notice: `parent_ended`.
 """
 
 import os

@@ -8,13 +8,14 @@ route, plain and coroutine, and nothing of errors.
     static path, as sent       one dict lookup
     path with {placeholders}   by number of segments, the most literal template first
 
+The most specific path alone decides on 405: a placeholder never takes over its other methods. A plain GET of
+a WebSocket's path is 400, not 426. A request with a mounted Host looks among that host's surfaces first, then
+among those of any host.
+
 Source: RFC 9110 9.3.2 (HEAD), 9.3.7 (OPTIONS), 10.2.1 (Allow), 15.5.6 (405); Fetch, 3.2 (CORS).
-Choice: the most specific path alone decides on 405: a placeholder never takes over its other methods.
-Choice: the literal part of a path is compared as sent: `%74okens` is not `tokens`.
-Choice: a plain GET of a path that is only a WebSocket answers 400, not 426.
-Choice: a request whose Host is mounted looks among that host's surfaces first, then among those of any host.
+Choice: The literal part of a path is compared as sent: `%74okens` is not `tokens`.
 Choice: `localhost` among the origins stands for all pages of this machine, at any port.
-Choice: a page whose origin is named may send credentials, as clients do unasked; no cookie is ever set.
+Choice: A page of a named origin may send credentials, as clients do unasked; no cookie is ever set.
 """
 
 import re

@@ -164,7 +164,8 @@ def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
 def order_id(order_hash: bytes) -> UUID:
     """The id of a Delta order: a UUIDv4 whose random bits are the first ones of its hash.
 
-    Choice: ids follow from hashes: a second random key would cost an index, and ids need not be secret.
+    Choice: Order ids are UUIDv4 made of the order's hash, whose first byte is the shard: ids need not be
+        secret, and a random key would cost an index.
     """
     return UUID(bytes=order_hash[:16], version=4)
 

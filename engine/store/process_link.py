@@ -9,9 +9,10 @@ it is not known. A process that does not answer at all is killed.
 
 SQLite is read here, through a connection that cannot write: a read costs less than a way to the process.
 
+The store starts with terminal signals blocked, so that a signal to all processes does not end it before it
+ignores them.
+
 Source: ARCHITECTURE.md, "Store process", "Databases".
-Choice: a signal to all processes at once must not end the store before it ignores it: it is started with
-    those signals blocked.
 """
 
 import signal

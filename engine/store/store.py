@@ -10,8 +10,8 @@
 a database server that is gone), a batch is not answered, or the queue is full. While `run_probes` runs, an
 empty unit is written every READY_LOOK_S, so that `away` is true of a store that nobody else writes to.
 
-Choice: a store that has refused a batch counts as away until it has refused none for READY_STEADY_S: where a
-    disk is nearly full, an empty unit still fits between the writes that do not.
+A store that refused a batch counts as away until it has refused none for READY_STEADY_S: on a nearly full
+disk small writes still succeed between failures.
 """
 
 from collections.abc import Sequence
