@@ -3,7 +3,7 @@
     opened_agent    nodes · connections to makers · strategies    for as long as the context lasts
     AgentApp.run    server · feeds · gas                          until it is drained or cancelled
 
-Choice: an agent is one process: what makers promised it is its own to remember.
+An agent is one process, since it remembers the makers' promises in memory.
 """
 
 import socket

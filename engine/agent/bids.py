@@ -5,7 +5,7 @@ all that the executor has, so what others left there is named: the source and th
 leftovers, which the contract sweeps to the owner before the steps and after them.
 
 Source: contracts/Delta.sol, `Execution`; contracts/RfqExecutor.sol, `fill`.
-Choice: what the margin keeps back is the user's all the same: only the promise is smaller.
+Choice: An agent's margin lowers only the promise: the margin is the user's as well.
 """
 
 from msgspec import Struct

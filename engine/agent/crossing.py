@@ -12,10 +12,11 @@ long one still is, so that both gain the same part of what crossing saves.
 Guarantees: each order is in one crossing at most; the same orders in any order give the same crossings.
 Not guaranteed: that the crossings are as many as there can be.
 
+The crossing of whole orders goes first, then the pair that leaves makers the smallest part of the longer
+order. Purchases and slices of TWAPs are not crossed.
+
 Source: contracts/Delta.sol, `settleCrossed`.
-Choice: nobody is crossed for less than what the makers' books would give for its order alone.
-Choice: whole for whole goes first, then the pair that leaves the smallest part of the long order to makers.
-Choice: purchases and slices of TWAPs are left to the makers.
+Choice: Crossed orders never get less than the makers' books give each order alone.
 """
 
 from collections.abc import Callable, Iterable, Sequence

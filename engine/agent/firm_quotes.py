@@ -3,9 +3,10 @@
 An order that may be filled in parts, and that the books do not fill within its limit, is filled by the
 largest part that they do.
 
+An agent whose makers do not sign for a partially fillable order, or for a part of it, asks once for half of
+that.
+
 Source: ARCHITECTURE.md, "Auction".
-Choice: where makers do not sign for an order that may be filled in parts, or for a part of it, they are asked
-    for half of that, once.
 """
 
 from collections.abc import Mapping, Sequence

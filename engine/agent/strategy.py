@@ -14,8 +14,9 @@ starts, and does no I/O then. Waits are trio's alone.
 All strategies of an agent are asked for every round, at the same time; their bids are joined. One that
 raises, is late, or answers what no bid is costs its own bids and nobody else's, and is logged.
 
+A strategy cut off at the deadline bids nothing in that round.
+
 Source: ARCHITECTURE.md, "Auction".
-Choice: a strategy that is cut off at the deadline bids nothing in that round, whatever it has found.
 """
 
 import importlib

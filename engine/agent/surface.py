@@ -6,8 +6,9 @@
     GET /healthz   200 while requests are answered at all
     GET /readyz    200 while there is something to trade with on each chain, else 503 with the reasons
 
+A round of an unserved chain is refused with 422, one of other contracts than the settings' with 400.
+
 Source: codecs.agent_messages; spec 3.10.
-Choice: a round of a chain that is not served, or of other contracts than the settings', is refused: 422, 400.
 """
 
 from collections.abc import Callable, Mapping

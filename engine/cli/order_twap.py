@@ -1,7 +1,7 @@
 """`cambist order twap`: one Delta order, settled slice by slice on a schedule.
 
-Choice: without `--deadline` there is room for every slice, and for another two intervals or twenty minutes,
-    whichever is more: slices for which nobody bid in time may still be settled.
+Without `--deadline` a TWAP has time for every slice and for two more intervals or twenty minutes, whichever
+is longer, so that slices without a bid may still settle.
 """
 
 import click

@@ -1,6 +1,6 @@
 """`cambist order watch`: one order to its end, or all changes of many as the venue pushes them.
 
-Choice: without an order's name it goes on until it is interrupted, which is its proper end: exit status 0.
+`order watch` and `otc watch` without an order run until they are interrupted and exit with status 0.
 """
 
 import math

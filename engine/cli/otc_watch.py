@@ -1,7 +1,4 @@
-"""`cambist otc watch`: one OTC order to its end, or all changes of many as the venue pushes them.
-
-Choice: as `cambist order watch`, without an order's hash it goes on until it is interrupted: exit status 0.
-"""
+"""`cambist otc watch`: one OTC order to its end, or all changes of many as the venue pushes them."""
 
 import time
 from functools import partial

@@ -5,8 +5,9 @@
 A notice is sent once; one that is not taken is lost, and stands in GET /makers/scores all the same. A slow
 maker delays nobody.
 
+The answer is not read but for its status.
+
 Source: spec 3.10.
-Choice: the answer is not read but for its status.
 """
 
 from collections import deque

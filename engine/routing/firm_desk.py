@@ -19,22 +19,21 @@ keeps within the limit, or there is no route.
 What each maker did is noted once (`firm_scores`), when the swap is settled or given up: faults of its own,
 refusals, and clean quotes, whether they were used or not. One that was cancelled has done nothing.
 
+A failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker that has
+signed for the hop may be asked again. The answer of a slow maker is awaited to the end beside stand-ins, and
+used if it arrives before the swap settles. A stand-in is asked for the slow maker's whole share, as deep as
+its book: with a divided share each hanging stand-in would leave a gap. A hop asks for more than it needs only
+at OVER_ASK_COST_BPS more by the maker's book and within the user's limit.
+
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4; choices.md 18.
-Choice: a failing part is replaced on its own pair first, and good quotes of other parts are kept; a maker
-    that has signed for the hop may be asked for more.
-Choice: a slow maker is waited for to the end while others are asked beside it; its own quote is taken if it
-    is there when the swap can be settled.
-Choice: whoever is asked beside a slow maker is asked for its whole share, where its book is that deep: if the
-    share were divided among them, each that hangs would keep it from being filled.
-Choice: a third of soft_s is a maker's due: one that was given less before time was up has not failed. Time in
-    which our own event loop stalled was not given to anybody.
-Choice: more than the need is asked for only where that makes the need dearer by OVER_ASK_COST_BPS at most, by
-    the maker's own book, and where the user's limit leaves room for that: otherwise makers that sign exactly
-    what they show would not come to what was quoted.
-Choice: a quote worse than the plan is no fault as long as the whole swap keeps the user's limit. The maker is
-    scored for it where it is worse than its own book by more than drift_bps.
-Choice: a refusal says nothing where the maker's book had less, or nothing, when it was asked.
-Choice: all quotes of a maker for one swap are of one account: what it has is counted once.
+Choice: A maker has failed only if it had a third of `soft_s`; stalls of the venue's own event loop do not
+    count.
+Choice: A quote below the plan is no failure while the whole swap keeps the user's limit; the maker's score
+    suffers where it is below its own book by more than `drift_bps`.
+Choice: A refusal is no fault where the maker's book at that moment had less than the request.
+Choice: All quotes of a maker for one swap are of one account, whose funds count once.
+Choice: The taker of firm quotes is `RfqExecutor`, for Router and Delta alone. The user inside `nonceAndMeta`
+    is the order's owner in a Delta settlement and the caller in a Market swap.
 """
 
 import math

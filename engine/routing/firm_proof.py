@@ -7,14 +7,15 @@ any other, and costs its maker nothing.
 What one account gives of one token is summed over all its quotes. Balance and allowance of all of them are
 read in one batched call at a pinned block.
 
+Funds of exactly the order's amount suffice.
+
 Source: spec 3.5.9 to 3.5.12; EIP-1271; interop.md section 4; ARCHITECTURE.md, "Firm quotes".
-Choice: a maker may show the same funds on all its pairs: it is at fault only for a quote that they do not pay
-    for alone.
-Choice: a contract that needs more than MAKER_SIGNATURE_GAS_MAX to say that it signed has not.
-Choice: that tokens are there and allowed is not all: a transfer is tried, since a token may be paused or its
-    holder barred.
-Choice: exactly enough is enough, where other consumers want more than the order says.
-Choice: a chain that does not answer in time is no reason to take a quote unchecked: ServiceUnavailable.
+Choice: A maker may show the same funds on all its pairs; a quote is its fault only where the funds do not
+    cover that quote alone.
+Choice: A contract maker that needs over MAKER_SIGNATURE_GAS_MAX to verify a signature has not signed.
+Choice: A maker's funds are proven by a tried transfer, beyond balance and allowance: a token may be paused or
+    bar the holder.
+Choice: An unanswered check on the chain is `ServiceUnavailable`, never an unchecked quote.
 """
 
 from collections.abc import Iterable, Sequence

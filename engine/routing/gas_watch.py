@@ -4,8 +4,9 @@ Each new head is looked at, and without one a look is taken every GAS_LOOK_S, or
 that does not answer leaves what was seen before; once that is older than GAS_STALE_S there is neither a head
 nor a price, and what needs one is refused.
 
+A unit of gas costs the next block's base fee and the node's suggested tip.
+
 Source: ARCHITECTURE.md, "Limits" (a chain read that a request needs and cannot have is a 503).
-Choice: a unit of gas costs the base fee of the next block and the tip that the node suggests.
 """
 
 from collections.abc import Callable

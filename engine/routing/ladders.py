@@ -14,7 +14,7 @@ better. Where parts of units are moved to another maker, what is lost is that un
 A share that would bring nothing is given to others, or where they are full enlarged until it brings a unit:
 that unit costs what it does at the worst price, and is taken from shares at better ones.
 
-Choice: a maker with a book of the pair in both orders takes part with that of the greater `liquidityUSD`.
+A maker with a book of the pair in both directions takes part with that of the greater `liquidityUSD`.
 """
 
 from bisect import bisect_left
@@ -188,9 +188,8 @@ class MergedLadder:
     def split_after_gas(self, amount: int, fill_cost: int) -> list[Share] | None:
         """The best split found where each fill costs gas; None beyond the depth.
 
-        Choice: it is the best of all makers' subsets, or worse than that by less than one fill and by what
-            rounding takes. That the last maker is worth its fill is tried out, and where it is one of the
-            first two, the best single one.
+        The split is the best of all makers' subsets, or worse by less than one fill and rounding: the last
+        maker's worth is tried, and so is the best single maker where that is one of the first two.
 
         Args:
             fill_cost: of one fill, raw units of the other token.

@@ -19,8 +19,8 @@ Guarantees: on one hop without gas the plan is the best there is but for a unit 
 Not guaranteed: beyond the paths that are looked at, beyond `PAIRS_SEARCHED_MAX` divisions, and for parts so
     small that a unit of what they bring matters.
 
-Choice: at most two paths, without a pair of tokens in common: then each can be filled without the other.
-Choice: gas is left out of the choice where no live books say what the native token is worth.
+Choice: A route has at most two paths, without a common pair, so that each fills independently.
+Choice: Gas does not decide between routes where no live books price the native token.
 """
 
 from collections.abc import Callable, Mapping

@@ -5,6 +5,9 @@ units. A plan is indicative: it says which maker is to be asked for how much, ho
 
     PlanTotal: what it comes to
     RoutePlan -> PathPlan: one way through the tokens -> HopPlan: one pair -> MakerShare: one maker's part
+
+Choice: TransferFee taxes shrink the amount that arrives at each end; DexTransferFee taxes that at the first
+    and after the last exchange.
 """
 
 from msgspec import Struct

@@ -4,8 +4,13 @@ A chain is served when it has a role (`market`, `delta`) and a node. Contract ad
 are those of contracts.json in the state directory, where `cambist devnet` and `cambist contracts deploy` have
 written them.
 
+A shipped chain without a node is not served and is no error; with a maker placed on it, it is one.
+
 Source: choices.md 2; spec 1.3.
-Choice: a shipped chain without a node is not served and is no error; one that a maker is placed on is.
+Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
+    is 422 `Unsupported chain` on every surface.
+Choice: The specification's nine Delta and Market chains (Delta not on 100 and 43114) and eight OTC chains
+    ship as settings without contract addresses.
 """
 
 from collections.abc import Collection, Mapping

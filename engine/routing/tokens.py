@@ -1,8 +1,8 @@
 """The listed tokens of one chain: what may be traded, by address or by symbol. Pure.
 
 Source: spec 1.13.2 and 1.13.3, 1.25.6; choices.md 1.
-Choice: a token is supported when the operator lists it; what only a maker names is not routed.
-Choice: symbols are compared letter by letter; the native token's own symbol is one, of the placeholder.
+Choice: A token is supported if the operator lists it; a token that only a maker names is not routed.
+Choice: Symbols match letter by letter; the native token's own symbol stands for the placeholder.
 """
 
 from collections.abc import Iterable

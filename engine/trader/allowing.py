@@ -1,6 +1,6 @@
 """How a contract is allowed to take the source: an approval on chain, or a permit that goes with the trade.
 
-Choice: an allowance that is there and does not suffice is set to zero first where the token insists on that.
+An insufficient allowance is set to zero first where the token insists on that.
 """
 
 from collections.abc import Callable

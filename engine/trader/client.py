@@ -7,7 +7,7 @@ TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
 
 Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After); ARCHITECTURE.md,
 "Push".
-Choice: a Retry-After that is a date is answered as if there were none: the venue's clock need not be ours.
+Choice: A Retry-After with a date counts as absent: the venue's clock may differ.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

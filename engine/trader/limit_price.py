@@ -5,7 +5,7 @@
     BUY      the most that is spent     = floor(amount / price)
 
 Source: spec 1.16.11 to 1.16.13.
-Choice: what a price does not give to the unit is rounded for the user: more is received, or less spent.
+Choice: A price that gives no whole unit rounds for the user: more is received, or less spent.
 """
 
 from decimal import Decimal

@@ -2,9 +2,9 @@
 
 A settlement that was under way may still win; which it was is what each order's last record says.
 
+Cancelled ids are those of the venue's records, also for orders named by hash; a repeated id counts once.
+
 Source: spec 1.18, 1.11; interop.md 3; choices.md 29.
-Choice: ids are those of the venue's records, also where an order was named by its hash; a repeated one
-    counts once.
 """
 
 from collections.abc import Callable, Sequence

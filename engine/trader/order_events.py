@@ -7,10 +7,10 @@
 Whoever hears of everything after a token has missed nothing and heard nothing twice, however often the
 connection ended meanwhile. Without a token it begins with what happens from now on.
 
+`order watch` reads events over a WebSocket, whose pings reveal a dead connection. A refusal of 400 to 499 is
+final except 408 and 429, and so is a close with 1008: the token belongs to another database.
+
 Source: ARCHITECTURE.md, "Push"; codecs/event_messages.py.
-Choice: events are taken over a WebSocket: its pings tell a silent venue from one that is gone.
-Choice: a refusal with a status of 400 to 499 is for good, but for 408 and 429; and so is a close with 1008:
-    the token is of another database, and would be refused for ever.
 """
 
 import math

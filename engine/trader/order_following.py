@@ -8,9 +8,10 @@
 
 What a venue does not answer in between proves nothing; it is asked again while time is left.
 
+The beneficiary's balance is compared with the settled amount block by block; a difference is reported and is
+no failure, since other transactions may move it.
+
 Source: spec 1.24.1, 1.11; contracts/Delta.sol, OrderSettled.
-Choice: the balance of the beneficiary is compared with what was settled, block by block; a difference is
-    told and is no failure, since other transactions of that block may move it too.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -1,8 +1,9 @@
 """A venue's list of orders, page by page, and how it is shown. `pages` asks; everything else is pure.
 
+Pages count from the newest order, so that a listing reports each order once and may miss orders that arrive
+meanwhile.
+
 Source: spec 1.19; interop.md 3.
-Choice: pages are counted from the newest order, so those that come while they are read move others to the
-    next page: an order is told once, and one that comes meanwhile may be missing.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence

@@ -9,9 +9,10 @@
 
 The Delta contract is trusted for its code, as the Router of a swap is, unless the trader pins the address.
 
+A deposit follows the built and checked order, whose hash it needs. A submission names the quote's partner
+where the trader names none.
+
 Source: spec 1.1.12 to 1.1.19, 1.3.1; contracts/Delta.sol.
-Choice: a deposit is made only for an order that was built and checked, since its hash is the order's.
-Choice: the partner of a submission is the one that the quote named where the trader names none.
 """
 
 from collections.abc import Callable

@@ -13,9 +13,10 @@ contract itself tells.
     record        of the order that was submitted, of its kind
     not looked at: who the partner is; its fee is in the bound
 
+Typed-data types have to be exactly ours, although only the order's are hashed: wallets show them.
+
 Source: spec 1.16; interop.md 2 and 3; EIP-712; contracts/Delta.sol.
-Choice: an order is refused for a bound better than it was asked for as well: it might never be settled.
-Choice: types are held to be exactly ours, although only the order's members are hashed: wallets show them.
+Choice: An order with a better bound than requested is refused as well, since it might never settle.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

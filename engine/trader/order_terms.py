@@ -7,9 +7,9 @@ comes back to be signed is compared with what has to come, member by member. A T
 and bounded in all (see `schedule`).
 
 Source: spec 1.1.12 to 1.1.19, 1.16; interop.md 2 (how slippage rounds).
-Choice: an order is signed at the price that was agreed to, however old that is by then: the bound protects
-    the trader, and agents bid above it. Only the venue may find the route too old.
-Choice: surplus is the user's: no partner is given a share of it.
+Choice: An order is signed at the agreed price however old it is: the bound protects the trader, and the venue
+    alone judges the route's age.
+Choice: Surplus is the user's: `cambist swap` and `order` give no partner a share.
 """
 
 from typing import Any

@@ -6,8 +6,8 @@
     all that expire until a time, and those that never do   cancelOrdersUntil, whatever their hashes
 
 Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
-Choice: an order of which only the hash is known is cancelled unseen: the contract closes it for the key's
-    account alone, so that another maker's is not touched.
+Choice: An order known by its hash alone is cancelled unseen: the contract closes it for the key's account
+    only.
 """
 
 from collections.abc import Callable, Mapping

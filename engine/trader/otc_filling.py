@@ -13,8 +13,8 @@
 Nothing but the chain is believed: an order that a file hands over needs no venue.
 
 Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
-Choice: a fill is simulated before the approval as well: what the contract refuses for another reason than its
-    lack is not paid for by an approval.
+Choice: A fill is simulated before its approval, so that an approval is never paid for a fill that is refused
+    anyway.
 """
 
 from collections.abc import Callable

@@ -6,9 +6,10 @@
              contract, by the event of this very order in the transaction that the venue names; one that is
              EXPIRED is not, and its time is over
 
+An order's time is over by the later of the local clock and the chain's, since a chain may stand still. The
+state after its block tells whether the last of several fills took the rest.
+
 Source: spec 2.5; interop.md 1.
-Choice: an order's time is over by the later of two clocks, ours and the chain's: a chain may stand still.
-Choice: whether the last of several fills was for all that was left is asked of the state after its block.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,9 @@
 """A venue's lists of OTC orders, page by page, and how they are shown. `otc_pages` asks; all else is pure.
 
+Pages after the first are of the same listing where the venue says `asOf`; without it each order is reported
+once and a new one may be missing.
+
 Source: spec 2.8 and 2.9; interop.md 1.
-Choice: pages after the first are of the same listing where a venue says as of when it is (`asOf`); without it
-    an order is told once, and one that comes meanwhile may be missing.
 """
 
 from collections.abc import AsyncIterator

@@ -7,9 +7,10 @@
 
 The RFQ contract is trusted for its code, as the Router of a swap is, unless the maker pins the address.
 
+An order above the maker's balance is posted on request: the venue suspends it.
+
 Source: spec 2.2; choices.md 23; contracts/Rfq.sol.
-Choice: a permit that goes with an order is for its whole amount, until it expires: a first fill shows it.
-Choice: an order that the balance does not cover is posted where the maker says so: the venue suspends it.
+Choice: A permit posted with an order covers its whole amount until it expires; the first fill shows it.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """What the chain says of OTC orders, read at one block: what is left of them, and what their maker has.
 
-Choice: a signature is looked at as long as nothing of the order was filled, as the contract does.
+A signature is checked while nothing of the order is filled, as by the contract.
 """
 
 from collections.abc import Sequence

@@ -6,9 +6,10 @@
 
 A signed order is handed over as JSON: the order of spec 2.3, with its chain and its hash.
 
+A part named by its received amount gives the least that brings it. An amount that brings no further unit is
+not given.
+
 Source: spec 2.3, 2.5; interop.md 1; contracts/Rfq.sol.
-Choice: of a part that is named by what is received, the least is given that brings it.
-Choice: what would bring no further unit is not given, of a rest that is taken or of an amount that is named.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ A token's domain is not taken on trust: the separator that the token gives has t
 version, this chain and this address; what a wallet could not show is not signed.
 
 Source: EIP-2612; EIP-712; interop.md 1 (224 bytes: the words of the token's own call).
-Choice: versions tried are the one that `version()` gives, then "1" and "2", which is what tokens have.
+Choice: Permit versions tried are the token's `version()`, then "1" and "2".
 """
 
 from collections.abc import Sequence

@@ -9,8 +9,9 @@ most `srcAmount`, and reverts if less than `destAmount` arrives) the worst that 
                surplus, permit
     not looked at: the makers' orders; whatever they are, the Router holds the result against destAmount
 
+An envelope with another deadline or permit than requested is refused.
+
 Source: spec 1.9, 1.3.2; contracts/Router.sol.
-Choice: an envelope is refused for what it should not have too: another deadline or permit than was asked for.
 """
 
 from collections.abc import Iterable

@@ -4,9 +4,10 @@
     sale     each slice gives at least what is signed per slice, the last one pro rata, rounded up
     purchase each slice spends at most its share of what is signed in all, rounded down; nothing rolls over
 
+A trader bounds a TWAP as a whole; a sale's least per slice is rounded up, so that all slices together keep
+the bound.
+
 Source: spec 1.16.28 to 1.16.42; choices.md 32; contracts/Delta.sol.
-Choice: a trader bounds a TWAP in all. Of a sale the least per slice is rounded up, so that all slices
-    together give no less than that.
 """
 
 from msgspec import Struct

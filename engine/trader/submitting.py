@@ -1,6 +1,6 @@
 """An order is handed in once: where a venue does not answer, it may have taken it, so it is looked for.
 
-Choice: what was not answered is not handed in again: it is looked for by its hash for TRADER_FOUND_S.
+An unanswered submission is not repeated but looked up by its hash for TRADER_FOUND_S.
 """
 
 from collections.abc import Awaitable, Callable

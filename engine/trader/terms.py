@@ -6,7 +6,6 @@ The bound is fixed when the trader agrees to a price and stays: however often th
 meanwhile, what is signed gives at least that, or costs at most that.
 
 Source: spec 1.14; interop.md 2 (how slippage rounds); choices.md 12.
-Choice: surplus is asked for the user, so that no part of it is anybody else's.
 """
 
 from decimal import Decimal

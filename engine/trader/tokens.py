@@ -1,7 +1,8 @@
 """Which token a trader means: a symbol of the venue's list, an address, or the chain's own.
 
-Choice: decimals come from the token's contract, not from the venue: a wrong number would change the amount.
-Choice: a symbol is what the venue's list says it is; who does not trust the list names tokens by address.
+A symbol means the token of the venue's list; a name by address needs no trust in the list.
+
+Choice: Decimals come from the token's contract, not from the venue, whose mistake would change the amount.
 """
 
 from ...codecs.abi import decode_bytes, decode_uint
