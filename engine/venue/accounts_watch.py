@@ -10,11 +10,11 @@ each once, however many orders it has.
 An account that could not be read is read again. One that fails although others are read rests for itself, and
 keeps nobody waiting (`apart`): which one that is, is found by halving.
 
+Every account is read again within a minute, for tokens that move balances without events; at most 50 a
+second, so that beyond 3,000 accounts a round takes longer. An account with over 50 orders that change at once
+rests up to 10 s, so that moving funds back and forth does not make the venue write without end.
+
 Source: ARCHITECTURE.md, "Funds"; choices.md 27.
-Choice: all accounts are read again within a minute, for tokens that move balances without events; at most 50
-    a second, so that of more than 3,000 a round takes longer.
-Choice: an account of which more than 50 orders change at once rests afterwards, longer the more they are, at
-    most 10 s: nobody has the venue write without end by moving funds back and forth.
 """
 
 from abc import ABC, abstractmethod

@@ -8,8 +8,9 @@ It listens once the orders that are not finished are taken up. Shut-down: the li
 flight go out, then feeds, watches, auctions, relayers and indexers end, what the store is still owed is
 written, and the store closes last. What is under way on chain goes on at the next start.
 
+A venue is one process: its books, buckets and health scores are its own.
+
 Source: ARCHITECTURE.md, "Time and chance" (order of a shutdown), "Keys".
-Choice: a venue is one process: its books, buckets and health scores are its own.
 """
 
 import secrets

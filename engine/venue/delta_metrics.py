@@ -1,6 +1,6 @@
 """What Prometheus is told of orders: Delta's, auctions, agents, settlements, relayers; shards and indexers.
 
-Choice: what is shared with orders of other kinds keeps the names that it had while there were Delta's alone.
+Metrics shared with orders of other kinds keep the names that they had as Delta's alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator

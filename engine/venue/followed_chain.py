@@ -2,8 +2,8 @@
 
     its step -> what every projection makes of it, in the unit of the step -> durable -> watches are told
 
-Choice: what is read of a chain is what its settings have: logs of the RFQ contract where it has `rfq`, those
-    of Delta where it has `delta`, whichever orders are run there.
+The settings decide which logs of a chain are read: the RFQ contract's with `rfq`, Delta's with `delta`,
+whichever orders are served.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """What an operator says of makers, brought to the books and the scores of a venue that runs.
 
-Choice: a file that cannot be read or understood changes nothing and is logged.
+An unreadable file of makers changes nothing and is logged.
 """
 
 from collections.abc import Callable

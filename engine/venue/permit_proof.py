@@ -11,8 +11,11 @@ A permit that was shown already is refused by the token, though its allowance is
 only where the allowance falls short, as in the contract (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
-Choice: a permit names owner and spender, and no amount or time above what Permit2 can hold; else it is
-    400 before the chain is asked.
+Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
+    before the chain is asked.
+Choice: The length of a permit alone tells its form; any other length is refused on Delta and the Router. Its
+    spender is the contract that uses it. A permit beside `limitAmount`, or on a limit order or TWAP, is
+    refused.
 """
 
 from msgspec import Struct

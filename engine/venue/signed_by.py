@@ -13,9 +13,11 @@ A key's own signature counts first, also where the account has code, as the cont
     `is_awaited` (OTC)      EIP-1271, AWAITED           EIP-1271, AWAITED
 
 Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md 25 and 33.
-Choice: the signature of a key is kept in its compact form, that of a contract as it came.
-Choice: an empty signature is awaited of contracts only: of a key's account it is refused, unless that has
-    signed the order by a call already.
+Choice: A key's signature is stored in its compact form, a contract's as it came.
+Choice: An empty signature awaits the owner's call on chain and is refused of a key's account unless that call
+    is made.
+Choice: A key's signature has 65 or 64 bytes, a contract's any number, or none after a pre-signature on chain.
+    A wallet that is not deployed yet (EIP-6492) is refused with that reason.
 """
 
 from enum import Enum

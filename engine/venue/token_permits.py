@@ -9,8 +9,8 @@
     DAI       256 bytes   holder, spender, nonce, expiry (0 never), allowed, v, r, s
 
 Source: interop.md 1 and 2; contracts/lib/Permits.sol.
-Choice: a token that does not know `nonces(owner)` takes no permits of its own: some answer any call without
-    doing anything, as wrapped native tokens do.
+Choice: A token without `nonces(owner)` takes no permits of its own: wrapped native tokens and others answer
+    any call and do nothing.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,9 @@
 """What is told of auctions: closed rounds, why an order is not filled, and which agents there are.
 
+A round that is still open answers as an unknown round does. A resting agent stays in the list of agents;
+`explain` says that it rests.
+
 Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{chainId}.
-Choice: a round that is still open is as unknown as one that never was: nothing of it can be read anywhere.
-Choice: an agent that rests stays in the list of agents; `explain` says that it rests.
 """
 
 from collections.abc import Callable, Mapping

@@ -9,13 +9,13 @@ Whoever comes back with the last token goes on where it was: each event once, in
 that nothing before it concerns this stream, so that coming back never means to read far. Each surface has a
 path of its own, with the parameters that its orders can be asked for by; the bounds are common to all.
 
+A stream without `after` starts now, and its first message holds the current token. A WebSocket that does not
+take a message within EVENT_STALL_S closes with 1013, one that floods with 1008; its messages mean nothing.
+
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
-Choice: a stream is of an owner, a taker or named orders, or for a key: the operator's hears of everybody's
-    orders, a partner's of its own. A stream of `taker` zero is of the OTC orders that anybody may fill.
-Choice: `Last-Event-ID` goes before `after`: a browser that reconnects sends the URL that it began with.
-Choice: a stream without `after` begins now: its first piece has the token of now.
-Choice: a WebSocket that does not take what was written within EVENT_STALL_S is closed with 1013, one that
-    sends and sends with 1008; what it sends means nothing.
+Choice: An event stream names an owner, a taker or orders, or has a key: the operator's key sees every order,
+    a partner's key the partner's. `taker` zero stands for OTC orders that anybody may fill.
+Choice: `Last-Event-ID` precedes `after`: a reconnecting browser sends its first URL again.
 """
 
 from collections.abc import Callable

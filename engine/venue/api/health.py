@@ -4,13 +4,11 @@
     GET /readyz    200 while the store takes writes and some chain can be served, else 503; with reasons
     GET /metrics   Prometheus; for this machine alone, unless the settings say otherwise
 
+A request with a proxy's headers never counts as local. /metrics is 404 to callers that may not read it.
+
 Source: ARCHITECTURE.md, "Telemetry".
-Choice: a chain can be served while one of its nodes answers, the price of gas is known and some maker has a
-    live book. One such chain is enough: a load balancer that took the venue out for another chain would take
-    away the good one too. Where every write would be answered 503 the venue is not ready, whatever it could
-    quote.
-Choice: a request that came through a proxy, by its headers, is not this machine's, whoever the other side is.
-Choice: to others /metrics does not exist: 404.
+Choice: The venue is ready while some chain has an answering node, a known gas price and a live book, and the
+    store takes writes: a load balancer must not take good chains away with a bad one.
 """
 
 from collections.abc import Callable

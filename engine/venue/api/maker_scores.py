@@ -4,10 +4,11 @@
     the maker, by its own credentials      and its last faults, with what was expected and what came
     this machine itself                    and those of all
 
-Choice: counts are public; what a maker has signed, and for whom, is nobody else's business.
-Choice: a maker signs the request as document 3 signs those to makers, with the secret that it shares with the
-    venue. A signature that is wrong is 401.
-Choice: without `network` and `chainId` it is about all chains that are served.
+A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
+cover all served chains.
+
+Choice: A maker signs its request for scores as in spec 3.10, with the secret shared with the venue; a wrong
+    signature is 401.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,9 @@
 """The endpoints that read Delta orders, and the balances that orders commit or leave.
 
 Source: spec 1.19 to 1.21; interop.md 3; choices.md 25a.
-Choice: a hash that is none is 400; an id that is none is one that no order has: 404.
-Choice: a listing is of an owner, of named orders, or for the operator's key: strangers are not told of
-    everybody's. A record of an order is for anybody who knows its id or hash.
+Choice: A malformed hash is 400; a malformed id is an unknown one: 404.
+Choice: A listing needs an owner, named orders or the operator's key; the record of one order needs its id or
+    hash alone.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The endpoints that take in Delta orders and their cancellations.
 
 Source: spec 1.17, 1.18; interop.md 3.
-Choice: an order without a partner has the default partner of its API key, where the signed fee is that one's.
+Choice: An order without a partner has its API key's default partner where the signed fee is that partner's.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """The Delta orders: what their owners sign, submit, read and cancel.
 
 Source: spec 1.16; choices.md 11.
-Choice: a build is answered for a route that was issued, here or by a process on the same store, to the digit;
-    what is wrong with another one is not looked into.
-Choice: the side of a build is that of its quote, whether the body says it or not. A route that was quoted for
-    both sides, amounts and all, is a sale without `side`.
+Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
+    other routes are not analysed.
+Choice: The side of a build is its quote's. A route quoted for both sides with equal amounts is a sale without
+    `side`.
 """
 
 from collections.abc import Callable

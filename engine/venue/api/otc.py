@@ -1,9 +1,9 @@
 """The endpoints of OTC orders: a maker posts, everybody reads.
 
 Source: spec 2.6 to 2.10; interop.md 1; choices.md 4, 5, 22 to 24.
-Choice: the token of a fillable balance may be named in the path and as `token`, if it is the same.
-Choice: without a token, the answer is about the venue's listed tokens but the native one, and those that the
-    account's live orders give, at most 100 of these; a token need not be listed to be asked for.
+Choice: The token of a fillable balance is a path member or `token`; both have to agree.
+Choice: Fillable balances without a token cover the venue's listed ERC-20 tokens and at most 100 tokens of the
+    account's live orders. An unlisted token may be named.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """GET /ft/events: which events of OTC orders a stream is asked for. Pure.
 
+Events of OTC orders use the log, messages, tokens and bounds of Delta's events.
+
 Source: ARCHITECTURE.md, "Push"; spec 2.13.3.
-Choice: OTC orders are pushed as Delta orders are, through the same log: the same messages, tokens and bounds.
 """
 
 from ....codecs.event_messages import OtcEventsQuery, decode_otc_events_query

@@ -4,15 +4,13 @@
                                                               +--> Market route, sealed
 
 Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md 2, 3, 7, 8, 11 and 35.
-Choice: `mode=MARKET` on a chain without Market is No route, as `mode=DELTA` is where Delta is not.
-Choice: where neither path can be had, the error is that of Market; on a chain without Market that of Delta.
-Choice: `maxImpact` and `maxUSDImpact` say when a Market route has `maxImpactReached`; a Delta price has no
-    such member and is not changed by them.
-Choice: GET /v2/delta/prices takes the names of agents and bridges, which change nothing of a price on one
-    chain: what is expected is what the books give.
-Choice: a request without a partner has the default partner of its API key.
-Choice: bridge-routes, bridge-protocols and strategies are answered with nothing in them: no bridge and no
-    strategy is settled here. Their parameters are checked.
+Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
+    `mode=ALL` falls back to Market.
+Choice: Without either path the error is Market's, or Delta's on a chain without Market.
+Choice: `maxImpact` and `maxUSDImpact` apply to the Market route; a Delta price has no `maxImpactReached`.
+Choice: GET /v2/delta/prices accepts names of agents and bridges, which do not change a price on one chain.
+Choice: A `destChainId` other than `chainId` is 400 `No route (crosschain)`. bridge-routes, bridge-protocols
+    and strategies check their parameters and answer empty lists, since documented paths are never 404.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """GET /openapi.json, and GET /docs: the same document as a page that needs nothing from elsewhere. Pure.
 
-Choice: each is made at its first request, or before, by `cambist serve`: it takes up to 33 ms.
+Each page is made at its first request, or before by `cambist serve`: it takes up to 33 ms.
 """
 
 from functools import cached_property

@@ -2,15 +2,16 @@
 
 Everything that the settings decide is encoded once, at the start.
 
+GET /fiat/tokens answers as GET /tokens; `all` covers all chains. `takeSurplus` of a partner fee is false: a
+request alone gives a partner a share of surplus.
+
 Source: interop.md 3; choices.md 4, 6 and 15.
-Choice: `/adapters/...` without `network` and `chainId` is about chain 1, as /prices is; `version` changes
+Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
     nothing.
-Choice: `tokens` begins with the native token, where the chain has a wrapped form of it. A token whose
-    contract does not answer with a balance is left out of a user's tokens, and is not supported by itself.
-Choice: the `allowance` of the native token is 2^256 - 1, since it needs none; one that a contract does not
-    tell is 0, and all are where the chain has no Router.
-Choice: GET /fiat/tokens answers as GET /tokens; `all` is of all chains.
-Choice: `takeSurplus` of a partner fee is false: a partner shares in the surplus where a request says so.
+Choice: `tokens` starts with the native token where the chain has a wrapped form. A token whose contract gives
+    no balance is left out of a user's tokens.
+Choice: `allowance` of the native token is 2^256 - 1; it is 0 where the contract gives none, or the chain has
+    no Router.
 """
 
 from collections.abc import Callable, Iterable

@@ -4,8 +4,8 @@ A group of endpoints is a file beside this one and hands out its rows; from all 
 that is served and the document that describes it (`openapi`). Here is the one place where a handler is put
 behind admission.
 
-Choice: `cost` is in requests: 1 is one of a caller's bucket; what does more work, or has others work for it,
-    costs more; 0 is not counted.
+A route's cost is in requests of a caller's bucket: above 1 where it does or causes more work, 0 where it is
+not counted.
 """
 
 from collections.abc import Sequence

@@ -9,13 +9,14 @@ client has taken what was sent before. So what is sent is the newest quote, and 
 Streams are priced one at a time, with a turn for everybody else in between: many of them grow slower, and
 nothing else does.
 
+A changed book matters to a quote stream if its pair can lie on a path of at most 4 tokens between both ends.
+A quote stream has one chain: `destChainId`, if given, equals `chainId`.
+
 Source: ARCHITECTURE.md, "Push"; WHATWG HTML, "Server-sent events".
-Choice: a book matters when its pair can stand on a path of at most 4 tokens: it has one of the two ends, or
-    lies between neighbours of both.
-Choice: a parameter at fault is answered as by GET /v2/quote; what has no route yet is an event, not a 400.
-Choice: a quote on which nothing changes is sent anew every QUOTE_STREAM_BEAT_S, with a fresh seal: the newest
-    that a client has can always be built.
-Choice: a stream is of one chain: `destChainId`, where it is given, has to be `chainId`.
+Choice: A wrong parameter of a quote stream is answered as by GET /v2/quote; a missing route is an event, not
+    a 400.
+Choice: An unchanged quote is sent anew every QUOTE_STREAM_BEAT_S with a fresh seal, so that a client's newest
+    quote can always be built.
 """
 
 from collections import Counter, defaultdict

@@ -2,9 +2,10 @@
 
 A webhook is managed with one API key, which the settings name; to every other caller it does not exist.
 
+A listing shows the last tries known to this engine; of several engines one delivers.
+
 Source: ARCHITECTURE.md, "Push".
-Choice: a webhook's URL is told without its query, which may hold a password.
-Choice: a listing has what this engine knows of the last tries; of several engines one delivers.
+Choice: A listed webhook's URL lacks its query, which may hold a password.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,10 @@
 """The contract that makes an agent's calls: where it is, and how the agent is told. Pure.
 
+An agent's id on chain is the keccak-256 of its name at the venue; venues that share a Delta contract name
+agents differently.
+
 Source: contracts/AgentCaller.sol; contracts/Delta.sol, `agentCaller`.
-Choice: an agent's id on the chain is the keccak-256 of the name that the venue has for it. Venues that share
-    a Delta contract give their agents different names.
+Choice: An agent's own calls run through an `AgentCaller` of that agent alone.
 """
 
 from functools import lru_cache

@@ -12,9 +12,10 @@
 A slow agent delays nobody: a notice never waits for another agent, and `solve` never for a notice. A full
 queue drops the oldest notice. A notice is sent once; one that is not taken is lost. Both are counted.
 
+A request that a reused connection lost before any byte of its answer is sent once more: its auction id names
+the round, and one answer alone is read.
+
 Source: codecs/agent_messages.py; spec 3.10; ARCHITECTURE.md, "Auction".
-Choice: a request that a reused connection lost before a byte of its answer is sent once more: its auction id
-    names the round, and of two answers only one is read.
 """
 
 from collections import deque

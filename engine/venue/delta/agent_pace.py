@@ -10,9 +10,9 @@
 
 What was asked before a cut does not cut again: all of it was of the size that was too large.
 
+An agent may use the whole round: late answers, or unfinished ones, reduce its next orders.
+
 Source: ARCHITECTURE.md, "Auction".
-Choice: an agent may use the whole round: what cuts its orders is an answer that is late, or that says that
-    there was no time for some.
 """
 
 from math import inf

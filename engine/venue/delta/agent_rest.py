@@ -15,13 +15,12 @@ struck: at most slow_ms_max, until its next good answer. It is asked meanwhile w
 A fault while it rests already, of what was asked for before, is counted and lengthens nothing.
 
 Source: ARCHITECTURE.md, "Auction"; choices.md.
-Choice: every strike weighs the same, whoever made the settlement fail since it was simulated: the first rest
-    is short, and the next delivery makes up for it.
-Choice: an owner's contract can refuse what is mined and take the same in a simulation, and nobody sees which
-    of the two did: an agent that never delivers rests all the same, one that does is not to be framed so.
-Choice: a settlement that brings over AGENT_DRIFT_BPS less than its simulation a moment before is a strike,
-    though it keeps its promise: markets move by less, and a contract that knows a simulation is not to be
-    believed.
+Choice: Every strike weighs the same whoever caused the failed settlement: the first rest is short, and the
+    next delivery offsets it.
+Choice: An owner's contract can pass a simulation and fail the mined settlement unseen: an agent that never
+    delivers rests nonetheless, an agent that delivers does not.
+Choice: A settlement that brings over AGENT_DRIFT_BPS less than its simulation a moment before is a strike
+    even if it keeps its promise: a contract that detects simulations is not trusted.
 """
 
 from collections import Counter, deque

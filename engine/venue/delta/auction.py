@@ -15,15 +15,15 @@ simulation brings beyond the promise is the user's if it is so when mined, and w
 depends on nothing but its arguments, and not on their order.
 
 Source: ARCHITECTURE.md, "Auction".
-Choice: gas is valued in the token that is paid out (SELL) or in (BUY); where it has no price there, the gas
-    of no bid on that order counts.
-Choice: surplus is compared in raw units, not by the unit settled: what a bid for a part leaves may be worth
-    nothing to anybody.
-Choice: a crossing gains, for each of its orders, by how much it is better than the best bid alone, or than
-    the limit where there is none, as a part of the larger of the two amounts. It wins where no order loses
-    and some order gains or has no other bid; of crossings that share an order the one that gains more wins.
-Choice: runners-up of an order are the two next best bids on it alone, of the winner's agent too where their
-    calldata is another; a crossing is no runner-up.
+Choice: Gas is valued in the token paid out (SELL) or in (BUY); without its price no bid's gas counts.
+Choice: Bids compare surplus in raw units, not per settled unit: the part that a bid leaves may be worthless.
+Choice: A crossing's gain is, per order, its excess over the best single bid, or over the limit, relative to
+    the larger amount. It wins where no order loses and some order gains or has no other bid; of overlapping
+    crossings the greater gain wins.
+Choice: Runners-up are the two next best single bids on the order, also of the winner's agent if its calldata
+    differs; never a crossing.
+Choice: Bids rank by the amount that the contract enforces: the least that a sale brings, the most that a
+    purchase costs. An excess is the user's and wins nothing.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,9 @@
 The record names every bid on the order, the winner's first, then by rank, then what was refused. An agent
 that answered too late, or nothing that can be read, stands with every order that it might have bid for.
 
+An auction's record keeps the first 64 bids on an order, and the number of the others.
+
 Source: ARCHITECTURE.md, "Auction"; codecs/auction_messages.py.
-Choice: a record keeps the first 64 bids on an order, and says how many there were more.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

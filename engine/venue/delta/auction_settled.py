@@ -2,8 +2,9 @@
 
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
+Nothing is stored for it: a settlement's promise is in its effect, its result in its log.
+
 Source: ARCHITECTURE.md, "Auction".
-Choice: nothing is kept for it: what a settlement was to bring is in its effect, what it brought in its log.
 """
 
 from collections.abc import Mapping, Sequence

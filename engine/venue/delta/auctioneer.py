@@ -16,15 +16,13 @@ A round counts against an order once an agent has considered it. An order that n
 for an agent (`agent_pace`, `due_orders`); where no agent answers, or the chain or the store is away, it is
 due again at once, and the agent pauses, or all rounds do.
 
+A cancelled order drops out of its round, and so does the settlement that won it; the round goes on for the
+others. `auctionId` is the clock's milliseconds, or one more than the last of any chain: it rises over
+restarts too. Of successive rounds with the same reason and no bid for an order the first alone is kept, since
+orders wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return
+apart.
+
 Source: ARCHITECTURE.md, "Auction"; choices.md 26.
-Choice: a round in which an order was cancelled goes on for the others; the settlement that won that order is
-    let go, and its bid has lost.
-Choice: `auctionId` is the clock's milliseconds or the last one of any chain and one: it rises over restarts
-    too.
-Choice: of rounds in a row that found nothing for an order, for the same reason and without a bid, the first
-    is kept: orders may wait for weeks.
-Choice: the pauses of an order are spread by its hash, so that orders that failed together do not come back
-    together.
 """
 
 import math

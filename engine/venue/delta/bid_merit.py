@@ -5,9 +5,9 @@
 
 The best bid of each order comes first, then the second best: where time runs out, every order has had a turn.
 
+Of an agent's bids AGENT_BIDS_PER_ORDER_MAX on one order are simulated, and as many crossings.
+
 Source: ARCHITECTURE.md, "Auction".
-Choice: AGENT_BIDS_PER_ORDER_MAX bids of an agent on an order alone are simulated, and as many crossings: an
-    agent that sends more pays with its own worse bids, not with everybody's time.
 """
 
 from collections import Counter, defaultdict

@@ -9,10 +9,11 @@ was signed and a transaction. What it is worth, the simulation says.
 
 A bid for a part of an order is held to the limit pro rata, unit for unit as the contract reckons it.
 
+`given` of a sale is not read, and of a single order neither `paid` nor `traded`: the contract does not use
+them.
+
 Source: codecs/agent_messages.py; ARCHITECTURE.md, "Auction"; contracts/Delta.sol.
-Choice: a bid that is refused costs an agent that bid alone; an answer that cannot be read, all of them.
-Choice: of a sale `given` is not read, and of an order alone `paid` and `traded`: there the contract has no
-    use for them.
+Choice: A refused bid costs an agent that bid alone; an unreadable answer costs all of its bids.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

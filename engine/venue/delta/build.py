@@ -10,16 +10,16 @@
 `limitAmount` stands in for bound and guess. The route of a TWAP is priced for one slice: its fixed side is
 the total of the body, its bound `destAmountPerSlice` (sale) or `maxSrcAmount` (purchase).
 
+A build checks the kind's own parameters first, then amounts, permit, partner and deadline. A build without
+`nonce` gets 256 random bits: nonces are unordered.
+
 Source: spec 1.16; interop.md 2; choices.md 13, 31, 32 and 35.
-Choice: the kind's own parameters are looked at first, then amounts, permit, partner and deadline.
-Choice: a `deadline` that has passed is `Order expired` here already.
-Choice: parameters of another kind than `orderType` are ignored, as unknown ones are.
-Choice: without `nonce` an order gets 256 random bits: nonces are unordered, and two of them never meet.
-Choice: a zero `beneficiary` is the owner, as the contract has it.
+Choice: A passed `deadline` is `Order expired` at the build already.
+Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
-Choice: a permit is refused for the native token, which is deposited, and where the spender that it names is
-    not the Delta contract. A token that takes permits only has no limit orders and no TWAP: they need an
-    approval.
+Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta
+    contract. A `permit_only` token needs one (`Permit / Permit2 required`) and has no limit orders or TWAPs,
+    which need an approval.
 """
 
 from collections.abc import Iterable

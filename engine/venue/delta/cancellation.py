@@ -4,9 +4,10 @@
     POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
 
 Source: spec 1.18, 1.11; interop.md 2 and 3; choices.md 29.
-Choice: the ids are signed as they are sent: their order and spelling count. An order that is named twice is
-    cancelled once.
-Choice: the signature is looked at before the states: whoever cannot sign learns nothing of a cancellation.
+Choice: A cancellation signs its ids as sent, spelling and order included; a repeated id counts once.
+Choice: A cancellation's signature is checked before the orders' states, so that strangers learn nothing.
+Choice: Cancellation is all or nothing: 1 to 100 ids of one owner and chain, none ended, BRIDGING or being
+    refunded, else 400 without a change. A CANCELLING order is answered 200 again.
 """
 
 import re

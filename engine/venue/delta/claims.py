@@ -5,7 +5,7 @@
 
 What is there was read before, and may be out of date: so an account without claims is never refused.
 
-Choice: of orders that need the same balance or allowance no more are settled at once than it has; the others
+Choice: Settlements under way at once never need more of a balance or allowance than there is; further orders
     are auctioned again.
 """
 

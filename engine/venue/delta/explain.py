@@ -10,8 +10,9 @@
 
 Nothing of a round that is open is known here.
 
+`explain` gives reasons for the last round alone and lists the earlier ones.
+
 Source: ARCHITECTURE.md, "Auction"; interop.md section 5.
-Choice: of several rounds the last one alone gives reasons; those before are shown.
 """
 
 from collections.abc import Mapping, Sequence

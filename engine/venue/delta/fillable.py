@@ -4,14 +4,17 @@
     available   min(balance, allowance to the Delta contract) - what all its orders that may be settled may
                 still take, at least 0
 
+Keys of balances are in lower case; an unlisted token has "0".
+
 Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders); choices.md 25a.
-Choice: an order that cannot be settled commits nothing: one that is suspended, or whose owner has yet to sign
-    on chain. Of a purchase the most that it may spend is committed.
-Choice: an order that is being cancelled is not open, and takes from what is available: a settlement that is
-    under way may still win.
-Choice: keys are in lower case. A token that nobody has listed has "0".
-Choice: native tokens need no allowance, and orders that sell them have deposited them: these orders commit
-    nothing of the balance.
+Choice: An order that cannot settle, suspended or still unsigned on chain, commits nothing. A purchase commits
+    the most that it may spend.
+Choice: An order that is being cancelled commits nothing and still reduces `availablebalance`, since a
+    settlement under way may win.
+Choice: Orders that sell deposited native tokens commit nothing of the balance.
+Choice: Delta's `fillablebalance` is the amount that open limit orders have committed, `"0"` without any,
+    which clients subtract from the wallet's balance. `availablebalance` is the amount that new orders can
+    still give.
 """
 
 from collections.abc import Iterable

@@ -11,13 +11,13 @@
 Of a purchase the amount is what it is expected to cost, or where nothing is expected the most that it may:
 the contract takes what is spent.
 
+A partially fillable order needs funds for all that is left, as an OTC order does.
+
 Source: spec 1.11.19 and 1.11.20; choices.md 27.
-Choice: each order for itself: what other orders of its owner take does not count. Whichever is settled first
+Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
     suspends the others.
-Choice: an order that may be settled in parts needs all that is left of it, as an OTC order does (choices.md
-    23).
-Choice: an order with a permit needs the balance alone: what a permit grants was tried out when the order was
-    submitted, and each settlement is simulated with it.
+Choice: An order with a permit needs the balance alone: the permit was tried at submission, and each
+    settlement is simulated with it.
 """
 
 from collections.abc import Sequence

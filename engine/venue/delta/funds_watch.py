@@ -13,10 +13,10 @@ An account that could not be read changes nothing: no order is suspended for a n
 whose contract answers nonsense has nothing. An order whose settlement is under way keeps its status, and is
 looked at again when that has ended.
 
+An order that awaits its owner's signature on chain is not suspended. A token that reveals no balance counts
+as sufficient until a settlement fails.
+
 Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md 27.
-Choice: an order that waits for its owner's signature on chain is followed, and not suspended.
-Choice: what a token does not let anybody read is not known to lack: a settlement of it that failed counts as
-    one.
 """
 
 from collections import Counter

@@ -7,11 +7,12 @@
 The digest is SHA-256 of the quoted side and the route's canonical bytes: the order of its keys is free, types
 and digits are exact. A route does not say its side, and the side decides which of its amounts is fixed.
 
+A repeated route is kept as of its whole minute, so that it is written once a minute and known for ten to
+eleven minutes. While the store is away or behind, the longest waiting routes are known to this process alone.
+
 Source: choices.md 11.
-Choice: a route that is quoted again and again is kept as from a whole minute: so it is written at most once a
-    minute, and is known for ten to eleven minutes after it was given out.
-Choice: where the store is away or behind, the routes that wait longest for it are left out of it, and this
-    process alone knows them.
+Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
+    minutes).
 """
 
 import hashlib

@@ -17,14 +17,16 @@ Each returns None where there is nothing to do, so that whoever lost a race agai
 and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
 
 Source: spec 1.11; choices.md 26 to 29; ARCHITECTURE.md, "Transitions".
-Choice: a signed cancellation is not written to the chain: relayers alone can settle, and the nonce may be
-    signed again (choices.md 28). Whoever wants it on chain calls `invalidateNonces`.
-Choice: while a settlement is under way a cancelled order stays CANCELLING until that has ended for good.
-Choice: a suspended order whose funds are back is ACTIVE where it is a limit order or a TWAP, or something of
-    it was settled or failed before; else it is PENDING again.
-Choice: a settlement that fails while the owner's funds are not there takes no runner-up, which would fail as
-    well, and does not count towards `failures_max`; nor does it for an order that was crossed with one whose
-    owner's funds are not there. The next round of both waits longer each time.
+Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
+    again. An owner who wants it on chain calls `invalidateNonces`.
+Choice: A cancelled order stays CANCELLING until its settlement under way has ended for good.
+Choice: A suspended order whose funds return is ACTIVE if it is a limit order or TWAP, or was partly settled
+    or failed before; else PENDING.
+Choice: A settlement that fails while funds lack has no runner-up and does not count towards `failures_max`,
+    nor does that of an order crossed with it; both wait longer before the next round.
+Choice: A MARKET order stays PENDING over rounds until its first valid bid; checked limit orders and TWAPs are
+    ACTIVE. A settlement that can never succeed, or `failures_max` failed ones, makes an order FAILED; a
+    deadline without a fill makes it EXPIRED.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Opens what runs the Delta orders of a venue: agents, relayers, and the engine over them.
 
-Choice: on a chain with `delta` and without a relayer Delta is not served: nothing would settle its orders, so
-    nothing is quoted or built that an owner would approve and sign in vain.
+Choice: Delta is not served on a chain with `delta` and no relayer: nothing would settle an order that an
+    owner approved and signed.
 """
 
 from contextlib import AsyncExitStack

@@ -8,8 +8,8 @@ An order that is kept is hardly ever submitted again: it is looked for in the st
 Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
 
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits"; choices.md 27 to 29.
-Choice: an order that is submitted again is answered with what is kept of it, whatever else is in the body and
-    whatever has become of it or the chain says now.
+Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
+    since.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,12 +3,13 @@
     sale       what the books give - gas, in the destination token;  less the fee
     purchase   what the books cost + gas, in the source token;       and the fee on top
 
+A route on one chain has the whole swap as its origin and as its destination.
+
 Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`); choices.md 13.
-Choice: a route on one chain has the whole swap as its origin and as its destination.
-Choice: gas is valued by the US dollar prices of both tokens; where the token is the wrapped native one it is
-    what it is. Gas that cannot be valued is `PricingError`.
-Choice: gas has eaten a purchase when it costs as much as what is bought.
-Choice: an amount without a price has `"0"` for US dollars.
+Choice: Gas is valued by both tokens' prices in US dollars, and exactly where the token is the wrapped native
+    one. Gas without a value is `PricingError`.
+Choice: Gas that costs as much as a purchase buys is `GasCostExceedsTradeAmount`.
+Choice: An amount without a price has `"0"` for US dollars.
 """
 
 from decimal import ROUND_CEILING, Decimal

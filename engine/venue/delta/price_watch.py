@@ -14,12 +14,13 @@ is work in slices, with a bounded number of orders for each pair and of pairs, s
 whatever else changes; who is left comes first in the next one. While the price of gas is not known, nobody
 is looked at.
 
+An order whose rounds found nothing is auctioned before its pause ends only at a rate RESTING_BETTER_BPS above
+its best auctioned one. After RESTING_AWAY_S without a fillable rate that is forgotten, and its pauses start
+anew.
+
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
-Choice: an order for which rounds found nothing is auctioned before its pause ends only where the best rate
-    is RESTING_BETTER_BPS above the best one that it was auctioned at; once it was not fillable for
-    RESTING_AWAY_S that is forgotten, and its pauses begin anew.
-Choice: who may trade with another is auctioned together with it, and waits for the other's pause. Of an order
-    that was not auctioned yet the other does not wait, unless a settlement of it has failed.
+Choice: Orders that may trade with each other are auctioned together, and each waits for the other's pause. An
+    order not auctioned yet delays no other unless a settlement of it failed.
 """
 
 from collections import deque

@@ -7,13 +7,13 @@
     output   expectedAmount, executedAmount, minAmount amount
 
 Source: spec 1.10; interop.md 2 (`Record`).
-Choice: `expectedAmount` is the order's; a TWAP has none: null. `executedAmount` is null before the first
-    fill, then the sum of all.
-Choice: `filledPercent` is the share of that transaction alone, with at most 6 decimals; those of a filled
-    order add up to exactly 100.
-Choice: addresses have their checksums, those of the signed struct too: the native placeholder comes back as
-    it is accepted.
-Choice: on one chain `destinationTx` is `originTx`, and an order has no refunds.
+Choice: `expectedAmount` is the order's, null for a TWAP. `executedAmount` is null before the first fill, then
+    the sum of all fills.
+Choice: `filledPercent` is a transaction's own share with at most 6 decimals; shares of a filled order add up
+    to exactly 100.
+Choice: Addresses of a record have checksums, in the signed struct too: the native placeholder returns as it
+    is accepted.
+Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds.
 """
 
 from collections.abc import Sequence

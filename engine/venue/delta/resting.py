@@ -18,9 +18,9 @@ Guarantees: an order is added, taken and put back in O(log n), but for the movin
 Not guaranteed: `due` may name somebody whose rate is above the best one by less than 2^-256 of a unit.
 
 Source: ARCHITECTURE.md, "Resting orders"; docs/performance.md, "Whole swaps".
-Choice: two orders that trade with each other are liquidity to one another: opposite end pairs, limits that
-    meet, and the smaller at least a tenth of the larger. Both are auctioned, whatever the books say; also a
-    limit order with a market order. Only the RESTING_FACED_MAX easiest of the other side are looked at.
+Choice: Two resting orders with opposite tokens, limits that meet and a smaller one of at least a tenth of the
+    larger are liquidity to each other: both are auctioned whatever the books say. The RESTING_FACED_MAX
+    easiest opposite orders are considered.
 """
 
 from bisect import bisect_left, bisect_right, insort

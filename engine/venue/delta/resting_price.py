@@ -7,9 +7,8 @@ Gas is that of the fills and of the settlement beside them, in the token that is
 the maximum are the contract's, pro rata. A share of surplus takes nothing below a limit: it is left out.
 
 Source: ARCHITECTURE.md, "Delta price"; engine/chain/proceeds; contracts/Delta.sol, `settle`.
-Choice: gas that cannot be valued is left out, as in an auction.
-Choice: an order that may be filled in parts is fillable where a part of at least a tenth of what is left is:
-    all of it is tried first, then halves of that, then the tenth.
+Choice: A partially fillable order is fillable if a part of at least a tenth is: the whole is tried, then
+    successive halves, then the tenth.
 """
 
 from collections.abc import Generator, Iterator

@@ -1,7 +1,7 @@
 """From the orders of a round to what agents answer: all are asked at once, and heard until it closes.
 
 Source: codecs/agent_messages.py; ARCHITECTURE.md, "Auction".
-Choice: a round ends early once every agent has answered.
+Choice: A round ends early once every agent has answered.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -10,12 +10,13 @@ A task for each order whose settlement has not ended. Nothing is remembered but 
 round: after a crash the effect is taken up again, the relayer knows it by its key, and what it made of it
 decides. Orders that are crossed with each other share one transaction, by the key of the first.
 
+Funds are read once more before a settlement goes to the relayer; without the funds of all its orders it is
+not sent.
+
 Source: ARCHITECTURE.md, "Settlement", "Transitions".
-Choice: a settlement that is not mined `settlement_s` after its round is given up: firm quotes have expired.
-Choice: a settlement that is mined before the time of its slice, since a node's clock is ahead of its chain's,
-    is no failure of the order and takes no runner-up: the next round waits the longer.
-Choice: what is to be taken is looked at once more before the relayer has a settlement: without the funds of
-    all its orders it is not sent.
+Choice: A settlement unmined `settlement_s` after its round is given up: firm quotes have expired.
+Choice: A settlement mined before its slice's time, by a node's fast clock, is no failure and has no
+    runner-up: the next round waits longer.
 """
 
 from collections.abc import Awaitable, Callable, Container, Sequence

@@ -5,10 +5,11 @@
 
 Every call of a round is made at one block, the same for all.
 
+Crossed orders share gas equally, rounded up.
+
 Source: contracts/Delta.sol, `settle`; ARCHITECTURE.md, "Auction".
-Choice: the gas of a bid is what the settlement uses and what its calldata costs a transaction (21,000, and 4
-    or 16 a byte): longer calldata is no advantage. Refunds and what rollups ask for data are not in it.
-Choice: of orders that are crossed each bears an equal share of the gas, rounded up.
+Choice: A bid's gas is the settlement's use plus 21,000 and the calldata's 4 or 16 a byte. Refunds and rollup
+    data fees do not count.
 """
 
 from collections.abc import Mapping

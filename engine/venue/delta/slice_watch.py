@@ -6,11 +6,11 @@
 The clock of a chain is not the venue's. A chain may be ahead or behind; the latest block of one that mines on
 demand is as old as its last transaction. No agent is asked about a slice that the contract would refuse.
 
+A slice is due by the next block's time where the node tells it, else by the latest block's: its bids are
+simulated at the same time. A chain is checked once in SLICE_LOOK_S_MIN at most, for any number of waiting
+slices and new blocks. A clock advanced without a block is noticed within SLICE_LOOK_S.
+
 Source: contracts/TwapSettler.sol, `nextSlice`; choices.md 32.
-Choice: a slice is due by the time of the next block where the node tells that, else by the time of the latest
-    block: each is the time at which bids for the slice are simulated.
-Choice: a chain is looked at once in SLICE_LOOK_S_MIN at most, however many slices wait and blocks come. A
-    clock that is put forward without a block is noticed within SLICE_LOOK_S.
 """
 
 import math

@@ -3,10 +3,9 @@
 A record is of one committed state: row, document, fills and refunds are read together.
 
 Source: spec 1.19 to 1.21; interop.md 3; choices.md 34.
-Choice: an id in the path or in `ids` that is no UUID is one that no order has; ids are read in any case.
-Choice: a listing is newest first; with `ids` it is of those orders that pass the other filters too. Pages are
-    of the state at that moment, since the protocol has nothing that could name an earlier one: what comes in
-    between two pages moves the later one on.
+Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
+Choice: A listing is newest first, and `ids` combine with the other filters. Pages are of the current state,
+    so that new orders move later pages on.
 """
 
 from collections.abc import Collection, Sequence

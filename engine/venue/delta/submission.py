@@ -21,23 +21,25 @@ What is at fault first in this order is what is said:
     12  balance, or deposit
     13  nonce, by the orders that are kept
 
+`type` steers resting alone, and of a TWAP only its record.
+
 Source: spec 1.17, 1.25; choices.md 5, 27, 28, 30 to 33 and 35.
-Choice: any correctly signed order of this venue's contract is taken, built here or not; tiers of partners
-    bound what is built, not what an owner signs: up to 200 basis points.
-Choice: tokens inside the signed struct are addresses of any case, the native placeholder too: the struct
-    comes as it was built.
-Choice: a sale may ask for a minimum of 0 (slippage of 100 %); every other amount is above 0. Amounts whose
-    products do not fit the contract's words are refused: they could never be settled.
-Choice: a deadline is in the year 9999 at the latest, and one that is now has passed. Neither zero nor the
-    native placeholder owns an order.
-Choice: 400 for `partiallyFillable` with a TWAP, or with a Permit2 transfer, which is used up by one
-    settlement; for `type` LIMIT with a permit; for an `onChainOrderType` that says another kind; for an agent
-    both included and excluded; for more than 100 agents.
-Choice: `type` LIMIT changes nothing of a TWAP but what its record says.
-Choice: an order of which the chain says that it is settled, in whole or in part, though it is not kept here,
-    is `Order already settled`: what was settled of it before is not known.
-Choice: native tokens are given by a deposit of the owner's with Delta, which has to be there before; the next
-    part's amount has to be covered. The refusal names the call that makes the deposit.
+Choice: Any correctly signed order of the venue's contract is accepted, built here or not; a partner's tier
+    bounds builds alone, and signed fees reach 200 bps.
+Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.
+Choice: A sale may have a minimum of 0; every other amount is above 0. Amounts whose products exceed the
+    contract's words are refused.
+Choice: A deadline lies after now and before the year 10000. Zero and the native placeholder own no order.
+Choice: A submission is 400 for `partiallyFillable` with a TWAP or a Permit2 transfer, `type` LIMIT with a
+    permit, an `onChainOrderType` of another kind, an agent included and excluded, and over 100 agents.
+Choice: An order settled on chain and not stored here is `Order already settled`: its earlier settlements are
+    unknown.
+Choice: A sale of native tokens needs the owner's deposit with Delta, for the next part at least; the refusal
+    names the call that makes it.
+Choice: Members of a submitted order tell its kind. The allowance covers the whole order, the balance the next
+    part; other orders of the owner do not count. `referrerAddress` is checked and stored.
+Choice: Nonces are unique among an owner's live and filled orders: a used one is `NonceUsed`. The nonce of a
+    cancelled or expired order may be signed again.
 """
 
 from collections.abc import Mapping

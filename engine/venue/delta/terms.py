@@ -8,10 +8,17 @@ The arithmetic is the contract's, unit for unit: a part of a sale rounds its min
 its maximum down; the last slice of a TWAP takes the remainder.
 
 Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`; choices.md 32.
-Choice: a part of an order that may be filled in parts is at least a tenth of what is left, rounded up, and
-    leaves nothing or as much: nobody is left with a rest that is worth no settlement.
-Choice: slices of a TWAP fit as long as each may still be settled an interval after the one before and the
-    last by the deadline; the next one not before the chain lets it.
+Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing
+    or as much.
+Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
+    otherwise the TWAP is EXPIRED.
+Choice: `partiallyFillable` is not signed: the relayer keeps to the submission's flag, and the contract holds
+    pro rata limits and counts fills by hash.
+Choice: The first slice of a TWAP is due at once, each further slice one interval after the former's time on
+    chain. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
+    up.
+Choice: A slice of a purchase spends at most `floor(maxSrcAmount * slice / total)` and nothing rolls over.
+    `orderType` fixes the side: another `side` is refused, and so is `limitAmount` of a TWAPBuyOrder.
 """
 
 from msgspec import Struct

@@ -3,10 +3,10 @@
 Each method takes what came over HTTP and returns what is answered; whoever serves them encodes it.
 
 Source: spec 1.12, 1.13, 1.14; interop.md 3, GET /swap.
-Choice: a request without a partner has the default partner of its API key; a transaction has that of its
-    route, since a fee that was not quoted would take from what was.
-Choice: GET /swap makes no checks, as `ignoreChecks=true`, with a key: it is asked before the user has
-    approved anything. Without one the user's funds are looked at, since makers sign for it.
+Choice: A request without a partner has its API key's default partner; a transaction has its route's partner,
+    since the fee was quoted.
+Choice: GET /swap with a key makes no checks, as with `ignoreChecks=true`: the user has not approved yet.
+    Without a key the user's funds are checked, since makers sign for them.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,10 @@
 
 Books that rest, that are stale or whose maker is out of use are named beside `books` and `depth`.
 
-Choice: gas makes no Market swap a No route; a Delta price that gas takes up is `GasCostExceedsTradeAmount`.
+Choice: Gas alone is no `No route` of a Market swap; a Delta price below its gas is
+    `GasCostExceedsTradeAmount`.
+Choice: `No route` is 400, never a 200 without a block. `mode=DELTA` without a price is 400 with the reason of
+    `fallbackReason`; wrong decimals of a token are the same error with that detail.
 """
 
 from typing import TYPE_CHECKING

@@ -17,12 +17,12 @@ Guarantees: to the unit what the chain does at that block.
 
 Source: contracts/Rfq.sol, tryBatchFillOrderTakerAmount and tryBatchFillOrderMakerAmount;
     contracts/lib/Permits.sol; interop.md 1; choices.md 12.
-Choice: an order that is filled, cancelled or expired is left out, as long as the others do; a signature that
-    is not the maker's is refused whatever the others do. Once a part was filled, it is not asked for again.
-Choice: an order whose maker lacks funds now is tried on the chain all the same.
-Choice: a maker's permit is handed on where it grants more than the maker allows already.
-Choice: the swap ends with the first of its orders to expire; where none does, it does not end by itself.
-Choice: with ignoreChecks nothing is asked of the chain: all orders count as open, and their makers as able.
+Choice: A filled, cancelled or expired order is left out if the others suffice; a signature that is not the
+    maker's always refuses the request. A partly filled order's signature is not checked again.
+Choice: An order whose maker lacks funds now is tried on the chain all the same.
+Choice: A maker's permit is passed on where it grants more than the present allowance.
+Choice: A swap of signed orders ends with the first of them to expire, or not by itself.
+Choice: With `ignoreChecks` all orders count as open and funded without a question to the chain.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,12 +7,12 @@ that keeps the documented members alone so sends back all that is needed.
     sale       destAmount = what the paths give, less the fee
     purchase   srcAmount = what the paths cost, and the fee on top
 
+Hops name the traded tokens: the wrapped form of the native token. `others` decides nothing: a route may
+return without it or with it as issued.
+
 Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md 7, 8, 9, 11 and 13.
-Choice: percentages are of the amount that is fixed, with two decimals cut off; the largest part has what is
-    missing to 100.
-Choice: hops are written with the tokens that are traded: the wrapped form of the native token.
-Choice: `gasCost` is in units of gas; a value in US dollars that is not known is `"0"`.
-Choice: `others` informs and decides nothing: a route may come back without it, or with it as it was issued.
+Choice: Percentages are of the fixed amount, cut to two decimals; the largest part takes the rest to 100.
+Choice: `gasCost` is in units of gas; an unknown value in US dollars is `"0"`.
 """
 
 import hashlib

@@ -4,18 +4,18 @@ GET /prices, GET /swap and the Market path of GET /v2/quote come down to one `Ma
 the live books of a place.
 
 Source: spec 1.13, 1.12; interop.md 3; choices.md 1, 3, 7, 8 and 9.
-Choice: decimals may be absent with addresses too, since those of listed tokens are known.
-Choice: a token for itself, and the native token for its wrapped form, is `No route`.
-Choice: includeDEXS and excludeDEXS name makers letter by letter; a name that nobody has is passed over, but
-    includeDEXS without any maker's name is `No route`, with the names that there are.
-Choice: functions of the Router are also known by the names that clients bring: swapExactAmountIn,
-    swapExactAmountOut, and swapOnAugustusRFQTryBatchFill for either, since makers' orders are filled by both;
-    to exclude the last one excludes nothing, for it is never called.
-Choice: `route` names all tokens of the one path that may be taken, both ends included, each at most once; the
-    native token and its wrapped form are one.
-Choice: `receiver` is checked to be an address and changes no price; makers that have blacklisted
-    `userAddress` or `txOrigin` are left out.
-Choice: both functions of the Router take a fee, so excludeContractMethodsWithoutFeeModel leaves them in.
+Choice: Decimals may be absent, since those of listed tokens are known.
+Choice: A token for itself, and the native token for its wrapped form, is `No route`.
+Choice: includeDEXS and excludeDEXS name makers letter by letter; excludeRFQ leaves no source. Unknown names
+    are ignored, but includeDEXS without any maker's name is `No route` with the known names.
+Choice: Contract methods are the Router's functions, also under the names swapExactAmountIn and
+    swapExactAmountOut, and swapOnAugustusRFQTryBatchFill for either.
+Choice: excludeContractMethodsWithoutFeeModel and an exclusion of swapOnAugustusRFQTryBatchFill exclude
+    nothing: both functions of the Router take a fee, and the latter is never called.
+Choice: `route` names all tokens of the only permitted path, both ends included, each at most once; the native
+    token equals its wrapped form.
+Choice: `receiver` is checked and changes no price; makers that have blacklisted `userAddress` or `txOrigin`
+    are left out.
 """
 
 from collections.abc import Collection, Iterable, Mapping

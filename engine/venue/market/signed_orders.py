@@ -6,16 +6,18 @@ The Router has its executor fill the orders, so that is who takes them on the ch
 is open to all, and one that was made out to it for this user: the user's address in the lower 160 bits of
 `nonceAndMeta`, as in a firm quote. What is made out to anybody else only that account itself can fill.
 
+An order stands in the list once; takerTokenFillAmount bounds its part. An order whose amounts the RFQ
+contract cannot multiply is refused.
+
 Source: choices.md 12; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
-Choice: without `side` it is a purchase where destAmount alone is sent, else a sale: with both amounts it has
-    to be said that one buys.
-Choice: all orders are of one pair, source and destination of the swap; a native end stands for its wrapped
-    form, which the Router wraps and unwraps. What is not listed is traded at the RFQ contract itself.
-Choice: each order stands in the list once; a part of it is asked for by takerTokenFillAmount.
-Choice: a request without a partner has the default partner of its API key, and the fee of any Market swap.
-Choice: signed orders fix the price. Without `slippage` and the other amount the bound is the amount that the
-    orders come to now, after the fee: an order with a worse price backs up none of them, `slippage` apart.
-Choice: an order whose amounts the RFQ contract cannot multiply is refused.
+Choice: A swap of signed orders without `side` is a purchase if destAmount alone is sent, else a sale.
+Choice: Signed orders are of one pair, the swap's source and destination, with a native end as its wrapped
+    form. Unlisted tokens are traded at the RFQ contract itself.
+Choice: A swap of signed orders pays the partner's fee of any Market swap.
+Choice: Signed orders fix the price: without `slippage` and the other amount, the bound is their present total
+    after the fee.
+Choice: `orders` in place of `priceRoute`, `[{...order, signature, takerTokenFillAmount?}]`, are filled in
+    turn through the Router: orders that its executor may take.
 """
 
 from typing import TYPE_CHECKING

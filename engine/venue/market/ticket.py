@@ -10,17 +10,18 @@ The fee may differ from the quoted one where the request names another partner o
 reckoned again from the plan then.
 
 Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md 12, 13 and 31.
-Choice: the fee is the quoted one unless the request names another partner or a partnerFeeBps.
-Choice: `side` need not be sent; one that is not the route's is refused.
-Choice: with both takeSurplus and isSurplusToUser the user keeps it.
-Choice: the amount that is not fixed must not be better for the user than what is expected: nobody could
-    meet it.
-Choice: a zero receiver counts as absent; one that is a contract of the venue or a token is refused, since it
-    would keep the tokens.
-Choice: without a deadline the swap ends with the first of its firm quotes; a Permit2 transfer signs its
-    deadline, so there it is required.
-Choice: a token's own permit must name the user as its owner and the Router as its spender; with the native
-    token no permit is taken.
+Choice: The fee is the quoted one unless the request names another partner or a partnerFeeBps.
+Choice: `side` is optional; one that differs from the route's is refused.
+Choice: With both takeSurplus and isSurplusToUser the user keeps the surplus.
+Choice: The amount that is not fixed must not be better for the user than expected, as nobody could meet it.
+    Beside `slippage` it decides, and both are checked; the fixed amount is the route's.
+Choice: A zero receiver counts as absent; a contract of the venue or a token is refused, as it would keep the
+    tokens.
+Choice: A swap without a deadline ends with the first of its firm quotes. A Permit2 transfer signs its
+    deadline, which is required then.
+Choice: A token's own permit names the user as owner and the Router as spender; the native token takes no
+    permit.
+Choice: `onlyParams` answers `{method, params, contract}`.
 """
 
 from typing import TYPE_CHECKING, Any

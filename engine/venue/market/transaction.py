@@ -4,15 +4,13 @@
     orders  what is left of them -> ticket -> funds --------------'-> calldata -> simulation -> envelope
 
 Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md 12, 14 and 31.
-Choice: the user's funds are looked at before any maker is asked to sign: a quote holds back a maker's stock.
-    `ignoreChecks` leaves that out for callers with a key alone, whose places for swaps that are signed and
-    not filled are their own (`unfilled`).
-Choice: an estimate of gas is a simulation too: where one is asked for, no other is made. The limit that is
-    answered is a fifth more.
-Choice: a permit counts as far as the token, or Permit2, takes it when the Router shows it.
-Choice: with gasPrice and eip1559=true the price given is maxFeePerGas.
-Choice: a maker that has blacklisted the user or txOrigin is asked for nothing: its part is found again among
-    the others, within the user's bound.
+Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock.
+    `ignoreChecks` skips that for callers with a key alone.
+Choice: An estimate of gas is the simulation where one is requested; the answered limit is a fifth higher.
+Choice: A permit counts as far as the token, or Permit2, accepts it from the Router.
+Choice: gasPrice with eip1559=true is maxFeePerGas.
+Choice: A maker that has blacklisted userAddress or txOrigin is not asked: the others fill its part within the
+    user's bound.
 """
 
 from collections.abc import Awaitable, Sequence

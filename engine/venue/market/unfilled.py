@@ -9,11 +9,12 @@ A firm quote holds back a maker's stock until it expires, whether anybody means 
 caller has a few at a time: those without a key by their address, and by the user that they name; those with a
 key by that alone.
 
-Choice: a maker that has not answered yet when a swap is given up may have signed all the same.
-Choice: the user of a caller with a key is not counted, nor looked at on the chain: whoever has the key
-    answers for its users.
-Choice: an anonymous caller could name anybody as the user, and use up that user's places: a user has more of
-    them than an address, and a key makes independent of both.
+A maker that has not answered when a swap is given up counts as having signed.
+
+Choice: The user of a caller with a key is not counted or checked on the chain: the key's holder answers for
+    its users.
+Choice: A user has more places for unfilled swaps than an address, since an anonymous caller may name any
+    user; a key is independent of both.
 """
 
 from collections import deque

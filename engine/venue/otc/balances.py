@@ -11,10 +11,14 @@ The allowance of an order is what the RFQ contract may take, or what the order's
 whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
 
 Source: spec 2.4, 2.5; choices.md 23.
-Choice: shares go by when an order was kept, then by its hash. A DRAFT and a SUSPENDED order cannot be filled
-    and reserve nothing: one order above the maker's funds hides none of the later ones.
-Choice: an order whose permit allows more than what is left of the allowance takes of the allowance first, as
-    a fill without the permit does.
+Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
+    reserve nothing, so that an order above the funds hides no later one.
+Choice: An order whose permit exceeds the free allowance takes of the allowance first, as a fill without the
+    permit does.
+Choice: `fillableBalance` is the unfilled amount, also after an order's end; `makerBalance` the least of
+    balance, allowance and that; `reservedBalance` the order's share of the funds; `swappableBalance` the
+    lesser of the last two while PENDING, else 0.
+Choice: An order is SUSPENDED while balance or allowance is below its unfilled amount.
 """
 
 from collections.abc import Sequence

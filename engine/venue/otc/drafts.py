@@ -9,6 +9,8 @@ second, whoever was not asked for longest first, and nobody twice about one bloc
 asked together with others is asked alone, and keeps nobody waiting.
 
 Source: EIP-1271; choices.md 25.
+Choice: A DRAFT is the order of a contract that does not accept its signature yet. A key's wrong signature is
+    `InvalidSignature`.
 """
 
 from collections.abc import Callable, Container, Sequence

@@ -19,9 +19,10 @@ may be of a later block than has been read so far.
 An account that could not be read changes nothing: no order is suspended for a node that is away. A token
 whose contract answers nonsense has nothing.
 
+Permits of one account are tried at once up to a bound, the oldest orders' first; a token takes one at a time,
+by its nonce.
+
 Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md 23.
-Choice: of one account so many different permits are tried at once, those of the oldest orders; a token takes
-    one at a time, by its nonce.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence

@@ -16,16 +16,14 @@ before; the same logs in another order, or twice, make the same row.
     else as before                                       transaction: of the last fill, if there is one
 
 Source: spec 2.5; choices.md 21 to 25.
-Choice: a part that is filled changes what is left and the transaction, not the status; when it is undone,
-    they are again as they were before.
-Choice: a cancellation counts where the order's maker made it: the contract keeps anybody's, by its sender.
-Choice: an expired order stays EXPIRED, except for what happened in time and was told late: its last fill, and
-    a cancellation in a block that is not after its expiry. A late part reduces what is left.
-Choice: an order that is open again is PENDING, or SUSPENDED where the funds that were read last do not cover
-    it; its balances are 0 until they are read again. It is DRAFT where a contract signed it and nothing of it
-    was filled: nobody has seen that contract accept the signature, as a DRAFT can be cancelled.
-Choice: that an end is final is nobody's news: `updatedAt` stays when it ended.
-Choice: a contract that accepted a signature once has signed: what it says later changes nothing.
+Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
+Choice: A cancellation counts if the order's maker made it: the contract stores cancellations of any sender.
+Choice: An expired order stays EXPIRED, except for timely events that are indexed late: its last fill, and a
+    cancellation in a block up to its expiry. A late partial fill reduces the rest.
+Choice: A reopened order is PENDING, SUSPENDED where the last known funds do not cover it, or DRAFT where its
+    contract never accepted the signature; its balances are 0 until they are read again.
+Choice: Finality of an end is no event: `updatedAt` stays the time of the end.
+Choice: A contract's first acceptance of a signature counts for good.
 """
 
 from collections.abc import Sequence

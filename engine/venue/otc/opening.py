@@ -1,7 +1,6 @@
 """Opens what runs the OTC orders of a venue: the engine, and on each chain its watches and its projection.
 
-Choice: a chain with `rfq` takes OTC orders; nothing of the venue's own has to be mined for them, so that it
-    needs no relayer.
+Choice: OTC orders need `rfq` on the chain and no relayer.
 """
 
 from ..order_engines import Footing

@@ -12,13 +12,12 @@ read are rows; what was filled before it began is what the contract says at the 
 these rows.
 
 Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits"; choices.md 23 and 25.
-Choice: an order that is posted again is answered with what is kept of it, whatever else is in the body and
-    whatever has become of it; but a DRAFT is signed by it where the maker's contract accepts its signature:
-    whoever came first may have had no valid one.
-Choice: a DRAFT spends a unit of wrong signatures (`admission.signatures`): nobody has proven anything by it.
-Choice: what is not signed has room of its own: anybody can post it in the name of a contract.
-Choice: 200,000 orders of all makers may still change, and 50,000 of them wait for funds or a signature:
-    beyond that the answer is 503. What funds cover is never refused for the sake of what they do not.
+Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
+    by it where the maker's contract accepts the signature, since an earlier poster may have sent a wrong one.
+Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.
+Choice: Unsigned orders have room of their own, since anybody can post them in a contract's name.
+Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature; beyond that
+    a post is 503. Funded orders are not refused for unfunded ones.
 """
 
 from ....codecs.calldata import remaining

@@ -8,7 +8,7 @@ error: the permit may have been shown before, when the allowance is there; its n
 deadline may have passed, when the token is not asked any more.
 
 Source: spec 2.2.3, 2.3.11; interop.md 1; choices.md 23.
-Choice: a permit counts for the orders that it came with alone.
+Choice: A permit counts for the orders posted with it alone.
 """
 
 from collections.abc import Sequence

@@ -3,8 +3,7 @@
     row + document -> StoredOrder
 
 Source: spec 2.4; choices.md 21 to 23.
-Choice: addresses have their checksums; the signature is as it was posted, but that v is 27 or 28.
-Choice: `fillableBalance` is what is unfilled, also of an order that has ended.
+Choice: Addresses of a record have checksums; the signature is as posted, with v of 27 or 28.
 """
 
 from functools import lru_cache

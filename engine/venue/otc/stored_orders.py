@@ -3,10 +3,11 @@
     page    where the rows stand -> row and document of each        total and state are of the same moment
 
 Source: spec 2.7, 2.8 and 2.9; interop.md 1; choices.md 24.
-Choice: a listing says as of when it is, in `asOf`; who hands it back with `offset` reads on in the listing
-    as it was, whatever has come in since. Who does not reads what is there now, where newer orders move the
-    pages on. Orders are shown as they are now; by `updatedAt` and without small balances what has changed
-    since has its new place; what is deleted for its age is missing.
+Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without it newer orders move
+    the pages on. Orders show their current state, so that an order sorted by `updatedAt` or hidden as small
+    may move, and a deleted one is missing.
+Choice: Listings are latest first with ties broken by hash. `hideSmallBalances` leaves out orders with less
+    than `otc_small_usd` to fill. A taker's listing matches `taker` or `takerFromMeta`.
 """
 
 from collections.abc import Sequence

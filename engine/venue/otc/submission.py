@@ -12,9 +12,9 @@
     permit                   tried as the RFQ contract would show it; refused: it gives nothing
 
 Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1; choices.md 23 and 25.
-Choice: an order of which the chain says that nothing is left is refused; one of which a part is left is
-    taken, with what was filled before.
-Choice: a token that cannot tell a balance or an allowance with a million units of gas is none.
+Choice: An order with nothing left on chain is refused; a partly filled one is accepted with its earlier
+    fills.
+Choice: A contract that gives no balance or allowance within a million units of gas is no token.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,12 +20,13 @@ What is at fault first in this order is what is said:
         left of the order, the signature of that contract
 
 Source: spec 2.3; interop.md 1; choices.md 5, 21 and 22.
-Choice: every uint256 is a nonceAndMeta; it is shown as the decimal number that it is.
-Choice: an OTC order may be of any ERC-20 token, listed or not.
-Choice: an expiry that is now has passed, and one is in the year 9999 at the latest. Neither zero nor the
-    native placeholder makes an order.
-Choice: amounts may be of any size, though partial fills need a product that fits into the contract's words.
-Choice: a permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
+Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
+Choice: An OTC order may be of any ERC-20 token, listed or not.
+Choice: An expiry lies after now and before the year 10000; 0 means never and sorts last. Zero and the native
+    placeholder make no order. Firm quotes refuse an expiry of 0.
+Choice: Amounts may be of any size, though a partial fill needs a product within the contract's words.
+Choice: A permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
+Choice: The type of an OTC order depends on `taker` alone; `takerFromMeta` is only reported.
 """
 
 from collections.abc import Iterable, Mapping
