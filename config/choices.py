@@ -106,7 +106,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "engine.server",
         "feeds.net",
     ),
-    "Operations": ("engine", "config", "engine.safety", "engine.venue.api.health"),
+    "Operations": ("engine.safety", "engine.venue.api.health"),
 }
 """Heading -> modules and folders in the order of the page; the longest name that fits a module decides."""
 

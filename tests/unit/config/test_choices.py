@@ -7,6 +7,8 @@ import pytest
 from cambist.config import choices
 
 ROOT = Path(__file__).parents[3]
+COLLECTED = choices.collected()
+CHARACTERS_MAX = 260
 SOURCE = '''
 """A module.
 
@@ -58,5 +60,20 @@ def test_the_longest_name_that_fits_a_module_decides_its_topic() -> None:
 
 
 def test_a_module_without_a_topic_is_named() -> None:
-    with pytest.raises(LookupError, match="unheard"):
-        choices.topic_of("unheard")
+    with pytest.raises(LookupError, match="engine\\.unheard"):
+        choices.topic_of("engine.unheard")
+
+
+def test_each_topic_and_each_name_in_the_table_has_choices() -> None:
+    named = {name for names in choices.TOPICS.values() for name in names}
+    deciding = (
+        max((name for name in named if f"{module}.".startswith(f"{name}.")), key=len) for module in COLLECTED
+    )
+    assert set(deciding) == named
+
+
+def test_each_choice_is_short() -> None:
+    long = {
+        module: text for module, texts in COLLECTED.items() for text in texts if len(text) > CHARACTERS_MAX
+    }
+    assert long == {}
