@@ -129,7 +129,8 @@ class DeltaBlock(Struct, frozen=True, rename="camel"):
 
 
 class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
-    """What GET /v2/quote and GET /v2/delta/prices share. Token texts are kept raw (choices.md 1)."""
+    """What GET /v2/quote and GET /v2/delta/prices share. Token texts are kept raw
+    (choices.md#chains-and-tokens)."""
 
     chain_id: ChainId
     src_token: str
@@ -162,7 +163,7 @@ class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=Tru
 
 class BuildBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders/build (spec 1.16). `route` is kept byte for byte. A missing
-    `side` is SELL, or the side that `orderType` fixes (choices.md 32).
+    `side` is SELL, or the side that `orderType` fixes (choices.md#delta-orders).
     """
 
     route: Raw
@@ -226,7 +227,7 @@ class BuildResponse(Struct, frozen=True, rename="camel"):
 
 class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Body of POST /v2/delta/orders (spec 1.17). `order` is kept as JSON written anew;
-    `partner`: choices.md 5; `onChainOrderType`: choices.md 27.
+    `partner`: choices.md#fees-and-partners; `onChainOrderType`: choices.md#delta-orders.
     """
 
     chain_id: ChainId

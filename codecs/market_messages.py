@@ -1,7 +1,8 @@
 """Quotes and Market swaps on the wire: spec 1.5, 1.8, 1.9, 1.12 to 1.14 with interop.md 3.
 
-Token texts are kept raw until the native-placeholder check (choices.md 1); amounts are strings of raw
-units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the wire.
+Token texts are kept raw until the native-placeholder check (choices.md#chains-and-tokens); amounts are
+strings of raw units. Percentages are JSON numbers and exact: `Decimal` in Python, the same digits on the
+wire.
 
 Choice: In request bodies null counts as absent where the specification gives no default, and is refused where
     it gives one.
@@ -246,7 +247,8 @@ class TransactionQuery(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class SwapOrder(OtcOrderBody, frozen=True, rename="camel", omit_defaults=True):
-    """choices.md 12, `orders[]`: an order as it is posted, and how much of it is to be filled at most.
+    """choices.md#market-swaps, `orders[]`: an order as it is posted, and how much of it is to be filled at
+    most.
 
     Attributes:
         taker_token_fill_amount: of the taker's asset; all of it where it is absent.
@@ -316,7 +318,7 @@ class TransactionEnvelope(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class ContractParams(Struct, frozen=True):
-    """choices.md 12: the answer of POST /transactions with `onlyParams=true`."""
+    """choices.md#market-swaps: the answer of POST /transactions with `onlyParams=true`."""
 
     method: str
     params: tuple[Any, ...]

@@ -20,7 +20,8 @@ from .wire import decoder
 
 
 class OtcOrderBody(Struct, frozen=True, rename="camel"):
-    """Order (spec 2.3): the signed fields and the post body. `expiry` 0 means never (choices.md 22)."""
+    """Order (spec 2.3): the signed fields and the post body. `expiry` 0 means never
+    (choices.md#otc-orders)."""
 
     nonce_and_meta: str
     expiry: UnixSeconds

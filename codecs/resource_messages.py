@@ -2,7 +2,8 @@
 
 config.catalogue makes the resources under /resources; these types serve their readers.
 
-Source: interop.md 3; choices.md 4, 6 and 15. Spelling of keys is that of the clients.
+Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes. Spelling of keys is that of the
+    clients.
 Choice: An error body never repeats an internal text. A failed dependency is `Service unavailable` (503), a
     fault of the venue `Internal error` (500).
 Choice: Error bodies of trading endpoints are `{errorType, details, description, error, requestId}` with one
@@ -39,7 +40,7 @@ _FAULT = InternalError()
 
 
 class ChainEntry(Struct, frozen=True, rename="camel"):
-    """choices.md 6, item of GET /chains: which roles the chain is served with."""
+    """choices.md#requests-and-errors, item of GET /chains: which roles the chain is served with."""
 
     chain_id: ChainId
     name: str
@@ -213,7 +214,7 @@ class DocumentMeta(Struct, frozen=True):
 
 
 class ServedRoles(Struct, frozen=True):
-    """choices.md 6: which surfaces are served on a chain, as GET /chains has it."""
+    """choices.md#requests-and-errors: which surfaces are served on a chain, as GET /chains has it."""
 
     delta: bool
     market: bool
@@ -221,7 +222,8 @@ class ServedRoles(Struct, frozen=True):
 
 
 class ChainContracts(Struct, frozen=True):
-    """choices.md 4, contracts.json, value of `chains`: the deployed contracts and the served surfaces."""
+    """choices.md#requests-and-errors, contracts.json, value of `chains`: the deployed contracts and the
+    served surfaces."""
 
     name: str
     router: str | None = field(name="augustusV6_2")
@@ -233,7 +235,7 @@ class ChainContracts(Struct, frozen=True):
 
 
 class ContractsDocument(Struct, frozen=True):
-    """choices.md 4, GET /resources/contracts.json; chains by chain id in decimal."""
+    """choices.md#requests-and-errors, GET /resources/contracts.json; chains by chain id in decimal."""
 
     meta: DocumentMeta = field(name="_meta")
     chains: dict[str, ChainContracts]
@@ -243,7 +245,8 @@ class ContractsDocument(Struct, frozen=True):
 
 
 class ErrorRow(Struct, frozen=True):
-    """choices.md 4, errors.json, item of `errors`. `match` is what the error text starts with."""
+    """choices.md#requests-and-errors, errors.json, item of `errors`. `match` is what the error text starts
+    with."""
 
     endpoint: str
     status: int
@@ -254,14 +257,15 @@ class ErrorRow(Struct, frozen=True):
 
 
 class ErrorsDocument(Struct, frozen=True):
-    """choices.md 4, GET /resources/errors.json."""
+    """choices.md#requests-and-errors, GET /resources/errors.json."""
 
     meta: DocumentMeta = field(name="_meta")
     errors: tuple[ErrorRow, ...]
 
 
 class TradingError(Struct, frozen=True, rename="camel"):
-    """choices.md 4, error body of the trading endpoints: one text under three keys, as clients differ."""
+    """choices.md#requests-and-errors, error body of the trading endpoints: one text under three keys, as
+    clients differ."""
 
     error_type: str
     details: str
@@ -271,7 +275,7 @@ class TradingError(Struct, frozen=True, rename="camel"):
 
 
 class OtcError(Struct, frozen=True, rename="camel"):
-    """choices.md 4, error body of the /ft endpoints."""
+    """choices.md#requests-and-errors, error body of the /ft endpoints."""
 
     error_type: str
     details: str

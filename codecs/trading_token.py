@@ -1,7 +1,7 @@
 """Token addresses of the trading endpoints, with one spelling of the native token; addresses of no account.
 
 `srcToken` and `destToken` stay raw text in the wire structs until they come here, since the placeholder
-counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10; choices.md 1.
+counts in its mixed-case form alone. Source: spec 1.1.24 to 1.1.26, 1.25.8, 1.25.10.
 
 Choice: The native placeholder counts in its mixed-case form alone: lower case and `0x0` are `Invalid
     srcToken` or `Invalid destToken`. This holds for trading endpoints, not for addresses in general.

@@ -1,8 +1,8 @@
 """The chains that ship as configuration: what each is called, what it wraps, which roles it has.
 
 A chain is served in a role if its settings say so; contract addresses are filled in by the operator
-(choices.md 2). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market those of
-spec 1.27.12, RFQ those of spec 2.1.18.
+(choices.md#chains-and-tokens). Roles: Delta has the quote chains (spec 1.27.11) less 100 and 43114, Market
+those of spec 1.27.12, RFQ those of spec 2.1.18.
 
 The wrapped native tokens are the canonical ones of each chain; confirmations are what the operator waits
 before an order is final, about two minutes of blocks except where the chain finalises at once.
@@ -48,7 +48,7 @@ class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 DEVNET_CHAINS = (31_337, 31_338)
-"""Chains of our own (choices.md 2)."""
+"""Chains of our own (choices.md#chains-and-tokens)."""
 
 CONTRACT_SETTINGS = ("router", "delta_contract", "rfq_contract", "executor", "fee_vault")
 ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)

@@ -1,7 +1,7 @@
 """Every number that the specification fixes, one constant each, with its rule; and our own bounds.
 
 Units stand last in names: `_bps` basis points (1/100 of a percent), `_s` seconds, `_ms` milliseconds,
-`_bytes` bytes. Sources: `spec` is docs/spec, `interop` docs/interop.md, `choices` docs/choices.md.
+`_bytes` bytes. Sources: `spec` is docs/spec and `interop` docs/interop.md.
 """
 
 # --- Quotes, Market swaps, Delta orders ------------------------------------------------------------
@@ -16,14 +16,14 @@ SURPLUS_CAP_BPS = 100  # spec 1.14.29: caps surplus at 1 %
 TWAP_INTERVAL_MIN_S = 60  # spec 1.27.4
 TWAP_SLICES_MIN = 2  # spec 1.27.5
 CANCEL_IDS_MAX = 100  # spec 1.27.7
-ROUTE_FRESH_MS = 30_000  # spec 1.27.8; choices 11
+ROUTE_FRESH_MS = 30_000  # spec 1.27.8
 MAX_IMPACT_PERCENT_DEFAULT = 15  # spec 1.27.9
 ROUTE_TOKENS_MAX = 4  # spec 1.27.10
 MARKET_VERSION_DEFAULT = "5"  # spec 1.28.4
 MARKET_VERSIONS = ("5", "6.2")  # spec 1.28.3
 NETWORK_DEFAULT = 1  # spec 1.13.8
 QUOTE_CHAINS = (1, 10, 56, 100, 130, 137, 8453, 42161, 43114)  # spec 1.27.11
-DELTA_CHAINS = (1, 10, 56, 130, 137, 8453, 42161)  # choices 2: Delta not on 100 and 43114
+DELTA_CHAINS = (1, 10, 56, 130, 137, 8453, 42161)  # choices.md#chains-and-tokens: Delta not on 100 and 43114
 MARKET_CHAINS = (1, 10, 56, 137, 8453, 42161, 43114, 100)  # spec 1.27.12: an open set
 NATIVE_PLACEHOLDER = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"  # spec 1.1.24: mixed case exactly
 
@@ -34,7 +34,7 @@ RFQ_DOMAIN_VERSION = "1"  # spec 2.3.13
 OTC_NONCE_BITS = 96  # spec 2.3.2: maker in the upper 160 bits, nonce in the lower 96
 LISTING_LIMIT_DEFAULT = 100  # spec 2.15.1
 LISTING_OFFSET_DEFAULT = 0  # spec 2.15.2
-LISTING_LIMIT_MAX = 1_000  # spec 2.15.4; choices 24
+LISTING_LIMIT_MAX = 1_000  # spec 2.15.4
 
 # --- Makers --------------------------------------------------------------------------------------
 AUTH_TOLERANCE_MS = 30_000  # spec 3.13.1: either way
@@ -107,7 +107,7 @@ ADMISSION_STREAMS_PER_CALLER_MAX = 32  # of each kind of streams, of one address
 
 # --- HMAC credentials ------------------------------------------------------------------------------
 AUTH_KEYS_PER_DOMAIN_MAX = 2  # two live keys, so that a secret can be rotated without a gap
-REPLAY_ENTRIES_MAX = 4_000_000  # choices 19, when the window is on: 60 s at 60,000 requests a second
+REPLAY_ENTRIES_MAX = 4_000_000  # with the replay window on: 60 s at 60,000 requests a second
 
 # --- Keys ------------------------------------------------------------------------------------------
 KEY_FILE_BYTES_MAX = 64 << 10

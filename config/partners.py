@@ -4,7 +4,7 @@ A request names a partner and may bring `partnerFeeBps`. What it pays is the par
 that; a partner that is not registered pays what a request without a partner pays, 1 bps to the venue, and
 keeps its name wherever it is shown. A tier says what its partners may ask for; more is `Partner not allowed`.
 
-Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3; choices.md 5 and 13.
+Source: spec 1.12.15 to 1.12.17, 1.25.54, 1.27.3.
 Choice: A fee above 200 bps, or above the tier's bound, is `Partner not allowed`. A registered fee and
     `partnerFeeBps` add up. An unregistered partner pays as anon and keeps its name wherever it is shown.
 Choice: An order without `partner` counts as the signed fee's partner, else as `anon`, unless `strict_partner`

@@ -24,7 +24,7 @@ class MissingSlippage(RequestError):
 
 
 class NoRoute(RequestError):
-    """Spec 1.25.3 to 1.25.5; choices.md 3 and 35."""
+    """Spec 1.25.3 to 1.25.5; choices.md#quotes-and-routes."""
 
     messages = ("No route", "No route (crosschain)")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, GET /v2/delta/prices"
@@ -60,7 +60,7 @@ class TokenNotSupported(RequestError):
 
 
 class InvalidToken(RequestError):
-    """Spec 1.25.8 to 1.25.10; choices.md 1."""
+    """Spec 1.25.8 to 1.25.10; choices.md#chains-and-tokens."""
 
     messages = ("Invalid srcToken", "Invalid destToken")
     endpoint = "GET /v2/quote, GET /prices, GET /swap, POST /transactions/{chainId}, GET /v2/delta/prices"
@@ -69,7 +69,7 @@ class InvalidToken(RequestError):
 
 
 class UnsupportedChain(RequestError):
-    """Spec 1.25.11 and 1.25.12; choices.md 2: on every surface."""
+    """Spec 1.25.11 and 1.25.12; choices.md#chains-and-tokens: on every surface."""
 
     status = 422
     messages = ("Unsupported chain",)
@@ -78,7 +78,7 @@ class UnsupportedChain(RequestError):
 
 
 class RouteValidationFailed(RequestError):
-    """Spec 1.25.13 and 1.25.14; choices.md 11."""
+    """Spec 1.25.13 and 1.25.14; choices.md#quotes-and-routes."""
 
     messages = ("route validation failed",)
     endpoint = "POST /v2/delta/orders/build"
@@ -156,7 +156,7 @@ class InvalidProductiveOrderParams(RequestError):
 
 
 class PermitRequired(RequestError):
-    """Spec 1.25.28 and 1.25.29; choices.md 31."""
+    """Spec 1.25.28 and 1.25.29; choices.md#signatures-and-permits."""
 
     messages = ("Permit / Permit2 required",)
     endpoint = "POST /v2/delta/orders/build, POST /v2/delta/orders"
@@ -165,7 +165,7 @@ class PermitRequired(RequestError):
 
 
 class InvalidSignature(RequestError):
-    """Spec 1.25.30 and 1.25.31 of a submit; the post of an OTC order has it too (choices.md 25)."""
+    """Spec 1.25.30 and 1.25.31 of a submit; the post of an OTC order has it too (choices.md#otc-orders)."""
 
     messages = ("Invalid signature",)
     endpoint = "POST /v2/delta/orders, POST /ft/p2p/{chainId}, POST /transactions/{chainId}"
@@ -253,7 +253,7 @@ class TooManyOrderIds(RequestError):
 
 
 class InvalidPriceRoute(RequestError):
-    """Spec 1.25.50 and 1.25.51; choices.md 11."""
+    """Spec 1.25.50 and 1.25.51; choices.md#quotes-and-routes."""
 
     messages = ("Invalid priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -262,7 +262,7 @@ class InvalidPriceRoute(RequestError):
 
 
 class StalePriceRoute(RequestError):
-    """Spec 1.25.52 and 1.25.53; choices.md 11."""
+    """Spec 1.25.52 and 1.25.53; choices.md#quotes-and-routes."""
 
     messages = ("Stale priceRoute",)
     endpoint = "POST /transactions/{chainId}"
@@ -280,7 +280,7 @@ class SimulationFailed(RequestError):
 
 
 class PartnerNotAllowed(RequestError):
-    """Spec 1.25.54 and 1.25.55; choices.md 13."""
+    """Spec 1.25.54 and 1.25.55; choices.md#fees-and-partners."""
 
     status = 422
     messages = ("Partner not allowed",)
@@ -309,7 +309,7 @@ class UnknownApiKey(RequestError):
 
 
 class NonceUsed(RequestError):
-    """choices.md 28."""
+    """choices.md#delta-orders."""
 
     messages = ("Nonce already used",)
     endpoint = "POST /v2/delta/orders"
@@ -399,7 +399,7 @@ class FirmRefused(RequestError):
 
 
 class TradingStopped(RequestError):
-    """Spec 3.1.18 and 3.1.19: a failing /prices is the off switch; choices.md 16."""
+    """Spec 3.1.18 and 3.1.19: a failing /prices is the off switch; choices.md#makers-at-the-venue."""
 
     status = 503
     messages = ("Trading is stopped",)

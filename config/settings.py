@@ -94,8 +94,8 @@ class AuthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     Attributes:
         domains: the traffic sources that are let in.
-        strip_prefix: taken off the path before verifying (choices.md 20).
-        replay_window: refuse a repeated signature on POST (choices.md 19).
+        strip_prefix: taken off the path before verifying (choices.md#makers-at-the-venue).
+        replay_window: refuse a repeated signature on POST (choices.md#makers-at-the-venue).
     """
 
     domains: dict[str, DomainSettings] = {}
@@ -111,7 +111,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         chains: chain id -> chain, the shipped ones included.
         tokens: listed tokens.
         partners, tiers: fee rules by name.
-        strict_partner: refuse an order without `partner` (choices.md 5).
+        strict_partner: refuse an order without `partner` (choices.md#fees-and-partners).
         keys: signing keys by name.
         auth: credentials of those who sign their requests.
         route_seal_keys: the first seals routes, all are checked.

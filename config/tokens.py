@@ -14,7 +14,7 @@ class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         symbol: unique within the chain; trading endpoints take it in place of the address.
         decimals: what its contract says, 0 to 36.
         stable_usd: its price is one US dollar, and others are priced by it.
-        permit_only: a Delta order for it must carry a permit (choices.md 31).
+        permit_only: a Delta order for it must carry a permit (choices.md#signatures-and-permits).
     """
 
     chain_id: int

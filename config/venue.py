@@ -155,7 +155,7 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         gather_s: an order waits that long for others to share its first round.
         again_s: before an order without a valid bid is auctioned again; doubles up to again_s_max.
         settlement_s: a settlement that was not mined by then is given up.
-        failures_max: settlements of an order that may fail before it does (choices.md 26).
+        failures_max: settlements of an order that may fail before it does (choices.md#delta-orders).
         rest_s: of an agent after the first fault beyond what is tolerated; doubles with each further one, up
             to rest_s_max.
     """
@@ -251,8 +251,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         metrics_open: /metrics is served to everybody, not to loopback alone.
         quote_streams_max, event_streams_max: quote streams, and streams of order events, at a time.
         delta_gas: gas that a Delta settlement is expected to need beside its fills.
-        route_life_s: for which an order may be built from a Delta route, at least (choices.md 11).
-        otc_small_usd: OTC orders of which less can be filled are a small balance (choices.md 24).
+        route_life_s: for which an order may be built from a Delta route, at least (choices.md#delta-orders).
+        otc_small_usd: OTC orders of which less can be filled are a small balance (choices.md#otc-orders).
     """
 
     makers: dict[str, VenueMaker] = {}

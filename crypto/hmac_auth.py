@@ -3,14 +3,15 @@
     payload   = timestamp_ms || METHOD || path and query exactly as sent || body exactly as sent
     signature = lower-case hex of HMAC-SHA256(secret, payload)
 
-A WebSocket handshake signs method GET and the path alone: no query, no body. The path includes any prefix;
-a maker behind a proxy that strips or adds one can tell the verifier (`strip_prefix`, choices.md 20).
+A WebSocket handshake signs method GET and the path alone: no query, no body. The path includes any prefix; a
+maker behind a proxy that strips or adds one can tell the verifier (`strip_prefix`,
+choices.md#makers-at-the-venue).
 
 Verification comes before decoding, compares in constant time, and says which of the four headers failed and
 why, without the secret and without the signature that would have been right. HMAC states are kept keyed:
 hashlib objects copied per request cost half of `hmac.digest`.
 
-Source: spec 3.10; choices.md 19 and 20.
+Source: spec 3.10.
 Choice: Identical requests in one millisecond are legitimate, so the replay window is off by default; switched
     on, it refuses a repeated signature on POST alone.
 Choice: The signed path includes any prefix of the URL; the setting `strip_prefix` removes one before
@@ -134,7 +135,8 @@ class RequestSigner:
 
 
 class ReplayWindow:
-    """Remembers signatures for as long as their timestamp passes, in two generations (choices.md 19).
+    """Remembers signatures for as long as their timestamp passes, in two generations
+    (choices.md#makers-at-the-venue).
 
     A signature may be presented until its timestamp is `AUTH_TOLERANCE_MS` old and may have been signed as
     far ahead, so the current and the previous generation of twice that length hold every one that could

@@ -9,7 +9,7 @@ carries itself: clients keep the members that they know, and they know `hmac` as
 the last brace of the message, so that no byte moves between the object and the carried digits.
 Several venue processes share the key; a previous key may stay valid while routes under it live.
 
-Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52; choices.md 11.
+Source: spec 1.8.21 and 1.8.22, 1.25.50, 1.25.52.
 Choice: A Market route's `hmac` covers the canonical route (key order free, types and digits exact) and
     carries its time and price terms, so that clients keep the documented members alone. Over 30 s it is
     `Stale priceRoute`, changed it is `Invalid priceRoute`.

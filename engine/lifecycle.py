@@ -130,7 +130,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus] = Lifecycle(
         (_D.REFUNDED, _D.REFUNDING): "the refund is not in the chain any more",
     },
 )
-"""Life cycle of a Delta order: spec 1.11; choices.md 26.
+"""Life cycle of a Delta order: spec 1.11.
 
 Choice: A nonce invalidated on chain cancels waiting orders as well as active ones.
 Choice: A fill in flight wins over a suspension, and a fill indexed late over the deadline.
@@ -167,7 +167,7 @@ OTC_LIFECYCLE: Lifecycle[OtcState] = Lifecycle(
         (_O.CANCELLED, _O.FULFILLED): "the fill is in the chain in place of the cancellation",
     },
 )
-"""Life cycle of an OTC order: spec 2.5; choices.md 23 and 25."""
+"""Life cycle of an OTC order: spec 2.5; choices.md#otc-orders."""
 
 _I = IntentState
 _T = TxStatus

@@ -38,7 +38,7 @@ from .pair_index import LiveBook
 class FirmFault(StrEnum):
     """What can come of asking for a firm quote, other than one that can be used."""
 
-    REFUSED = "refused"  # an error answer, whatever its status (choices.md 18)
+    REFUSED = "refused"  # an error answer, whatever its status (choices.md#firm-quotes)
     LATE = "late"
     UNAVAILABLE = "unavailable"  # no connection, or no whole HTTP answer on it
     INVALID = "invalid"  # no body of spec 3.7.4, or not what was asked for

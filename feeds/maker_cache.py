@@ -18,7 +18,7 @@ sent is newer than the poll's answer: an update for its own entries, a complete 
 grid without a pair is forgotten after `stale_ms` without confirmation. A bad or repeated address in a
 blacklist costs only itself.
 
-Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds"; choices.md 10, 16 and 17.
+Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds".
 Choice: A maker's token counts if the operator lists its address with the same decimals; else its pairs are
     left out.
 Choice: A maker has one book between two tokens, whichever is the base. Of several pair ids the first by name

@@ -8,7 +8,7 @@ SOCKET_GRACE_S withholds the maker (`heed_grace` looks), until the next complete
 
 A socket that was up for FEED_PAUSE_S_MAX reconnects at once, any other after a pause.
 
-Source: spec 3.11, 3.10.24 (the path alone is signed); choices.md 16 and 17.
+Source: spec 3.11, 3.10.24 (the path alone is signed).
 Choice: A socket's first message without one of its four contents, and any message of another form, closes it
     with 1007.
 """

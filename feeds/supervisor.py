@@ -14,7 +14,7 @@ The watchdog looks at the age of books: stale ones leave routing whatever the so
 repeat over its socket what has not changed: beside one, /prices is polled three times in `stale_s`, which
 confirms what is quiet.
 
-Source: ARCHITECTURE.md, "Feeds"; choices.md 16 and 17.
+Source: ARCHITECTURE.md, "Feeds".
 Choice: A disconnect of over 1 s takes the maker's books out of use until a complete first message arrives;
     /prices does not revive them. While connected, each book lives by its age.
 Choice: Polls of /prices go on beside the socket, three times in `stale_s`: they confirm quiet books, and a

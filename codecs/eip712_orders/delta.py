@@ -1,12 +1,12 @@
 """The Delta orders: swap and limit (Order), ExternalOrder, ProductiveOrder, the two TWAPs, and cancellation.
 
-The kind of a submitted order is told by its members (choices.md 27): each type has a set of its own.
-FillableOrder is no type: it is how a record reports a partially fillable Order.
+The kind of a submitted order is told by its members (choices.md#delta-orders): each type has a set of its
+own. FillableOrder is no type: it is how a record reports a partially fillable Order.
 
 Choice: ProductiveOrder's members are not public; ours have the known names in this order. It is SELL only,
     and `shares` counts the vault shares given up where `useShares` is set.
 
-Source: spec 1.16; interop.md section 2; choices.md 27, 32, 35.
+Source: spec 1.16; interop.md section 2; choices.md#delta-orders, choices.md#quotes-and-routes.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """contracts.json of the state directory: which contracts and tokens stand where, chain by chain.
 
-Commands that deploy write it; who trades reads it. Its keys are those that clients know (choices.md 4), and
-what a devnet has besides.
+Commands that deploy write it; who trades reads it. Its keys are those that clients know
+(choices.md#requests-and-errors), and what a devnet has besides.
 
 Not guaranteed: that of two commands which write at the same moment both entries last.
 """

@@ -8,7 +8,7 @@
 What is expected counts from the limit that was signed, if that is better for the user. Everything rounds in
 the user's favour, by at most one unit each.
 
-Source: choices.md 13; engine/chain/contracts/lib/Proceeds.sol.
+Source: choices.md#fees-and-partners; engine/chain/contracts/lib/Proceeds.sol.
 Choice: Surplus is the excess over the expected amount after the fee, or over the signed limit where nothing
     better was expected. A TWAP expects nothing and has none to share.
 Choice: A fee is `floor(amount * bps / 10000)` of the destination for SELL and on top of the source for BUY.

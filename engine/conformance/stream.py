@@ -5,7 +5,7 @@ By spec 3.8.1 to 3.8.3 an entry replaces its pair's grid whole, so that an absen
 
 A socket follows GET /prices if a message with prices arrives while it is watched, or within as long again.
 
-Source: spec 3.11; choices.md 16 and 17.
+Source: spec 3.11; choices.md#makers-at-the-venue.
 Choice: Socket and HTTP agree on a pair if the socket showed the polled grid between the request and a second
     after the answer, or if the best prices lie within the drift bound.
 """

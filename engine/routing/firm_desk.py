@@ -25,7 +25,7 @@ used if it arrives before the swap settles. A stand-in is asked for the slow mak
 its book: with a divided share each hanging stand-in would leave a gap. A hop asks for more than it needs only
 at OVER_ASK_COST_BPS more by the maker's book and within the user's limit.
 
-Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4; choices.md 18.
+Source: ARCHITECTURE.md, "Firm quotes"; interop.md section 4.
 Choice: A maker has failed only if it had a third of `soft_s`; stalls of the venue's own event loop do not
     count.
 Choice: A quote below the plan is no failure while the whole swap keeps the user's limit; the maker's score

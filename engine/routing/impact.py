@@ -5,7 +5,7 @@
 Both values are by mid prices of live books, so what remains is the spread, the depth that the amount takes,
 and taxes; gas and fees are not in it. Below zero where a plan beats the mid prices.
 
-Source: spec 1.13.19, 1.13.26, 1.26.8; choices.md 8.
+Source: spec 1.13.19, 1.13.26, 1.26.8.
 Choice: `maxImpact` replaces the ceiling of 15 % and never makes an error: a route says `maxImpactReached`. A
     missing price in US dollars counts as reached unless `ignoreBadUsdPrice`.
 """

@@ -3,7 +3,7 @@
 A path is two to four tokens, none of them twice. Of each token only the neighbours with the most liquidity
 are followed, and of all paths those are kept whose thinnest pair has the most; the direct one always.
 
-Source: choices.md 10; spec 1.13.17: at most four tokens.
+Source: choices.md#quotes-and-routes; spec 1.13.17: at most four tokens.
 Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. It orders and prunes the
     candidates of route search, and never changes a route's worth.
 """

@@ -16,7 +16,8 @@ from ...codecs.vocabulary import Side
 
 
 class Taxes(Struct, frozen=True):
-    """What tokens withhold from transfers, basis points (spec 1.13.20 to 1.13.23; choices.md 9).
+    """What tokens withhold from transfers, basis points (spec 1.13.20 to 1.13.23;
+    choices.md#quotes-and-routes).
 
     Attributes:
         src, dest: from what arrives at each end.

@@ -1,6 +1,6 @@
 """The listed tokens of one chain: what may be traded, by address or by symbol. Pure.
 
-Source: spec 1.13.2 and 1.13.3, 1.25.6; choices.md 1.
+Source: spec 1.13.2 and 1.13.3, 1.25.6.
 Choice: A token is supported if the operator lists it; a token that only a maker names is not routed.
 Choice: Symbols match letter by letter; the native token's own symbol stands for the placeholder.
 """
@@ -74,7 +74,7 @@ class TokenTable:
         Raises:
             InvalidToken: no address, zero, or the placeholder in another spelling.
             TokenNotSupported: not listed.
-            NoRoute: its decimals are others (choices.md 3).
+            NoRoute: its decimals are others (choices.md#quotes-and-routes).
         """
         found = self._by_symbol.get(text)
         if found is None:

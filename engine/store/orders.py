@@ -8,7 +8,7 @@ Side effects never run inside a transaction: the effect's row is written with th
 executing it is somebody's who reads what is intended. A step that the life cycle does not have raises
 TransitionError before anything is written.
 
-Source: ARCHITECTURE.md, "Transitions"; choices.md 26, 28 and 34.
+Source: ARCHITECTURE.md, "Transitions".
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 A listing is stable while orders come in: the first page says as of when it is, and the later pages are asked
 for as of then. What changes an order's place, as `updatedAt` does, still moves it.
 
-Source: spec 1.19, 2.8 and 2.9; interop.md 3; choices.md 24.
+Source: spec 1.19, 2.8 and 2.9; interop.md 3; choices.md#otc-orders.
 """
 
 import re

@@ -21,7 +21,7 @@ from ...codecs.vocabulary import (
 )
 
 NEVER_S = (1 << 63) - 1
-"""`expires_s` of an order without expiry: it sorts last (choices.md 22)."""
+"""`expires_s` of an order without expiry: it sorts last (choices.md#otc-orders)."""
 
 
 def amount32(amount: int) -> bytes:
@@ -75,7 +75,7 @@ class OtcOrder(Row, frozen=True, array_like=True, gc=False):
     Attributes:
         order_hash: 32 bytes; its first byte is `shard`.
         expires_s: NEVER_S for an order that never does.
-        remaining, maker_balance, reserved, swappable: amounts of the maker's asset (choices.md 23).
+        remaining, maker_balance, reserved, swappable: amounts of the maker's asset (choices.md#otc-orders).
         transaction_hash: of the fill or cancellation, once settled.
     """
 
@@ -381,7 +381,7 @@ class PreSignature(Row, frozen=True, array_like=True, gc=False):
 
 
 class IssuedRoute(Row, frozen=True, array_like=True, gc=False):
-    """A Delta route that was given out (choices.md 11)."""
+    """A Delta route that was given out (choices.md#delta-orders)."""
 
     digest: bytes
     chain_id: int

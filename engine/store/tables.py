@@ -69,7 +69,7 @@ class Table(Struct, frozen=True):
 
 
 HOLDS_NONCE = "status NOT IN ('CANCELLED', 'EXPIRED', 'FAILED')"
-"""The nonce of such an order may not be signed again (choices.md 28)."""
+"""The nonce of such an order may not be signed again (choices.md#delta-orders)."""
 
 _HASH = Unique(("order_hash",))
 _LOG = Unique(("chain_id", "block_hash", "tx_hash", "log_index"))

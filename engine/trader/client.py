@@ -5,8 +5,8 @@ refused with 429 or 503 before anything was done (a firm quote that is asked for
 the user; an order that was taken is looked for by its hash). `Retry-After` is honoured up to
 TRADER_RETRY_AFTER_S_MAX; a venue that asks for more is an error at once.
 
-Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md 4; RFC 9110 10.2.3 (Retry-After); ARCHITECTURE.md,
-"Push".
+Source: spec 1.12 to 1.22, 1.25; interop.md 3; choices.md#requests-and-errors; RFC 9110 10.2.3 (Retry-After);
+    ARCHITECTURE.md, "Push".
 Choice: A Retry-After with a date counts as absent: the venue's clock may differ.
 """
 
@@ -97,7 +97,7 @@ class _RouteOf(Struct, frozen=True):
 
 
 class _ErrorBody(Struct, frozen=True, rename="camel"):
-    """What may stand in the body of a refusal, choices.md 4."""
+    """What may stand in the body of a refusal, choices.md#requests-and-errors."""
 
     error_type: str = ""
     details: str = ""

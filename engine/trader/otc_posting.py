@@ -9,7 +9,7 @@ The RFQ contract is trusted for its code, as the Router of a swap is, unless the
 
 An order above the maker's balance is posted on request: the venue suspends it.
 
-Source: spec 2.2; choices.md 23; contracts/Rfq.sol.
+Source: spec 2.2; choices.md#otc-orders; contracts/Rfq.sol.
 Choice: A permit posted with an order covers its whole amount until it expires; the first fill shows it.
 """
 

@@ -7,7 +7,7 @@
 A trader bounds a TWAP as a whole; a sale's least per slice is rounded up, so that all slices together keep
 the bound.
 
-Source: spec 1.16.28 to 1.16.42; choices.md 32; contracts/Delta.sol.
+Source: spec 1.16.28 to 1.16.42; choices.md#delta-orders; contracts/Delta.sol.
 """
 
 from msgspec import Struct

@@ -9,7 +9,7 @@
 The Router is trusted for its code: what stands at the address that the venue names has to be this release's
 Router, unless the trader pins the address. Approvals are of the exact amount unless asked otherwise.
 
-Source: spec 1.1.8 to 1.1.11, 1.3.2; choices.md 11 (a route lives for 30 s).
+Source: spec 1.1.8 to 1.1.11, 1.3.2; choices.md#quotes-and-routes (a route lives for 30 s).
 """
 
 from collections.abc import Callable

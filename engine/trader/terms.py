@@ -5,7 +5,7 @@
 The bound is fixed when the trader agrees to a price and stays: however often the route is priced again
 meanwhile, what is signed gives at least that, or costs at most that.
 
-Source: spec 1.14; interop.md 2 (how slippage rounds); choices.md 12.
+Source: spec 1.14; interop.md 2 (how slippage rounds); choices.md#market-swaps.
 """
 
 from decimal import Decimal

@@ -14,7 +14,7 @@ Every account is read again within a minute, for tokens that move balances witho
 second, so that beyond 3,000 accounts a round takes longer. An account with over 50 orders that change at once
 rests up to 10 s, so that moving funds back and forth does not make the venue write without end.
 
-Source: ARCHITECTURE.md, "Funds"; choices.md 27.
+Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
 
 from abc import ABC, abstractmethod

@@ -4,7 +4,7 @@
             to rest for a given time
     take    one whose rest is over; whoever takes it adds it again, or drops it
 
-Source: ARCHITECTURE.md, "Funds"; choices.md 27.
+Source: ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
 
 import heapq

@@ -60,7 +60,7 @@ def place_at(places: Places, chain_id: int, field: str) -> Place:
     """The chain that a request names.
 
     Raises:
-        UnsupportedChain: it is not served (choices.md 2).
+        UnsupportedChain: it is not served (choices.md#chains-and-tokens).
     """
     place = places.get(chain_id)
     if place is None:

@@ -12,7 +12,8 @@ A key's own signature counts first, also where the account has code, as the cont
     Delta                   its pre-signature, AWAITED  EIP-1271, or refused
     `is_awaited` (OTC)      EIP-1271, AWAITED           EIP-1271, AWAITED
 
-Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md 25 and 33.
+Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md#otc-orders,
+    choices.md#signatures-and-permits.
 Choice: A key's signature is stored in its compact form, a contract's as it came.
 Choice: An empty signature awaits the owner's call on chain and is refused of a key's account unless that call
     is made.

@@ -77,14 +77,14 @@ async def test_an_optional_parameter(venue: QuietVenue, name: str, right: object
 @pytest.mark.parametrize("native", [NATIVE.lower(), "0x0", "0x" + "00" * 20], ids=["lower", "0x0", "zero"])
 @pytest.mark.parametrize("name", ["srcToken", "destToken"])
 async def test_the_native_token_has_one_spelling(venue: QuietVenue, name: str, native: str) -> None:
-    """choices.md 1."""
+    """choices.md#chains-and-tokens."""
     status, told = await venue.answer(PRICES, **A_SALE | {name: native})
     assert (status, told["errorType"]) == (400, "InvalidToken")
     assert told["details"].startswith(f"Invalid {name}: ")
 
 
 async def test_a_lane_that_is_not_there_yet(venue: QuietVenue) -> None:
-    """choices.md 35."""
+    """choices.md#quotes-and-routes."""
     status, told = await venue.answer(PRICES, **A_SALE, destChainId=10)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): ")
@@ -98,7 +98,7 @@ async def test_what_is_priced_is_remembered(venue: QuietVenue) -> None:
 
 @pytest.mark.parametrize("life_s", [30, 3_600])
 async def test_a_route_may_be_built_from_for_as_long_as_the_settings_say(tmp_path: Path, life_s: int) -> None:
-    """choices.md 11: at least for so long, and at most a minute longer."""
+    """choices.md#delta-orders: at least for so long, and at most a minute longer."""
     environ = {"CAMBIST__VENUE__ROUTE_LIFE_S": str(life_s)}
     async with a_quiet_venue(tmp_path, environ=environ) as venue:
         before_ms = venue.clock.now_ms()
@@ -129,7 +129,7 @@ async def test_is_token_supported(venue: QuietVenue, token: str) -> None:
 async def test_documented_paths_answer_with_nothing_in_them(
     venue: QuietVenue, path: str, empty: object, wrong: str
 ) -> None:
-    """choices.md 35."""
+    """choices.md#quotes-and-routes."""
     assert await venue.get(f"{PRICES}/{path}") == empty
     bare, _, query = path.partition("?")
     assert await venue.get(f"{PRICES}/{bare}/" + (f"?{query}" if query else "")) == empty

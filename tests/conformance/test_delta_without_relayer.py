@@ -1,4 +1,5 @@
-"""choices.md 2 and 6: without a relayer Delta is not served, and everything says so alike."""
+"""choices.md#chains-and-tokens, choices.md#requests-and-errors: without a relayer Delta is not served, and
+everything says so alike."""
 
 from pathlib import Path
 from typing import Any

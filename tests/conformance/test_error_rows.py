@@ -73,7 +73,8 @@ ERROR_TYPES = {
     errors.PartnerNotAllowed: "PartnerNotAllowed",
     errors.RateLimited: "RateLimited",
 }
-"""Tags that clients branch on: the message, in CamelCase where it is a sentence (choices.md 4)."""
+"""Tags that clients branch on: the message, in CamelCase where it is a sentence
+(choices.md#requests-and-errors)."""
 
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)

@@ -26,7 +26,7 @@ NUMBERS: list[tuple[str, str, object]] = [
     ("spec 1.13.8: network, default 1", "NETWORK_DEFAULT", 1),
     ("spec 1.27.11: Delta quote chains", "QUOTE_CHAINS", (1, 10, 56, 100, 130, 137, 8453, 42161, 43114)),
     ("spec 1.27.12: Market chains", "MARKET_CHAINS", (1, 10, 56, 137, 8453, 42161, 43114, 100)),
-    ("choices 2: Delta not on 100 and 43114", "DELTA_CHAINS", (1, 10, 56, 130, 137, 8453, 42161)),
+    ("choices.md#chains-and-tokens: Delta chains", "DELTA_CHAINS", (1, 10, 56, 130, 137, 8453, 42161)),
     (
         "spec 1.1.24: native token placeholder, mixed case exactly",
         "NATIVE_PLACEHOLDER",
@@ -37,7 +37,7 @@ NUMBERS: list[tuple[str, str, object]] = [
     ("spec 2.3.2: per-maker nonce in the lower 96 bits", "OTC_NONCE_BITS", 96),
     ("spec 2.15.1: limit 100", "LISTING_LIMIT_DEFAULT", 100),
     ("spec 2.15.2: offset 0", "LISTING_OFFSET_DEFAULT", 0),
-    ("choices 24: limit at most 1000", "LISTING_LIMIT_MAX", 1_000),
+    ("choices.md#otc-orders: limit at most 1000", "LISTING_LIMIT_MAX", 1_000),
     ("interop 1: clients hard-code the name", "RFQ_DOMAIN_NAME", "AUGUSTUS RFQ"),
     ("interop 2: clients hard-code name and version", "DELTA_DOMAIN_NAME", "Portikus"),
     ("interop 2: clients hard-code name and version", "DELTA_DOMAIN_VERSION", "2.0.0"),
@@ -47,7 +47,7 @@ NUMBERS: list[tuple[str, str, object]] = [
     ("spec 3.13.4: token type, ERC20 only", "TOKEN_TYPE", "ERC20"),
     ("interop 3: GET /v2/delta/orders, limit 100", "ORDER_PAGE_LIMIT_DEFAULT", 100),
     ("interop 3: GET /v2/delta/orders, at most 1000", "ORDER_PAGE_LIMIT_MAX", 1_000),
-    ("choices 19: two live keys for rotation", "AUTH_KEYS_PER_DOMAIN_MAX", 2),
+    ("ours: two live keys for rotation", "AUTH_KEYS_PER_DOMAIN_MAX", 2),
 ]
 
 

@@ -1,4 +1,5 @@
-"""choices.md 12, POST /transactions/{chainId} with `orders`, over HTTP: each rule and each error row.
+"""choices.md#market-swaps, POST /transactions/{chainId} with `orders`, over HTTP: each rule and each error
+row.
 
 A case is a change of a request that is built; one that is not answered as it should be is named in the list
 that a test holds against an empty one.

@@ -86,7 +86,7 @@ async def test_amount_is_of_the_source_for_sell_and_of_the_destination_for_buy(v
 
 @pytest.mark.parametrize("name", ["srcDecimals", "destDecimals"])
 async def test_decimals_are_those_of_the_token(venue: QuietVenue, name: str) -> None:
-    """choices.md 3."""
+    """choices.md#quotes-and-routes."""
     status, told = await venue.answer(QUOTE, **A_SALE | {name: 9})
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route: ")
@@ -111,7 +111,7 @@ async def test_side_in_any_case(venue: QuietVenue, side: str | None) -> None:
 
 @pytest.mark.parametrize("mode", ["ALL", "DELTA", "MARKET"])
 async def test_dest_chain_id_of_another_chain_has_no_lane_yet(venue: QuietVenue, mode: str) -> None:
-    """choices.md 35."""
+    """choices.md#quotes-and-routes."""
     status, told = await venue.answer(QUOTE, **A_SALE, mode=mode, destChainId=1)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): ")
@@ -197,7 +197,7 @@ async def test_a_caller_with_a_key_has_the_partner_of_the_key(venue: QuietVenue)
 async def test_max_impact_is_told_and_never_an_error(
     venue: QuietVenue, parameters: dict[str, str], reached: bool
 ) -> None:
-    """choices.md 8; interop.md 3."""
+    """choices.md#quotes-and-routes; interop.md 3."""
     told = await venue.get(QUOTE, **A_SALE, **parameters, mode="MARKET")
     assert told["market"]["maxImpactReached"] is reached
     assert "delta" in await venue.get(QUOTE, **A_SALE, **parameters, mode="DELTA")
@@ -211,7 +211,7 @@ async def test_max_impact_is_a_number(venue: QuietVenue, name: str) -> None:
 
 
 async def test_what_nobody_knows_is_ignored(venue: QuietVenue) -> None:
-    """choices.md 5."""
+    """choices.md#fees-and-partners."""
     assert "delta" in await venue.get(QUOTE, **A_SALE, utm_source="x", version="6.2")
 
 
@@ -278,12 +278,12 @@ async def test_all_falls_back_to_market_with_the_reason(venue: QuietVenue) -> No
     reason = told["fallbackReason"]
     assert reason.keys() == {"errorType", "details"}
     assert reason["errorType"] == "GasCostExceedsTradeAmount"
-    status, refused = await venue.answer(QUOTE, **dust, mode="DELTA")  # choices.md 3
+    status, refused = await venue.answer(QUOTE, **dust, mode="DELTA")  # choices.md#quotes-and-routes
     assert (status, refused["errorType"], refused["details"]) == (400, *reason.values())
 
 
 async def test_a_chain_without_delta(venue: QuietVenue) -> None:
-    """choices.md 2."""
+    """choices.md#chains-and-tokens."""
     sale = A_SALE | {"chainId": MARKET_ONLY}
     told = await venue.get(QUOTE, **sale)
     assert told.keys() == {"market", "fallbackReason"}
@@ -312,7 +312,7 @@ async def test_a_chain_without_market(venue: QuietVenue) -> None:
 
 
 async def test_market_of_a_quote_is_version_6_2(venue: QuietVenue) -> None:
-    """choices.md 7."""
+    """choices.md#quotes-and-routes."""
     told = (await venue.get(QUOTE, **A_SALE, mode="MARKET"))["market"]
     assert told["version"] == "6.2"
     assert told["contractAddress"] == told["tokenTransferProxy"] == ROUTER

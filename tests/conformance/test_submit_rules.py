@@ -332,7 +332,8 @@ async def test_a_twap_whose_slices_just_fit(front: OrderFront) -> None:
 async def test_partners(
     front: OrderFront, partner: str | None, fee_bps: int, headers: dict[str, str], name: str
 ) -> None:
-    """choices.md 5: a name that is not registered is kept; the signed fee decides where none is sent."""
+    """choices.md#fees-and-partners: a name that is not registered is kept; the signed fee decides where none
+    is sent."""
     order = await front.a_sale(partner_and_fee=paying(front, fee_bps))
     status, record = await front.post(ORDERS, front.body(order, partner=partner), headers)
     assert (status, record["partner"]) == (200, name)

@@ -211,7 +211,7 @@ async def test_a_pre_signature_of_somebody_else(front: OrderFront) -> None:
 
 
 async def test_a_wallet_that_is_not_deployed_yet(front: OrderFront) -> None:
-    """What wallets send for one (EIP-6492) is refused, and why (choices.md 33)."""
+    """What wallets send for one (EIP-6492) is refused, and why (choices.md#signatures-and-permits)."""
     order: Any = await front.a_sale(owner=person(9).address)
     wrapped = bytes(200) + bytes.fromhex("6492" * 16)
     refusal = await front.fault(order, signature=wrapped)

@@ -197,7 +197,8 @@ async def test_error_rows_of_quotes_prices_and_swaps(tmp_path: Path) -> None:
 
 
 async def test_what_changes_nothing_is_ignored(tmp_path: Path) -> None:
-    """choices.md 5: unknown parameters; an empty value is an absent one; `mode` and `side` in any case."""
+    """choices.md#requests-and-errors: unknown parameters; an empty value is an absent one; `mode` and `side`
+    in any case."""
     unchanged = (
         "utm_source=x", "utm_source=%zz", "+a=1&a=2", "userAddress=", "partner=", "maxImpact=", "side=sell",
         "side=", "Amount=5", "=", "+&&",

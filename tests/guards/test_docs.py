@@ -112,12 +112,14 @@ def test_references_to_choices_name_a_topic() -> None:
     anchors = {choices.anchor(topic) for topic in choices.TOPICS}
     sources = [path for folder in (*choices.FOLDERS, "tests") for path in (ROOT / folder).rglob("*.py")]
     cited = {
-        (path.name, topic)
+        (path.name, reference)
         for path in (*PAGES, *sources)
-        for topic in re.findall(r"choices\.md#([\w-]+)", path.read_text(encoding="utf-8"))
+        for reference in re.findall(
+            r"\bchoices\.md#[\w-]+|\bchoices?(?:\.md)?\s+\d+", path.read_text(encoding="utf-8")
+        )
     }
     assert cited
-    assert {(page, topic) for page, topic in cited if topic not in anchors} == set()
+    assert [(page, found) for page, found in sorted(cited) if found.partition("#")[2] not in anchors] == []
 
 
 def test_every_target_of_the_makefile_that_docs_name_exists() -> None:

@@ -348,7 +348,8 @@ async def test_failing_prices_are_the_off_switch_beside_an_open_socket_too(clock
 
 
 async def test_what_is_polled_beside_an_open_socket_brings_deletions(clock: MockClock) -> None:
-    """choices.md 17. Sooner than the minute after which a blacklisted address is free in any case."""
+    """choices.md#makers-at-the-venue. Sooner than the minute after which a blacklisted address is free in any
+    case."""
     polled, user = ("tokens", "pairs", "blacklist"), b"\xbb" * 20
     every = {f"{resource}_every_s": 20 for resource in polled}
     async with a_venue(PAIR, OTHER, "WETH/DAI", ws_url=SOCKET_URL, **every) as venue:

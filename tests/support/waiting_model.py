@@ -5,7 +5,7 @@
 
 The amounts are reckoned here anew, slice by slice, from the specification; nothing is asked of the engine.
 
-Source: spec 1.11, 1.16.28 to 1.16.42; choices.md 26, 27, 32.
+Source: spec 1.11, 1.16.28 to 1.16.42; choices.md#delta-orders.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The endpoints that read Delta orders, and the balances that orders commit or leave.
 
-Source: spec 1.19 to 1.21; interop.md 3; choices.md 25a.
+Source: spec 1.19 to 1.21; interop.md 3.
 Choice: A malformed hash is 400; a malformed id is an unknown one: 404.
 Choice: A listing needs an owner, named orders or the operator's key; the record of one order needs its id or
     hash alone.

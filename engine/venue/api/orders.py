@@ -1,6 +1,6 @@
 """The Delta orders: what their owners sign, submit, read and cancel.
 
-Source: spec 1.16; choices.md 11.
+Source: spec 1.16.
 Choice: A build needs a route issued by this venue or a process on its store, equal to the digit; faults of
     other routes are not analysed.
 Choice: The side of a build is its quote's. A route quoted for both sides with equal amounts is a sale without

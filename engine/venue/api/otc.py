@@ -1,6 +1,7 @@
 """The endpoints of OTC orders: a maker posts, everybody reads.
 
-Source: spec 2.6 to 2.10; interop.md 1; choices.md 4, 5, 22 to 24.
+Source: spec 2.6 to 2.10; interop.md 1; choices.md#requests-and-errors, choices.md#fees-and-partners,
+    choices.md#otc-orders.
 Choice: The token of a fillable balance is a path member or `token`; both have to agree.
 Choice: Fillable balances without a token cover the venue's listed ERC-20 tokens and at most 100 tokens of the
     account's live orders. An unlisted token may be named.

@@ -3,7 +3,7 @@
     query -> chain -> tokens -> fee -> plan over live books --+--> Delta block, digest kept
                                                               +--> Market route, sealed
 
-Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md 2, 3, 7, 8, 11 and 35.
+Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
     `mode=ALL` falls back to Market.
 Choice: Without either path the error is Market's, or Delta's on a chain without Market.
@@ -244,7 +244,7 @@ def _bridge_protocols(_: Call) -> Reply:
 
 
 def _check_lane(query: QuoteParameters) -> None:
-    """Pass for a swap on one chain (choices.md 35)."""
+    """Pass for a swap on one chain (choices.md#quotes-and-routes)."""
     if query.dest_chain_id not in (None, query.chain_id):
         raise NoRoute(
             field="destChainId",

@@ -5,7 +5,7 @@ Everything that the settings decide is encoded once, at the start.
 GET /fiat/tokens answers as GET /tokens; `all` covers all chains. `takeSurplus` of a partner fee is false: a
 request alone gives a partner a share of surplus.
 
-Source: interop.md 3; choices.md 4, 6 and 15.
+Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes.
 Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
     nothing.
 Choice: `tokens` starts with the native token where the chain has a wrapped form. A token whose contract gives

@@ -30,7 +30,7 @@ from ...server.routing import (
 )
 
 OTC_PREFIX = "/ft"
-"""Of the paths of OTC orders, which have an error body of their own (choices.md 4)."""
+"""Of the paths of OTC orders, which have an error body of their own (choices.md#requests-and-errors)."""
 
 
 class Socket(Struct, frozen=True):
@@ -88,12 +88,12 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 def encode_trading_error(error: CambistError, request_id: str) -> bytes:
-    """The body of a refusal (choices.md 4)."""
+    """The body of a refusal (choices.md#requests-and-errors)."""
     return encode(trading_error_body(error, request_id))
 
 
 def encode_otc_error(error: CambistError, request_id: str) -> bytes:
-    """The body of a refusal on a path of /ft (choices.md 4)."""
+    """The body of a refusal on a path of /ft (choices.md#requests-and-errors)."""
     return encode(otc_error_body(error, request_id))
 
 

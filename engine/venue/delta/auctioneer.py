@@ -22,7 +22,7 @@ restarts too. Of successive rounds with the same reason and no bid for an order 
 orders wait for weeks. Pauses of orders are spread by their hashes, so that orders that fail together return
 apart.
 
-Source: ARCHITECTURE.md, "Auction"; choices.md 26.
+Source: ARCHITECTURE.md, "Auction"; choices.md#delta-orders.
 """
 
 import math

@@ -13,7 +13,8 @@ the total of the body, its bound `destAmountPerSlice` (sale) or `maxSrcAmount` (
 A build checks the kind's own parameters first, then amounts, permit, partner and deadline. A build without
 `nonce` gets 256 random bits: nonces are unordered.
 
-Source: spec 1.16; interop.md 2; choices.md 13, 31, 32 and 35.
+Source: spec 1.16; interop.md 2; choices.md#fees-and-partners, choices.md#signatures-and-permits,
+    choices.md#delta-orders, choices.md#quotes-and-routes.
 Choice: A passed `deadline` is `Order expired` at the build already.
 Choice: Parameters of another kind than `orderType` are ignored as unknown ones are.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.

@@ -22,7 +22,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
         order_type: name of its struct type.
         order: the struct, as JSON.
         signature: 64 bytes of an account; of a contract any, or none for a pre-signature.
-        partially_fillable: it may be settled in parts (choices.md 30).
+        partially_fillable: it may be settled in parts (choices.md#delta-orders).
         include_agents: only these may bid; none names all.
         exclude_agents: these may not.
         referrer: 20 bytes, or empty.

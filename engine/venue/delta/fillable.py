@@ -6,7 +6,7 @@
 
 Keys of balances are in lower case; an unlisted token has "0".
 
-Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders); choices.md 25a.
+Source: interop.md 3, fillablebalance; spec 1.22.6 and 1.22.7 (sizes of limit orders).
 Choice: An order that cannot settle, suspended or still unsigned on chain, commits nothing. A purchase commits
     the most that it may spend.
 Choice: An order that is being cancelled commits nothing and still reduces `availablebalance`, since a

@@ -13,7 +13,7 @@ the contract takes what is spent.
 
 A partially fillable order needs funds for all that is left, as an OTC order does.
 
-Source: spec 1.11.19 and 1.11.20; choices.md 27.
+Source: spec 1.11.19 and 1.11.20.
 Choice: Funds are judged for each order by itself, without its owner's other orders: the first settlement
     suspends the others.
 Choice: An order with a permit needs the balance alone: the permit was tried at submission, and each

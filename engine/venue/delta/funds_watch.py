@@ -16,7 +16,7 @@ looked at again when that has ended.
 An order that awaits its owner's signature on chain is not suspended. A token that reveals no balance counts
 as sufficient until a settlement fails.
 
-Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md 27.
+Source: spec 1.11; ARCHITECTURE.md, "Funds"; choices.md#delta-orders.
 """
 
 from collections import Counter

@@ -10,7 +10,7 @@ and digits are exact. A route does not say its side, and the side decides which 
 A repeated route is kept as of its whole minute, so that it is written once a minute and known for ten to
 eleven minutes. While the store is away or behind, the longest waiting routes are known to this process alone.
 
-Source: choices.md 11.
+Source: choices.md#delta-orders.
 Choice: Delta routes carry no seal: memory and the shared store keep a digest of each for `route_life_s` (10
     minutes).
 """

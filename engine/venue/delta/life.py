@@ -16,7 +16,7 @@
 Each returns None where there is nothing to do, so that whoever lost a race against another step asks again
 and finds that out. An order has at most one settlement whose end is not known: the effect that is INTENDED.
 
-Source: spec 1.11; choices.md 26 to 29; ARCHITECTURE.md, "Transitions".
+Source: spec 1.11; ARCHITECTURE.md, "Transitions".
 Choice: A signed cancellation is not written to the chain: relayers alone settle, and the nonce may be signed
     again. An owner who wants it on chain calls `invalidateNonces`.
 Choice: A cancelled order stays CANCELLING until its settlement under way has ended for good.

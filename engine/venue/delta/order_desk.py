@@ -7,7 +7,7 @@
 An order that is kept is hardly ever submitted again: it is looked for in the store only where it is refused.
 Nothing is taken in unchecked: where the chain cannot be asked, the answer is 503 and nothing is kept.
 
-Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits"; choices.md 27 to 29.
+Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
     since.
 """
@@ -59,7 +59,7 @@ class OrderDesk:
     Args:
         places: by chain id.
         partners: that are registered.
-        strict_partner: an order names one (choices.md 5).
+        strict_partner: an order names one (choices.md#fees-and-partners).
     """
 
     def __init__(

@@ -5,7 +5,8 @@
 
 A route on one chain has the whole swap as its origin and as its destination.
 
-Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`); choices.md 13.
+Source: ARCHITECTURE.md, "Delta price"; spec 1.6; interop.md 3 (`GasCostExceedsTradeAmount`);
+    choices.md#fees-and-partners.
 Choice: Gas is valued by both tokens' prices in US dollars, and exactly where the token is the wrapped native
     one. Gas without a value is `PricingError`.
 Choice: Gas that costs as much as a purchase buys is `GasCostExceedsTradeAmount`.

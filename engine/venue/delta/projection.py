@@ -7,7 +7,7 @@ It is about an order when a row of that came or went, when its nonce was used or
 ended and may have become final. Which these are is asked of the orders in memory; what they are is read from
 the store, since the step stands only if that is still so when it is written.
 
-Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md 26.
+Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#delta-orders.
 """
 
 from collections.abc import Callable, Sequence

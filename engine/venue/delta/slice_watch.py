@@ -10,7 +10,7 @@ A slice is due by the next block's time where the node tells it, else by the lat
 simulated at the same time. A chain is checked once in SLICE_LOOK_S_MIN at most, for any number of waiting
 slices and new blocks. A clock advanced without a block is noticed within SLICE_LOOK_S.
 
-Source: contracts/TwapSettler.sol, `nextSlice`; choices.md 32.
+Source: contracts/TwapSettler.sol, `nextSlice`; choices.md#delta-orders.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 A record is of one committed state: row, document, fills and refunds are read together.
 
-Source: spec 1.19 to 1.21; interop.md 3; choices.md 34.
+Source: spec 1.19 to 1.21; interop.md 3.
 Choice: A malformed id in the path or in `ids` is an unknown one; ids are read in any case.
 Choice: A listing is newest first, and `ids` combine with the other filters. Pages are of the current state,
     so that new orders move later pages on.

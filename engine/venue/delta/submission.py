@@ -23,7 +23,8 @@ What is at fault first in this order is what is said:
 
 `type` steers resting alone, and of a TWAP only its record.
 
-Source: spec 1.17, 1.25; choices.md 5, 27, 28, 30 to 33 and 35.
+Source: spec 1.17, 1.25; choices.md#fees-and-partners, choices.md#delta-orders,
+    choices.md#signatures-and-permits, choices.md#quotes-and-routes.
 Choice: Any correctly signed order of the venue's contract is accepted, built here or not; a partner's tier
     bounds builds alone, and signed fees reach 200 bps.
 Choice: Tokens inside the signed struct are addresses in any case, the native placeholder included.

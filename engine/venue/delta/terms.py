@@ -7,7 +7,7 @@
 The arithmetic is the contract's, unit for unit: a part of a sale rounds its minimum up, a part of a purchase
 its maximum down; the last slice of a TWAP takes the remainder.
 
-Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`; choices.md 32.
+Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`.
 Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing
     or as much.
 Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
@@ -30,7 +30,7 @@ from ....codecs.vocabulary import Side
 from ....crypto.addresses import ZERO_ADDRESS
 
 SettledOrder = DeltaOrder | TwapOrder | TwapBuyOrder
-"""The kinds that the contract settles (choices.md 35)."""
+"""The kinds that the contract settles (choices.md#quotes-and-routes)."""
 ORDER_PART_MIN = 10
 """An order that may be filled in parts is filled by such a part of what is left, or by more."""
 
@@ -179,7 +179,7 @@ def fits_until(order: SettledOrder, filled: int, last_fill_s: int) -> int:
         filled: what is settled already; of a TWAP, slices.
         last_fill_s: when the last part was settled, Unix seconds; 0 before.
 
-    Source: spec 1.16.39 to 1.16.42; choices.md 32.
+    Source: spec 1.16.39 to 1.16.42.
     """
     if isinstance(order, DeltaOrder):
         return order.deadline

@@ -160,7 +160,7 @@ class MarketDesk:
 
 
 def _check_version(version: str, field: str) -> None:
-    """Pass for the one router that is deployed (choices.md 7)."""
+    """Pass for the one router that is deployed (choices.md#quotes-and-routes)."""
     if version != MarketVersion.V6_2:
         raise InvalidInput(
             field=field, expected=f"{MarketVersion.V6_2}: no older router is deployed", got=str(version)

@@ -16,7 +16,7 @@ have to make up the whole amount, or nothing is built.
 Guarantees: to the unit what the chain does at that block.
 
 Source: contracts/Rfq.sol, tryBatchFillOrderTakerAmount and tryBatchFillOrderMakerAmount;
-    contracts/lib/Permits.sol; interop.md 1; choices.md 12.
+    contracts/lib/Permits.sol; interop.md 1.
 Choice: A filled, cancelled or expired order is left out if the others suffice; a signature that is not the
     maker's always refuses the request. A partly filled order's signature is not checked again.
 Choice: An order whose maker lacks funds now is tried on the chain all the same.

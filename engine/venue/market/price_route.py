@@ -10,7 +10,8 @@ that keeps the documented members alone so sends back all that is needed.
 Hops name the traded tokens: the wrapped form of the native token. `others` decides nothing: a route may
 return without it or with it as issued.
 
-Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md 7, 8, 9, 11 and 13.
+Source: spec 1.8, 1.25.50, 1.25.52; interop.md 3, `bestRoute`; choices.md#quotes-and-routes,
+    choices.md#fees-and-partners.
 Choice: Percentages are of the fixed amount, cut to two decimals; the largest part takes the rest to 100.
 Choice: `gasCost` is in units of gas; an unknown value in US dollars is `"0"`.
 """
@@ -150,7 +151,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> Priced:
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
-    """What the user gives and gets, the partner's fee included (choices.md 13).
+    """What the user gives and gets, the partner's fee included (choices.md#fees-and-partners).
 
     Not guaranteed: that a purchase's cost still fits 256 bits.
     """

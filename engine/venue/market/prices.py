@@ -3,7 +3,7 @@
 GET /prices, GET /swap and the Market path of GET /v2/quote come down to one `MarketAsk`, which is priced on
 the live books of a place.
 
-Source: spec 1.13, 1.12; interop.md 3; choices.md 1, 3, 7, 8 and 9.
+Source: spec 1.13, 1.12; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: Decimals may be absent, since those of listed tokens are known.
 Choice: A token for itself, and the native token for its wrapped form, is `No route`.
 Choice: includeDEXS and excludeDEXS name makers letter by letter; excludeRFQ leaves no source. Unknown names
@@ -149,7 +149,7 @@ def ask_of_prices(
 
 
 def ask_of_quote(place: "Place", query: QuoteParameters, fees: Fees, now_ms: int) -> MarketAsk:
-    """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md 7).
+    """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: rows of spec 1.25.
@@ -279,7 +279,7 @@ def _addresses(named: Mapping[str, str | None]) -> Iterable[bytes]:
 
 
 def _check_sources(query: PricesQuery) -> None:
-    """Pass where a source and a function of the Router are left (choices.md 9)."""
+    """Pass where a source and a function of the Router are left (choices.md#quotes-and-routes)."""
     if query.exclude_rfq:
         raise NoRoute("all sources here are RFQ", field="excludeRFQ")
     method = METHODS[Side(query.side)]

@@ -9,7 +9,7 @@ is open to all, and one that was made out to it for this user: the user's addres
 An order stands in the list once; takerTokenFillAmount bounds its part. An order whose amounts the RFQ
 contract cannot multiply is refused.
 
-Source: choices.md 12; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
+Source: choices.md#market-swaps; spec 2.3; interop.md 1; contracts/Router.sol, contracts/RfqExecutor.sol.
 Choice: A swap of signed orders without `side` is a purchase if destAmount alone is sent, else a sale.
 Choice: Signed orders are of one pair, the swap's source and destination, with a native end as its wrapped
     form. Unlisted tokens are traded at the RFQ contract itself.

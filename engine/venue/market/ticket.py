@@ -9,7 +9,8 @@
 The fee may differ from the quoted one where the request names another partner or fee; what is expected is
 reckoned again from the plan then.
 
-Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md 12, 13 and 31.
+Source: spec 1.14, 1.27; interop.md 2 (slippage, permits); choices.md#market-swaps,
+    choices.md#fees-and-partners, choices.md#signatures-and-permits.
 Choice: The fee is the quoted one unless the request names another partner or a partnerFeeBps.
 Choice: `side` is optional; one that differs from the route's is refused.
 Choice: With both takeSurplus and isSurplusToUser the user keeps the surplus.
@@ -243,7 +244,8 @@ def swap_of(ticket: Ticket, hops: tuple[Hop, ...], expiry_s: int) -> Swap:
 
 
 def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
-    """The call as a contract library takes it: structs as arrays, numbers as strings (choices.md 12)."""
+    """The call as a contract library takes it: structs as arrays, numbers as strings
+    (choices.md#market-swaps)."""
     return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))
 
 

@@ -3,7 +3,8 @@
     route   ticket -> funds of the user -> a place -> firm quotes -.
     orders  what is left of them -> ticket -> funds --------------'-> calldata -> simulation -> envelope
 
-Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md 12, 14 and 31.
+Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
+    choices.md#chain-and-contracts, choices.md#signatures-and-permits.
 Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock.
     `ignoreChecks` skips that for callers with a key alone.
 Choice: An estimate of gas is the simulation where one is requested; the answered limit is a fifth higher.

@@ -10,7 +10,7 @@
 The allowance of an order is what the RFQ contract may take, or what the order's permit would let it take,
 whichever is more. Shares are given out of the balance, and of the allowance to orders without a permit.
 
-Source: spec 2.4, 2.5; choices.md 23.
+Source: spec 2.4, 2.5.
 Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRAFT and SUSPENDED orders
     reserve nothing, so that an order above the funds hides no later one.
 Choice: An order whose permit exceeds the free allowance takes of the allowance first, as a fill without the

@@ -1,6 +1,6 @@
 """What is known of an OTC order beside its row: what was signed, and what the chain's logs say of it. Pure.
 
-Source: choices.md 23 and 25.
+Source: choices.md#otc-orders.
 """
 
 from collections.abc import Sequence

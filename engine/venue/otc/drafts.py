@@ -8,7 +8,7 @@ Contracts sign by transactions that leave no log of their own kind, so they are 
 second, whoever was not asked for longest first, and nobody twice about one block. One contract that cannot be
 asked together with others is asked alone, and keeps nobody waiting.
 
-Source: EIP-1271; choices.md 25.
+Source: EIP-1271.
 Choice: A DRAFT is the order of a contract that does not accept its signature yet. A key's wrong signature is
     `InvalidSignature`.
 """

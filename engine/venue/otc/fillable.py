@@ -2,7 +2,7 @@
 
     min(balance, allowance to the RFQ contract) - what is left of its PENDING orders of the token, at least 0
 
-Source: spec 2.10; interop.md 1; choices.md 24.
+Source: spec 2.10; interop.md 1.
 Choice: A fillable balance is the lesser of balance and allowance less the unfilled amounts of PENDING orders,
     at least 0; a DRAFT or SUSPENDED order reserves nothing.
 Choice: A permit beyond the allowance is not in the fillable balance: it counts for its own order alone.

@@ -22,7 +22,7 @@ whose contract answers nonsense has nothing.
 Permits of one account are tried at once up to a bound, the oldest orders' first; a token takes one at a time,
 by its nonce.
 
-Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md 23.
+Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence

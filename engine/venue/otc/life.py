@@ -15,7 +15,7 @@ before; the same logs in another order, or twice, make the same row.
     else it was FULFILLED or CANCELLED       open again: DRAFT, PENDING or SUSPENDED
     else as before                                       transaction: of the last fill, if there is one
 
-Source: spec 2.5; choices.md 21 to 25.
+Source: spec 2.5.
 Choice: A partial fill changes the rest and the transaction, not the status; undone, both return.
 Choice: A cancellation counts if the order's maker made it: the contract stores cancellations of any sender.
 Choice: An expired order stays EXPIRED, except for timely events that are indexed late: its last fill, and a

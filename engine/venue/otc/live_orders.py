@@ -8,7 +8,7 @@ Beside its row an order has its document. Whenever one is read, its logs are rea
 than the row, it `is_behind`. That is so where a fill was read between the check of an order and its keeping:
 the step that read it found no order to change.
 
-Source: ARCHITECTURE.md, "Orders", "Transitions"; choices.md 23.
+Source: ARCHITECTURE.md, "Orders", "Transitions"; choices.md#otc-orders.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ An order of which a part was filled before it came here begins with that part go
 read are rows; what was filled before it began is what the contract says at the height that is read, less
 these rows.
 
-Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits"; choices.md 23 and 25.
+Source: spec 2.6; ARCHITECTURE.md, "Orders", "Limits".
 Choice: A repeated post is answered with the stored order whatever else is in the body. A DRAFT becomes signed
     by it where the maker's contract accepts the signature, since an earlier poster may have sent a wrong one.
 Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.

@@ -7,7 +7,7 @@ the token would take it, it is as good as an approval. A token that refuses it g
 error: the permit may have been shown before, when the allowance is there; its nonce may be used; or its
 deadline may have passed, when the token is not asked any more.
 
-Source: spec 2.2.3, 2.3.11; interop.md 1; choices.md 23.
+Source: spec 2.2.3, 2.3.11; interop.md 1.
 Choice: A permit counts for the orders posted with it alone.
 """
 

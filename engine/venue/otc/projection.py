@@ -8,7 +8,7 @@ become final. Logs of the RFQ contract are of firm quotes as well: what is no or
 What orders are is read from the store, since the step stands only if that is still so when it is written; so
 it does not matter who runs them.
 
-Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md 23.
+Source: ARCHITECTURE.md, "Indexer", "Transitions"; choices.md#otc-orders.
 """
 
 from collections.abc import Callable, Mapping, Sequence

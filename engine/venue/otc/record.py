@@ -2,7 +2,7 @@
 
     row + document -> StoredOrder
 
-Source: spec 2.4; choices.md 21 to 23.
+Source: spec 2.4.
 Choice: Addresses of a record have checksums; the signature is as posted, with v of 27 or 28.
 """
 

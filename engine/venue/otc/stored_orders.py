@@ -2,7 +2,7 @@
 
     page    where the rows stand -> row and document of each        total and state are of the same moment
 
-Source: spec 2.7, 2.8 and 2.9; interop.md 1; choices.md 24.
+Source: spec 2.7, 2.8 and 2.9; interop.md 1.
 Choice: A listing's `asOf`, sent back with `offset`, continues the same listing; without it newer orders move
     the pages on. Orders show their current state, so that an order sorted by `updatedAt` or hidden as small
     may move, and a deleted one is missing.

@@ -11,7 +11,7 @@
     balance, allowance       below what is left: SUSPENDED
     permit                   tried as the RFQ contract would show it; refused: it gives nothing
 
-Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1; choices.md 23 and 25.
+Source: spec 2.5.2, 2.5.3, 2.14; interop.md 1.
 Choice: An order with nothing left on chain is refused; a partly filled one is accepted with its earlier
     fills.
 Choice: A contract that gives no balance or allowance within a million units of gas is no token.

@@ -19,7 +19,7 @@ What is at fault first in this order is what is said:
     11  by the chain (`submission`): a contract at the maker whose key has not signed, the assets, what is
         left of the order, the signature of that contract
 
-Source: spec 2.3; interop.md 1; choices.md 5, 21 and 22.
+Source: spec 2.3; interop.md 1; choices.md#fees-and-partners, choices.md#otc-orders.
 Choice: Every uint256 is a nonceAndMeta, shown as a decimal number.
 Choice: An OTC order may be of any ERC-20 token, listed or not.
 Choice: An expiry lies after now and before the year 10000; 0 means never and sorts last. Zero and the native

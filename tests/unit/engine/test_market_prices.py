@@ -157,7 +157,7 @@ def test_a_route_carries_the_version_that_was_asked_for(version: str) -> None:
 
 @pytest.mark.parametrize("side", Side)
 def test_both_versions_are_one_route_apart_from_their_name_and_seal(side: Side) -> None:
-    """choices.md 7."""
+    """choices.md#quotes-and-routes."""
     sale: dict[str, Any] = {"side": side, "destToken": "DAI", "otherExchangePrices": "true"}
     shop = a_shop()
     legacy, route = (shop.prices(query(**sale, version=version)) for version in ("5", "6.2"))
@@ -393,7 +393,7 @@ def test_a_quote_takes_a_fee_of_its_own_and_bounds_of_impact() -> None:
 
 @pytest.mark.parametrize("bounds", [{}, {"maxImpact": 100}, {"maxUSDImpact": 1_000_000}], ids=str)
 def test_a_missing_price_is_an_impact_and_no_error_of_a_quote(bounds: dict[str, Any]) -> None:
-    """choices.md 8: /v2/quote knows no ignoreBadUsdPrice."""
+    """choices.md#quotes-and-routes: /v2/quote knows no ignoreBadUsdPrice."""
     for src, dest in ((WETH, DAI), (DAI, WETH)):
         ends = {"srcToken": to_checksum(src), "destToken": to_checksum(dest), "destDecimals": 18}
         route = a_shop().desk.market_route(decode_quote_query(quote(**ends, **bounds)), NOW_MS)

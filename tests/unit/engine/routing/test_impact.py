@@ -1,4 +1,4 @@
-"""Price impact and its ceiling (choices.md 8)."""
+"""Price impact and its ceiling (choices.md#quotes-and-routes)."""
 
 from decimal import Decimal
 

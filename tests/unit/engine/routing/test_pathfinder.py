@@ -1,4 +1,4 @@
-"""Routes in stories: which way, by whom, for how much gas (choices.md 8 to 10)."""
+"""Routes in stories: which way, by whom, for how much gas (choices.md#quotes-and-routes)."""
 
 from decimal import Decimal
 
@@ -229,7 +229,8 @@ def test_taxes_shrink_what_arrives_at_each_end() -> None:
 
 
 def test_taxes_take_nothing_between_hops() -> None:
-    """choices.md 9: whatever is withheld at the ends, makers hand on to each other what their books give."""
+    """choices.md#quotes-and-routes: whatever is withheld at the ends, makers hand on to each other what their
+    books give."""
     taxes = Taxes(src=1_000, src_dex=100, dest=1_000, dest_dex=100)
     wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL, taxes=taxes)
     sold = _found(wanted, ALPHA, USDC_DAI)

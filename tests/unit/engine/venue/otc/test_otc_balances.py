@@ -1,4 +1,5 @@
-"""What a maker's funds make of its orders: choices.md 23, as examples and for any funds and orders."""
+"""What a maker's funds make of its orders: choices.md#otc-orders, as examples and for any funds and
+orders."""
 
 from itertools import pairwise, permutations
 
