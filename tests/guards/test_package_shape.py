@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-import pytest
+from support.tracked_files import ROOT, tracked_files
 
-ROOT = Path(__file__).parents[2]
 LAYERS = ("config", "crypto", "codecs", "feeds", "engine")
 ROLES = frozenset({"venue", "maker", "conformance", "agent", "trader", "devnet"})
 MAY_COMPOSE = frozenset({"app", "demo", "cli"})
@@ -163,17 +162,6 @@ def python_files(*folders: str) -> Iterator[Path]:
         for path in sorted((ROOT / folder).rglob("*.py")):
             if "node_modules" not in path.parts:
                 yield path
-
-
-def tracked_files() -> list[Path]:
-    """Files of the project: what git tracks or would add; all of them where there is no checkout."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if listed.returncode:
-        pytest.fail("these guards run in a git checkout")
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
 def statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
