@@ -1,8 +1,9 @@
 """References of sources and pages: each rule, section, page and file that they name is in this repository.
 
-spec 1.4.2, 1.9 and 2.3.1 to 2.3.5      rules and sections of docs/spec
+spec 1.4.2, 1.9 and 2.3.1 to 2.3.5       rules and sections of docs/spec
 agents.md, docs/store.md                 pages
-ARCHITECTURE.md, "Orders", "Funds"      sections of a page
+ARCHITECTURE.md, "Orders", "Funds"       sections of a page
+choices.md#otc-orders, [a](#otc-orders)  sections of a page, as links have them
 interop.md 3                             numbered sections of docs/interop.md
 codecs/calldata.py, contracts/Rfq.sol    files, by the end of their path
 """
@@ -28,10 +29,12 @@ MADE = {
 _NUMBER = r"\d+(?:\.\d+){0,2}"
 _RULES = re.compile(rf"\b[Ss]pec\s+({_NUMBER}(?:(?:,| and| to)\s+\d+\.\d+(?:\.\d+)?)*)")
 _SECTIONS = re.compile(r'([\w./-]+\.md),\s+("[^"\n]+"(?:(?:,| and)\s+"[^"\n]+")*)')
+_ANCHORS = re.compile(r"([\w./-]+\.md)#([\w-]+)")
+_OWN_ANCHORS = re.compile(r"\]\(#([\w-]+)\)")
 _PAGES = re.compile(r"(?<![\w*/.{}-])((?:\.\./)*[\w./-]*\w\.md)\b")
 _FILES = re.compile(r"(?<![\w./{}-])((?:[\w-]+/)+[\w-]+\.(?:py|sol|mjs|toml))\b(?!/)")
 _INTEROP = re.compile(r"interop\.md,?\s+(?:sections?\s+)?(\d(?:(?:,| and)\s+\d(?![\w.]))*)")
-_OUTSIDE = re.compile(r"\b[Dd]ocuments?\s+[123]\b|\bD[123]\b(?!")|\b[Dd]esign[,:]\s+\"")
+_OUTSIDE = re.compile(r"\b[Dd]ocuments?\s+[123]\b|\bD[123]\b(?!\")|\b[Dd]esign[,:]\s+\"")
 
 
 @cache
@@ -51,7 +54,7 @@ def paths() -> frozenset[str]:
     for path in tracked_files():
         parts = path.relative_to(ROOT).parts
         ends.update("/".join(parts[start:]) for start in range(len(parts)))
-    return frozenset(ends)
+    return frozenset([*ends, *(f"src/cambist/{end}" for end in ends)])
 
 
 @cache
@@ -59,32 +62,45 @@ def headings(page: Path) -> frozenset[str]:
     return frozenset(re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 
+@cache
+def anchors(page: Path) -> frozenset[str]:
+    """Headings as links have them."""
+    return frozenset(re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings(page))
+
+
 def page_of(name: str, folder: Path) -> Path | None:
     """The page that a file of a folder names: beside the file, at the top, or in docs."""
-    found = [path for path in (folder / name, ROOT / name, ROOT / "docs" / name) if path.is_file()]
-    return found[0] if found else None
+    folders = folder, ROOT, ROOT / "docs", ROOT / "docs" / "spec"
+    return next((found for one in folders if (found := one / name).is_file()), None)
 
 
-def faults(text: str, folder: Path) -> Iterator[str]:
-    """References of a text that lead nowhere.
-
-    Args:
-        folder: that of the file, where links begin.
-    """
+def faults(text: str, path: Path) -> Iterator[str]:
+    """References of a file's text that lead nowhere."""
     for cited in _RULES.findall(text):
         yield from (f"spec {rule}" for rule in re.findall(_NUMBER, cited) if rule not in rules())
+    if ".md" in text or path.suffix == ".md":
+        yield from _faults_of_pages(text, path)
+    yield from (name for name in _FILES.findall(text) if name not in paths() and name not in MADE)
+    yield from _OUTSIDE.findall(text)
+
+
+def _faults_of_pages(text: str, path: Path) -> Iterator[str]:
     for name in _PAGES.findall(text):
-        if page_of(name, folder) is None and name not in MADE:
+        if page_of(name, path.parent) is None and name not in MADE:
             yield name
     for name, titles in _SECTIONS.findall(text):
-        page = page_of(name, folder)
+        page = page_of(name, path.parent)
         there = headings(page) if page else frozenset()
         yield from (f'{name}, "{title}"' for title in re.findall(r'"(.+?)"', titles) if title not in there)
+    for name, anchor in _ANCHORS.findall(text):
+        page = page_of(name, path.parent)
+        if page is None or anchor not in anchors(page):
+            yield f"{name}#{anchor}"
+    if path.suffix == ".md":
+        yield from (f"#{anchor}" for anchor in _OWN_ANCHORS.findall(text) if anchor not in anchors(path))
     numbered = {title[0] for title in headings(ROOT / "docs" / "interop.md")}
     for cited in _INTEROP.findall(text):
         yield from (f"interop.md {number}" for number in re.findall(r"\d", cited) if number not in numbered)
-    yield from (name for name in _FILES.findall(text) if name not in paths() and name not in MADE)
-    yield from _OUTSIDE.findall(text)
 
 
 def test_every_reference_leads_somewhere() -> None:
@@ -92,7 +108,7 @@ def test_every_reference_leads_somewhere() -> None:
         str(path.relative_to(ROOT)): wrong
         for path in tracked_files()
         if path.suffix in KINDS and path != Path(__file__)
-        if (wrong := [*faults(path.read_text(encoding="utf-8"), path.parent)])
+        if (wrong := [*faults(path.read_text(encoding="utf-8"), path)])
     }
     assert found == {}
 
@@ -107,7 +123,7 @@ def test_every_reference_leads_somewhere() -> None:
     ],
 )
 def test_what_leads_somewhere_is_no_fault(text: str) -> None:
-    assert [*faults(text, ROOT)] == []
+    assert [*faults(text, ROOT / "README.md")] == []
 
 
 @pytest.mark.parametrize(
@@ -121,6 +137,8 @@ def test_what_leads_somewhere_is_no_fault(text: str) -> None:
         ("See [it](docs/nowhere.md).", "docs/nowhere.md"),
         ('Source: ARCHITECTURE.md, "Orders",\n"Nothing".', 'ARCHITECTURE.md, "Nothing"'),
         ('Source: nowhere.md, "Orders".', 'nowhere.md, "Orders"'),
+        ("[a choice](docs/choices.md#nothing)", "docs/choices.md#nothing"),
+        ("[below](#nothing)", "#nothing"),
         ("interop.md 1 and 9", "interop.md 9"),
         ("Source: codecs/nowhere.py.", "codecs/nowhere.py"),
         ("Rules of " + "document 1", "document" + " 1"),
@@ -130,4 +148,4 @@ def test_what_leads_somewhere_is_no_fault(text: str) -> None:
     ],
 )
 def test_a_reference_that_leads_nowhere_is_found(text: str, fault: str) -> None:
-    assert fault in [*faults(text, ROOT)]
+    assert fault in [*faults(text, ROOT / "README.md")]
