@@ -14,20 +14,16 @@ run; between two steps the cache is whole, and one that is abandoned leaves what
 was. One at a time is to be run. Each book is built aside and put into the index in one step.
 
 A refused pair or grid takes the pair's former book out of use. A socket message that arrives after a poll was
-sent is newer than the poll's answer: an update for its own entries, a complete first message as a whole. A
-grid without a pair is forgotten after `stale_ms` without confirmation. A bad or repeated address in a
-blacklist costs only itself.
+sent is newer than the poll's answer: an update for its own entries, a first message as a whole. A grid
+without a pair is forgotten after `stale_ms`. A bad or repeated blacklisted address costs only itself.
 
 Source: spec 3.8, 3.11, 3.6; ARCHITECTURE.md, "Feeds".
-Choice: A maker's token counts if the operator lists its address with the same decimals; else its pairs are
-    left out.
+Choice: A token without the type ERC20, or not listed with the same decimals, is left out with its pairs.
 Choice: A maker has one book between two tokens, whichever is the base. Of several pair ids the first by name
     with a usable book is shown, since a renamed pair keeps its old id for a while.
-Choice: A liquidityUSD below zero counts as none.
-Choice: A pair absent from a full /prices answer or first message is disabled; absent from an update it is
-    unchanged. A token of another type than ERC20 is refused with its pairs.
+Choice: A pair absent from a full /prices answer or first message is disabled; from an update, unchanged.
 Choice: `liquidityUSD` of a known pair changes by polls alone; over the socket it counts in the first message
-    and for new pairs.
+    and for new pairs. A value below zero counts as none.
 """
 
 from bisect import bisect_left, insort
