@@ -9,8 +9,8 @@ A shipped chain without a node is not served and is no error; with a maker place
 Source: choices.md#chains-and-tokens; spec 1.3.
 Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
     is 422 `Unsupported chain` on every surface.
-Choice: The specification's nine Delta and Market chains (Delta not on 100 and 43114) and eight OTC chains
-    ship as settings without contract addresses.
+Choice: The nine chains of spec 1.12.1 (Delta not on 100 and 43114) and the eight of spec 2.1.18 ship as
+    settings without contract addresses.
 """
 
 from collections.abc import Collection, Mapping

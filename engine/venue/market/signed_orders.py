@@ -13,7 +13,8 @@ Source: choices.md#market-swaps; spec 2.3; interop.md 1; contracts/Router.sol, c
 Choice: A swap of signed orders without `side` is a purchase if destAmount alone is sent, else a sale.
 Choice: Signed orders are of one pair, the swap's source and destination, with a native end as its wrapped
     form. Unlisted tokens are traded at the RFQ contract itself.
-Choice: A swap of signed orders pays the partner's fee of any Market swap.
+Choice: A swap of signed orders without a partner has its API key's default partner, and pays the fee of any
+    Market swap.
 Choice: Signed orders fix the price: without `slippage` and the other amount, the bound is their present total
     after the fee.
 Choice: `orders` in place of `priceRoute`, `[{...order, signature, takerTokenFillAmount?}]`, are filled in
