@@ -6,8 +6,8 @@ units. A plan is indicative: it says which maker is to be asked for how much, ho
     PlanTotal: what it comes to
     RoutePlan -> PathPlan: one way through the tokens -> HopPlan: one pair -> MakerShare: one maker's part
 
-Choice: TransferFee taxes shrink the amount that arrives at each end; DexTransferFee taxes that at the first
-    and after the last exchange.
+Choice: TransferFee taxes shrink the amount that arrives at each end; DexTransferFee taxes shrink the amounts
+    that arrive at the first exchange and leave the last.
 """
 
 from msgspec import Struct

@@ -19,7 +19,7 @@ Source: contracts/Rfq.sol, tryBatchFillOrderTakerAmount and tryBatchFillOrderMak
     contracts/lib/Permits.sol; interop.md 1.
 Choice: A filled, cancelled or expired order is left out if the others suffice; a signature that is not the
     maker's always refuses the request. A partly filled order's signature is not checked again.
-Choice: An order whose maker lacks funds now is tried on the chain all the same.
+Choice: An order whose maker lacks funds now is tried on the chain nonetheless.
 Choice: A maker's permit is passed on where it grants more than the present allowance.
 Choice: A swap of signed orders ends with the first of them to expire, or not by itself.
 Choice: With `ignoreChecks` all orders count as open and funded without a question to the chain.

@@ -15,9 +15,9 @@ Choice: A maker's funds go to its PENDING orders oldest first, then by hash. DRA
     reserve nothing, so that an order above the funds hides no later one.
 Choice: An order whose permit exceeds the free allowance takes of the allowance first, as a fill without the
     permit does.
-Choice: `fillableBalance` is the unfilled amount, also after an order's end; `makerBalance` the least of
-    balance, allowance and that; `reservedBalance` the order's share of the funds; `swappableBalance` the
-    lesser of the last two while PENDING, else 0.
+Choice: `fillableBalance` is the unfilled amount, also after an order's end; `makerBalance` the least of it,
+    balance and allowance; `reservedBalance` the order's share of the funds; `swappableBalance` the lesser of
+    the last two while PENDING, else 0.
 Choice: An order is SUSPENDED while balance or allowance is below its unfilled amount.
 """
 
