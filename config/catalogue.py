@@ -8,7 +8,7 @@ contracts.json made from its own settings.
 Choice: `contracts.json` holds every key on every chain: a contract that is not deployed is null, and `served`
     tells which surfaces the venue serves there. The shipped file serves none.
 
-Source: spec 1.3, 1.25.
+Source: spec 1.3.6, 1.25.58 and 1.25.59.
 """
 
 import json

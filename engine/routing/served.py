@@ -6,7 +6,7 @@ written them.
 
 A shipped chain without a node is not served and is no error; with a maker placed on it, it is one.
 
-Source: choices.md#chains-and-tokens; spec 1.3.
+Source: choices.md#chains-and-tokens; spec 1.3.6 and 1.3.7.
 Choice: A chain is served if it is configured with that role and a node, and with a relayer for Delta; else it
     is 422 `Unsupported chain` on every surface.
 Choice: The nine chains of spec 1.12.1 (Delta not on 100 and 43114) and the eight of spec 2.1.18 ship as

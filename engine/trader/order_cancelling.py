@@ -4,7 +4,7 @@ A settlement that was under way may still win; which it was is what each order's
 
 Cancelled ids are those of the venue's records, also for orders named by hash; a repeated id counts once.
 
-Source: spec 1.18, 1.11; interop.md 3; choices.md#delta-orders.
+Source: spec 1.18, 1.11.7 to 1.11.16; interop.md 3; choices.md#delta-orders.
 """
 
 from collections.abc import Callable, Sequence

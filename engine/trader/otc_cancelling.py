@@ -5,7 +5,7 @@
     the others                 cancelOrder or cancelOrders, simulated, sent; OrderCancelled of each
     all that expire until a time, and those that never do   cancelOrdersUntil, whatever their hashes
 
-Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.11.7 to 2.11.9; interop.md 1; contracts/Rfq.sol.
 Choice: An order known by its hash alone is cancelled unseen: the contract closes it for the key's account
     only.
 """

@@ -12,7 +12,7 @@
 
 Nothing but the chain is believed: an order that a file hands over needs no venue.
 
-Source: spec 2.11; interop.md 1; contracts/Rfq.sol.
+Source: spec 2.11.1 to 2.11.6; interop.md 1; contracts/Rfq.sol.
 Choice: A fill is simulated before its approval, so that an approval is never paid for a fill that is refused
     anyway.
 """

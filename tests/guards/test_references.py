@@ -50,7 +50,7 @@ def rules() -> frozenset[str]:
 @cache
 def paths() -> frozenset[str]:
     """Paths of all files of the repository, and each end of them that begins with a folder or the name."""
-    ends = set()
+    ends: set[str] = set()
     for path in tracked_files():
         parts = path.relative_to(ROOT).parts
         ends.update("/".join(parts[start:]) for start in range(len(parts)))
@@ -137,7 +137,7 @@ def test_what_leads_somewhere_is_no_fault(text: str) -> None:
         ("See [it](docs/nowhere.md).", "docs/nowhere.md"),
         ('Source: ARCHITECTURE.md, "Orders",\n"Nothing".', 'ARCHITECTURE.md, "Nothing"'),
         ('Source: nowhere.md, "Orders".', 'nowhere.md, "Orders"'),
-        ("[a choice](docs/choices.md#nothing)", "docs/choices.md#nothing"),
+        ("[a page](docs/otc.md#nothing)", "docs/otc.md#nothing"),
         ("[below](#nothing)", "#nothing"),
         ("interop.md 1 and 9", "interop.md 9"),
         ("Source: codecs/nowhere.py.", "codecs/nowhere.py"),

@@ -3,7 +3,7 @@
     POST /v2/delta/orders/build/cancellation    ids -> `toSign`, its hash
     POST /v2/delta/orders/cancel                ids + signature -> CANCELLING, all of them or none
 
-Source: spec 1.18, 1.11; interop.md 2 and 3.
+Source: spec 1.18, 1.11.7 to 1.11.16; interop.md 2 and 3.
 Choice: A cancellation signs its ids as sent, spelling and order included; a repeated id counts once.
 Choice: A cancellation's signature is checked before the orders' states, so that strangers learn nothing.
 Choice: Cancellation is all or nothing: 1 to 100 ids of one owner and chain, none ended, BRIDGING or being
