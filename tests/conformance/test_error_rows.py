@@ -78,7 +78,7 @@ ERROR_TYPES = {
 
 
 @pytest.mark.parametrize(("status", "message", "kind"), CASES)
-def test_row_carries_the_documents_status_and_message(
+def test_row_carries_the_specs_status_and_message(
     status: int, message: str, kind: type[RequestError]
 ) -> None:
     error = kind("what was wrong", message=message)
@@ -107,7 +107,7 @@ def test_row_is_in_the_served_catalogue(status: int, message: str, kind: type[Re
 @pytest.mark.parametrize(
     ("kind", "handling"), SPEC_HANDLING.items(), ids=[kind.__name__ for kind in SPEC_HANDLING]
 )
-def test_fix_starts_with_the_documents_handling(kind: type[RequestError], handling: str) -> None:
+def test_fix_starts_with_the_specs_handling(kind: type[RequestError], handling: str) -> None:
     assert kind.fix.startswith(handling)
 
 
@@ -122,5 +122,5 @@ def test_a_rate_limited_caller_is_told_when_to_come_back() -> None:
     assert errors.RateLimited.retry_after_s == 1
 
 
-def test_table_here_is_as_long_as_the_documents() -> None:
+def test_table_here_is_as_long_as_the_specs() -> None:
     assert len(SPEC_ROWS) == 24

@@ -138,7 +138,7 @@ def _prices(shop: Shop, sent: dict[str, Any]) -> PriceRoute:
 
 
 @pytest.mark.parametrize("row", PRICES, ids=lambda row: row.name)
-def test_a_parameter_of_prices_does_what_the_document_says(row: Row) -> None:
+def test_a_parameter_of_prices_does_what_the_spec_says(row: Row) -> None:
     shop = _shop()
     assert row.holds(_prices(shop, {}), _prices(shop, row.sent))
 
@@ -215,7 +215,7 @@ async def _built(sent: dict[str, Any], query: str = "onlyParams=true") -> Any:
 
 
 @pytest.mark.parametrize("row", BODY, ids=lambda row: row.name)
-async def test_a_field_of_transactions_does_what_the_document_says(row: Row) -> None:
+async def test_a_field_of_transactions_does_what_the_spec_says(row: Row) -> None:
     assert row.holds(await _built({}), await _built(row.sent))
 
 
@@ -245,7 +245,7 @@ QUERY = {
 
 
 @pytest.mark.parametrize(("query", "fields"), QUERY.values(), ids=QUERY)
-async def test_the_envelope_has_the_fields_of_the_document(query: str, fields: set[str]) -> None:
+async def test_the_envelope_has_the_fields_of_the_spec(query: str, fields: set[str]) -> None:
     assert _fields(await _built({}, "")) == ENVELOPE
     built = await _built({}, query)
     assert set(json.loads(encode(built))) == fields

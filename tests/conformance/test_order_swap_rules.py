@@ -203,7 +203,7 @@ async def test_what_the_chain_says_of_orders(desk: Desk) -> None:
     assert [info.order.maker_amount for info in swap.hops[0].orders] == [10**24, GROSS]
 
 
-async def test_answers_have_the_members_of_the_document(desk: Desk) -> None:
+async def test_answers_have_the_members_of_the_spec(desk: Desk) -> None:
     envelope = {"from", "to", "value", "data", "gasPrice", "gas", "chainId"}
     rows = [
         ("", envelope),

@@ -556,7 +556,7 @@ async def test_nothing_is_kept_where_the_chain_cannot_be_asked(tmp_path: Path) -
         assert refusal[:2] == INVALID, "what needs no chain is said all the same"
 
 
-def test_an_order_is_what_document_2_signs() -> None:
+def test_an_order_is_what_makers_sign() -> None:
     assert RfqOrder.__struct_fields__[:2] == ("nonce_and_meta", "expiry")
     assert RFQ_ORDER.compiled.type_hash.hex() == (
         "95afddf5e4bb9f692716b7fdff640e6b8a0d2869597405c6e9d35857ed19a150"

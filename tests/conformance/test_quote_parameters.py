@@ -54,9 +54,7 @@ async def test_a_required_parameter(venue: QuietVenue, name: str) -> None:
 
 
 @pytest.mark.parametrize("chain_id", CHAINS)
-async def test_chain_id_of_the_documents_list_is_served_if_configured(
-    venue: QuietVenue, chain_id: int
-) -> None:
+async def test_chain_id_of_the_specs_list_is_served_if_configured(venue: QuietVenue, chain_id: int) -> None:
     status, told = await venue.answer(QUOTE, **A_SALE | {"chainId": chain_id})
     if chain_id in venue.app.places:
         assert status == 200

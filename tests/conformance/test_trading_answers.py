@@ -103,7 +103,7 @@ def without(table: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: part for name, part in table.items() if name not in names}
 
 
-async def test_answers_have_the_members_of_the_document_and_their_types(tmp_path: Path) -> None:
+async def test_answers_have_the_members_of_the_spec_and_their_types(tmp_path: Path) -> None:
     async with running_venue(tmp_path, **OPTIONS) as venue:
         await venue.devnet.allow(USER, "WETH", "router")
         trades = [

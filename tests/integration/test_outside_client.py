@@ -404,7 +404,7 @@ def refused_builds(sale: Body, purchase: Body) -> list[Asked]:
     return [("/v2/delta/orders/build", *change) for change in changes]
 
 
-async def test_what_document_1_refuses_is_refused_in_its_words(outside: Outside) -> None:
+async def test_refusals_of_trading_are_those_of_the_spec_word_for_word(outside: Outside) -> None:
     asked = {**outside.ends(), "amount": ONE, "chainId": CHAIN_ID, "srcDecimals": 18, "destDecimals": 6}
     owner = {"owner": TRADER}
     sale = {"route": await outside.delta_route()} | owner
@@ -435,7 +435,7 @@ async def test_what_document_1_refuses_is_refused_in_its_words(outside: Outside)
     assert (status, built["toSign"]["value"]["totalSrcAmount"]) == (200, str(3 * ONE))
 
 
-async def test_what_document_2_refuses_is_refused(outside: Outside) -> None:
+async def test_refusals_of_otc_are_those_of_the_spec(outside: Outside) -> None:
     path, order = f"/ft/p2p/{CHAIN_ID}", outside.item()
     for target, body, said in (
         (path, order | {"makerAsset": NATIVE}, "makerAsset: expected an ERC-20 token"),

@@ -128,7 +128,7 @@ def test_the_maker_kits_source_is_as_short_as_it_says() -> None:
     assert len((KIT / "my_prices.py").read_text(encoding="utf-8").splitlines()) <= 30
 
 
-def test_a_page_of_the_documents_shape_is_what_a_source_gives() -> None:
+def test_a_page_of_the_specs_shape_is_what_a_source_gives() -> None:
     """PriceGrid, strings and Decimals of one price are one and the same on the wire."""
     levels: Any = {"bids": [("2500.10", "1")], "asks": [(Decimal("2500.20"), Decimal("1.0"))]}
     line = msgspec.json.decode(encode_record(0, {"WETH/USDC": levels}))

@@ -206,7 +206,7 @@ def test_the_native_placeholder_has_one_spelling() -> None:
         None,
     ],
 )
-def test_other_spellings_are_the_row_of_the_document(field: Any, text: object) -> None:
+def test_other_spellings_are_the_row_of_the_spec(field: Any, text: object) -> None:
     with pytest.raises(InvalidToken) as refusal:
         parse_trading_token(text, field)
     assert refusal.value.detail.startswith(f"Invalid {field}: expected a token address, or exactly 0xEeee")

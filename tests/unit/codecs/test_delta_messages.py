@@ -55,7 +55,7 @@ def keys_of(message: Any) -> list[str]:
     return list(json.loads(encode(message)))
 
 
-def test_the_enums_are_those_of_the_document() -> None:
+def test_the_enums_are_those_of_the_spec() -> None:
     assert list(OrderStatus) == [
         *("PENDING", "AWAITING_SIGNATURE", "ACTIVE", "SUSPENDED", "CANCELLING", "BRIDGING", "COMPLETED"),
         *("FAILED", "EXPIRED", "REFUNDING", "CANCELLED", "REFUNDED"),
@@ -72,7 +72,7 @@ def test_the_enums_are_those_of_the_document() -> None:
 # --- Prices -------------------------------------------------------------------------------------------
 
 
-def test_a_delta_block_has_the_fields_of_the_document_in_their_order() -> None:
+def test_a_delta_block_has_the_fields_of_the_spec_in_their_order() -> None:
     written = json.loads(encode(BLOCK))
     assert list(written) == [
         *("id", "side", "inputToken", "outputToken", "route", "partner", "spender", "alternatives")
@@ -128,7 +128,7 @@ def test_price_parameters() -> None:
 # --- Build, submit, cancel ----------------------------------------------------------------------------
 
 
-def test_a_build_body_has_the_fields_and_defaults_of_the_document() -> None:
+def test_a_build_body_has_the_fields_and_defaults_of_the_spec() -> None:
     body = delta.decode_build_body(encode({**BUILD, "unknown": 1}))
     given = structs.asdict(body)
     fields = structs.fields(delta.BuildBody)
@@ -265,7 +265,7 @@ def test_building_a_cancellation() -> None:
 # --- Records ------------------------------------------------------------------------------------------
 
 
-def test_an_order_record_has_the_fields_of_the_document_in_their_order() -> None:
+def test_an_order_record_has_the_fields_of_the_spec_in_their_order() -> None:
     assert keys_of(RECORD) == [
         *("id", "status", "side", "type", "onChainOrderType", "input", "output", "owner", "beneficiary"),
         *("orderHash", "partner", "order", "transactions", "refunds", "createdAt", "updatedAt", "expiresAt"),

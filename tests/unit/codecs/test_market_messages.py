@@ -70,13 +70,13 @@ BODY: dict[str, Any] = {
 }
 
 
-def test_the_enums_are_those_of_the_document() -> None:
+def test_the_enums_are_those_of_the_spec() -> None:
     assert list(Mode) == ["ALL", "DELTA", "MARKET"]
     assert list(Side) == ["SELL", "BUY"]
     assert list(MarketVersion) == ["5", "6.2"]
 
 
-def test_quote_parameters_are_those_of_the_document_and_the_interop_extras() -> None:
+def test_quote_parameters_are_those_of_the_spec_and_the_interop_extras() -> None:
     assert {field.encode_name for field in structs.fields(QuoteQuery)} == {
         "chainId", "srcToken", "destToken", "amount", "srcDecimals", "destDecimals", "mode", "side",
         "destChainId", "userAddress", "beneficiary", "partner", "partnerFeeBps", "maxImpact", "maxUSDImpact",
@@ -87,7 +87,7 @@ def test_quote_parameters_are_those_of_the_document_and_the_interop_extras() -> 
         decode_quote_query(query + b"&partnerFeeBps=201")
 
 
-def test_prices_parameters_are_those_of_the_document_and_chain_id() -> None:
+def test_prices_parameters_are_those_of_the_spec_and_chain_id() -> None:
     names = [field.encode_name for field in structs.fields(PricesQuery)]
     names.remove("chainId")
     assert names == [
@@ -107,7 +107,7 @@ def test_prices_parameters_are_those_of_the_document_and_chain_id() -> None:
     ]
 
 
-def test_a_price_route_has_the_fields_of_the_document_in_their_order() -> None:
+def test_a_price_route_has_the_fields_of_the_spec_in_their_order() -> None:
     written = json.loads(encode(ROUTE))
     assert list(written) == [
         *("blockNumber", "network", "srcToken", "destToken", "srcDecimals", "destDecimals", "srcAmount"),
@@ -188,7 +188,7 @@ def test_transaction_parameters() -> None:
     assert (query.gas_price, query.ignore_checks, query.eip1559) == ("7", True, True)
 
 
-def test_a_transaction_body_with_its_required_fields_has_the_defaults_of_the_document() -> None:
+def test_a_transaction_body_with_its_required_fields_has_the_defaults_of_the_spec() -> None:
     body = decode_transaction_body(encode({**BODY, "network": 1}))
     assert (body.is_cap_surplus, body.take_surplus) == (True, False)
     assert (body.is_surplus_to_user, body.is_direct_fee_transfer) == (False, False)

@@ -54,7 +54,7 @@ STORED_KEYS = [
 ]
 
 
-def test_the_enums_are_those_of_the_document() -> None:
+def test_the_enums_are_those_of_the_spec() -> None:
     assert list(OtcState) == ["DRAFT", "PENDING", "FULFILLED", "CANCELLED", "SUSPENDED", "EXPIRED"]
     assert list(OtcType) == ["P2P", "LIMIT"]
     assert list(OtcOrderBy) == ["createdAt", "updatedAt", "expiry"]
@@ -78,7 +78,7 @@ def test_a_required_field_that_is_missing_or_of_another_type_is_named(name: str)
         decode_otc_order(encode({**BODY, name: "never" if name == "expiry" else 1}))
 
 
-def test_a_stored_order_has_the_fields_of_the_document_in_their_order() -> None:
+def test_a_stored_order_has_the_fields_of_the_spec_in_their_order() -> None:
     written = json.loads(encode(STORED))
     assert list(written) == STORED_KEYS
     assert written["transactionHash"] is None

@@ -28,7 +28,7 @@ def refusal(query: bytes) -> InvalidInput:
     return caught.value
 
 
-def test_a_quote_with_its_required_parameters_has_the_defaults_of_the_document() -> None:
+def test_a_quote_with_its_required_parameters_has_the_defaults_of_the_spec() -> None:
     assert decode_quote_query(QUOTE) == QuoteQuery(
         chain_id=1,
         src_token=NATIVE,

@@ -45,7 +45,7 @@ def test_known_answers(vectors: dict[str, Any], tmp_path: Path) -> None:
         assert answer == headers
 
 
-def test_the_four_headers_in_the_documents_order() -> None:
+def test_the_four_headers_in_the_specs_order() -> None:
     answer = printed(run("GET", "/prices", *CREDENTIALS, *AT, "--secret", "env:SECRET"))
     assert list(answer.items()) == [
         ("X-AUTH-DOMAIN", "venue"),

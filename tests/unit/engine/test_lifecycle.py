@@ -37,7 +37,7 @@ def test_every_line_of_a_table_is_an_arrow_of_its_diagram(lifecycle: Lifecycle[A
 @pytest.mark.parametrize(
     ("lifecycle", "states"), [(DELTA_LIFECYCLE, set(_D)), (OTC_LIFECYCLE, set(_O))], ids=["delta", "otc"]
 )
-def test_every_state_of_the_documents_can_be_reached(lifecycle: Lifecycle[Any], states: set[Any]) -> None:
+def test_every_state_of_the_spec_can_be_reached(lifecycle: Lifecycle[Any], states: set[Any]) -> None:
     reached, todo = set(lifecycle.initial), list(lifecycle.initial)
     while todo:
         fresh = after(lifecycle, todo.pop()) - reached
@@ -46,15 +46,15 @@ def test_every_state_of_the_documents_can_be_reached(lifecycle: Lifecycle[Any], 
     assert reached == lifecycle.states() == states
 
 
-def test_delta_orders_end_where_document_1_says() -> None:
+def test_delta_orders_end_where_the_spec_says() -> None:
     assert DELTA_LIFECYCLE.terminal() == {_D.COMPLETED, _D.FAILED, _D.EXPIRED, _D.CANCELLED, _D.REFUNDED}
 
 
-def test_otc_orders_end_where_document_2_says() -> None:
+def test_otc_orders_end_where_the_spec_says() -> None:
     assert OTC_LIFECYCLE.terminal() == {_O.FULFILLED, _O.CANCELLED, _O.EXPIRED}
 
 
-def test_a_cancel_is_taken_in_the_states_that_document_1_names_and_in_no_other() -> None:
+def test_a_cancel_is_taken_in_the_states_that_the_spec_names_and_in_no_other() -> None:
     cancellable = {before for before, to in DELTA_LIFECYCLE.steps if to is _D.CANCELLING}
     assert cancellable == {_D.PENDING, _D.AWAITING_SIGNATURE, _D.ACTIVE, _D.SUSPENDED}
 

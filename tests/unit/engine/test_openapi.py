@@ -228,6 +228,6 @@ async def test_the_page_needs_nothing_from_elsewhere(venue: QuietVenue, document
             assert (await venue.ask("GET", urljoin(place, link))).status == 200, (place, link)
 
 
-async def test_no_shape_tells_of_documents_that_readers_do_not_have(document: dict[str, Any]) -> None:
+async def test_no_shape_tells_of_pages_that_readers_do_not_have(document: dict[str, Any]) -> None:
     text = msgspec.json.encode(document).decode()
     assert not re.search(r"[Ss]pec \d|interop\.md|choices\.md", text)

@@ -14,7 +14,7 @@ from cambist.feeds.book import Ladder, build_ladder
 from cambist.feeds.fill import base_paid, base_received, quote_paid, quote_received
 
 
-def test_examples_of_the_documents(vectors: dict[str, Any]) -> None:
+def test_worked_examples(vectors: dict[str, Any]) -> None:
     for case in vectors["pricing"]["cases"]:
         buys = case["name"].startswith("buy")
         ladder = build_ladder([(price, amount) for price, amount in case["levels"]], 18, 6, rising=buys)

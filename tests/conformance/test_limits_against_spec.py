@@ -54,11 +54,11 @@ NUMBERS: list[tuple[str, str, object]] = [
 @pytest.mark.parametrize(
     ("source", "name", "value"), NUMBERS, ids=[f"{name}: {source}" for source, name, _ in NUMBERS]
 )
-def test_constant_is_the_documents_number(source: str, name: str, value: object) -> None:
+def test_constant_is_the_specs_number(source: str, name: str, value: object) -> None:
     assert getattr(limits, name) == value, source
 
 
-def test_constants_taken_from_a_document_are_all_in_the_table() -> None:
+def test_constants_taken_from_the_spec_are_all_in_the_table() -> None:
     outside = {
         name
         for name, value in vars(limits).items()
@@ -92,7 +92,7 @@ def test_decimals_have_room_for_the_finest_token() -> None:
         ("rfq", {1, 10, 56, 100, 137, 8453, 42161, 43114}),
     ],
 )
-def test_shipped_chains_serve_the_documents_roles(role: str, chains: set[int]) -> None:
+def test_shipped_chains_serve_the_specs_roles(role: str, chains: set[int]) -> None:
     assert {chain_id for chain_id, chain in SHIPPED_CHAINS.items() if getattr(chain, role)} == chains
 
 
