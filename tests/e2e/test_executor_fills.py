@@ -14,13 +14,15 @@ from cambist.codecs.delta_calldata import Step
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import Call
+from support.evm_programs import assembled, deploys
 from support.swapping import step_failed, told
-from support.world import NOBODY, ONE, USDC, World
+from support.world import MOST, NOBODY, ONE, USDC, World
 
 FILL = selector("fill(address,uint256,bytes)")
 COLLECT = selector("collect(address,address)")
 SET_HOOK = selector("setHook(address,bytes)")
 SET_BLOCKED = selector("setBlocked(address,bool)")
+SET_ALLOWANCE_MAX = selector("setAllowanceMax(uint256)")
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
 
 
@@ -139,10 +141,23 @@ async def test_fills_spend_all_or_so_much_or_buy_so_much(world: World) -> None:
     assert await desk.refused(world.fill_step(order, taker_amount=1)) == step_failed()
 
 
+async def test_the_first_fill_of_a_token_allows_what_it_gives(world: World) -> None:
+    """Each of the three ways is the first here: no earlier one has left an allowance."""
+    desk = await _a_desk(world)
+    await desk.bring(ONE)
+    ways: tuple[dict[str, int], ...] = ({}, {"taker_amount": ONE}, {"maker_amount": 2_500 * USDC})
+    for amounts in ways:
+        before = await world.chain.snapshot()
+        await desk.take(world.fill_step(world.an_rfq_order(), receiver=world.at.executor, **amounts))
+        assert await desk.collect(world.usdc) == 2_500 * USDC
+        await world.chain.restore(before)
+
+
 async def test_tokens_that_answer_nothing_and_want_allowances_from_zero_are_given(world: World) -> None:
     desk = await _a_desk(world)
     odd = await world.new_token("DevTokenWithoutReturn", "USDT", 6)
-    for _ in range(2):
+    for most in (MOST, 0):  # the second fill must not ask for the allowance that is there
+        await world.send(world.stranger, odd, SET_ALLOWANCE_MAX + uint_word(most))
         await world.mint(odd, world.at.executor, 2_500 * USDC)
         order = world.an_rfq_order(taker_asset=odd, taker_amount=2_500 * USDC, maker_amount=2_499 * USDC)
         await desk.take(world.fill_step(order, receiver=world.at.executor))
@@ -152,19 +167,45 @@ async def test_tokens_that_answer_nothing_and_want_allowances_from_zero_are_give
 
 
 async def test_a_token_that_keeps_small_allowances_is_allowed_from_zero_again(world: World) -> None:
-    """A fill that takes less than there is leaves an allowance, which the next one has to replace."""
+    """A fill that takes less than there is leaves an allowance, which the next fill has to replace.
+
+    The last fill finds an allowance of what it gives.
+    """
     desk = await _a_desk(world)
     odd = await world.new_token("DevTokenWithoutReturn", "COMP", 6)
-    await world.send(world.stranger, odd, selector("setAllowanceMax(uint256)") + uint_word(10**12))
-    for given in (7 * USDC, 10 * USDC):
-        await world.mint(odd, world.at.executor, 10 * USDC)
-        order = world.an_rfq_order(taker_asset=odd, taker_amount=given, maker_amount=USDC)
-        await desk.take(world.fill_step(order, taker_amount=given, receiver=world.at.executor))
+    for brought, given, most in ((10, 7, 10**12), (10, 10, 10**12), (0, 3, 0)):
+        await world.send(world.stranger, odd, SET_ALLOWANCE_MAX + uint_word(most))
+        await world.mint(odd, world.at.executor, brought * USDC)
+        order = world.an_rfq_order(taker_asset=odd, taker_amount=given * USDC, maker_amount=USDC)
+        await desk.take(world.fill_step(order, taker_amount=given * USDC, receiver=world.at.executor))
         assert await desk.collect(world.usdc) == USDC
-    assert await desk.collect(odd) == 3 * USDC
+    assert await desk.collect(odd) == 0
+    await world.send(world.stranger, odd, SET_ALLOWANCE_MAX + uint_word(10**12))
     await world.mint(odd, world.at.executor, 10**12 + 1)
     order = world.an_rfq_order(taker_asset=odd, taker_amount=USDC, maker_amount=USDC)
     assert await desk.refused(world.fill_step(order, taker_amount=USDC)) == told("TransferFailed", token=odd)
+
+
+async def test_a_token_that_cannot_be_allowed_is_named(world: World) -> None:
+    """It refuses each allowance without a reason; all else about it is in order."""
+    desk = await _a_desk(world)
+    program = (
+        "0 CALLDATALOAD 224 SHR DUP1 0x095ea7b3 EQ @approve JUMPI 0xdd62ed3e EQ @allowance JUMPI "
+        "1 0 MSTORE 32 0 RETURN allowance: 32 0 RETURN approve: 0 0 REVERT"
+    )
+    token = (await world.send(world.stranger, b"", deploys(assembled(program)))).contract
+    assert token is not None
+    step = world.fill_step(world.an_rfq_order(taker_asset=token, taker_amount=1))
+    assert await desk.refused(step) == told("TransferFailed", token=token)
+
+
+async def test_what_is_not_there_is_not_sent(world: World) -> None:
+    desk = await _a_desk(world)
+    block = SET_BLOCKED + address_word(world.taker.address) + uint_word(1)
+    await world.send(world.stranger, world.usdc, block)
+    data = _collect(world.usdc, world.taker.address)
+    assert (await world.send(world.taker, world.at.executor, data)).logs == ()
+    assert await desk.collect(world.usdc) == 0
 
 
 async def test_what_cannot_be_sent_is_named(world: World) -> None:

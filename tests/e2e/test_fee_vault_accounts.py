@@ -9,6 +9,7 @@ from cambist.codecs.router_calldata import claim, owed
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.port import Receipt
+from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.swapping import told
 from support.world import MOST, ONE, USDC, World
 
@@ -182,6 +183,27 @@ async def test_the_owner_cannot_touch_what_is_kept_not_even_as_a_collector(world
         "totalOwed", "isCollector", "NotCollector", "NothingToClaim", "TransferFailed", "NotOwner",
         "Reentered",
     }  # fmt: skip
+
+
+async def test_what_is_claimed_is_owed_no_more_while_it_is_sent(world: World) -> None:
+    """Who is called by the token reads so."""
+    await _with_a_collector(world)
+    vault, odd = world.at.fee_vault, await world.new_token()
+    await _arrive(world, odd, 10)
+    await _credited(world, world.partner, odd, 6)
+    await _credited(world, world.user, odd, 4)
+    probe = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract
+    assert probe is not None
+    for question, left in (
+        (owed(world.partner.address, odd), 0),
+        (TOTAL_OWED + address_word(odd), 4),
+    ):
+        before = await world.chain.snapshot()
+        hook = encode(address_word(probe), bytes_tail(address_word(vault) + question))
+        await world.send(world.stranger, odd, SET_HOOK + hook)
+        receipt = await world.send(world.partner, vault, claim([odd], world.partner.address))
+        assert [log.data for log in receipt.logs if log.address == probe] == [uint_word(left)]
+        await world.chain.restore(before)
 
 
 async def test_a_token_that_calls_back_claims_nothing_twice(world: World) -> None:

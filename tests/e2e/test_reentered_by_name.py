@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
-from cambist.codecs.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
@@ -22,6 +22,7 @@ from support.world import HOUR_S, NOBODY, ONE, USDC, World
 
 REENTERED = selector("Reentered()")
 SET_HOOK = selector("setHook(address,bytes)")
+CREDIT = selector("credit(address,address,uint256)")
 FILL = selector("fill(address,uint256,bytes)")
 
 
@@ -72,10 +73,11 @@ Act = Callable[[World, Market], Awaitable[Receipt]]
         ("delta", settle),
         ("delta", cross),
         ("fee_vault", claim),
+        ("fee_vault, to credit", claim),
     ],
 )
 async def test_a_contract_is_not_entered_twice(world: World, market: Market, contract: str, act: Act) -> None:
-    order = world.an_rfq_order()
+    order, words = world.an_rfq_order(), address_word(world.usdc) + uint_word(1)
     entries = {
         "rfq": calldata.fill_order(order, world.signed(order)),
         "executor": FILL + encode(address_word(world.user.address) + bytes(32), bytes_tail(b"")),
@@ -83,11 +85,13 @@ async def test_a_contract_is_not_entered_twice(world: World, market: Market, con
         "router, to buy": swap_exact_out(await a_swap(world)),
         "delta": delta_calldata.withdraw_native(0),
         "fee_vault": router_calldata.claim([world.usdc], world.partner.address),
+        "fee_vault, to credit": CREDIT + address_word(world.partner.address) + words,
     }
     init_code = deploys(assembled(TRIES_AND_TELLS))
     await world.send(world.stranger, FACTORY, bytes(32) + init_code)
     probe = create2_address(FACTORY, bytes(32), init_code)
     await world.send(world.owner, world.at.executor, owner_calldata.set_caller(probe, allowed=True))
+    await world.send(world.owner, world.at.fee_vault, owner_calldata.set_collector(probe, allowed=True))
     tried = address_word(getattr(world.at, contract.partition(",")[0])) + entries[contract]
     await world.send(world.stranger, world.usdc, SET_HOOK + encode(address_word(probe), bytes_tail(tried)))
     receipt = await act(world, market)

@@ -78,10 +78,15 @@ async def test_a_unit_of_the_largest_order_leaves_the_rest(world: World) -> None
     await world.give(world.maker, coin, MOST, world.at.rfq)
     await world.give(world.taker, token, MOST, world.at.rfq)
     order = world.an_rfq_order(maker_asset=coin, taker_asset=token, maker_amount=MOST, taker_amount=MOST)
-    data = calldata.partial_fill_order(order, world.signed(order), 1)
-    receipt = await world.send(world.taker, world.at.rfq, data)
-    assert rfq_events(world, receipt) == [filled(world, order, 1, 1)]
-    assert await remaining(world, order) == MOST
+    for data in (
+        calldata.partial_fill_order(order, world.signed(order), 1),
+        calldata.try_batch_fill_taker_amount([world.info(order)], 1, world.taker.address),
+    ):
+        before = await world.chain.snapshot()
+        receipt = await world.send(world.taker, world.at.rfq, data)
+        assert rfq_events(world, receipt) == [filled(world, order, 1, 1)]
+        assert await remaining(world, order) == MOST
+        await world.chain.restore(before)
 
 
 async def test_more_than_anybody_has_is_refused(world: World) -> None:

@@ -73,16 +73,16 @@ async def test_a_closed_order_is_not_cancelled_again(world: World) -> None:
 
 async def test_many_orders_are_cancelled_at_once(world: World) -> None:
     await funded(world)
-    unseen, begun, closed, other = (world.an_rfq_order() for _ in range(4))
-    hashes = [world.rfq_hash(order) for order in (unseen, begun, closed)]
+    unseen, closed, begun, last, other = (world.an_rfq_order() for _ in range(5))
+    hashes = [world.rfq_hash(order) for order in (unseen, closed, begun, last)]
     part = calldata.partial_fill_order(begun, world.signed(begun), ONE // 2)
     await world.send(world.taker, world.at.rfq, part)
-    await world.send(world.maker, world.at.rfq, calldata.cancel_order(hashes[2]))
-    cancel = calldata.cancel_orders([*hashes, hashes[0]])
+    await world.send(world.maker, world.at.rfq, calldata.cancel_order(hashes[1]))
+    cancel = calldata.cancel_orders([hashes[0], *hashes])
     receipt = await world.send(world.maker, world.at.rfq, cancel)
     maker = world.maker.address
-    assert rfq_events(world, receipt) == [OrderCancelled(hashes[0], maker), OrderCancelled(hashes[1], maker)]
-    assert await remaining_of(world, maker, hashes) == [FILLED_OR_CANCELLED] * 3
+    assert rfq_events(world, receipt) == [OrderCancelled(hashes[at], maker) for at in (0, 2, 3)]
+    assert await remaining_of(world, maker, hashes) == [FILLED_OR_CANCELLED] * 4
     assert await remaining(world, other) == 0
     assert (await world.send(world.maker, world.at.rfq, calldata.cancel_orders([]))).logs == ()
 

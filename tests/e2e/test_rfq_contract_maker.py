@@ -17,7 +17,7 @@ from support.rfq_stories import (
     remaining,
     rfq_events,
 )
-from support.world import ONE, USDC, World
+from support.world import MOST, ONE, USDC, World
 
 INVALID = "Invalid Signature"
 MAGIC = hex(0x1626BA7E << 224)
@@ -108,6 +108,27 @@ async def test_a_wallet_that_answers_short_or_not_at_all_has_not_signed(world: W
     both = [world.info(signed, world.partner), world.info(order)]
     data = calldata.batch_fill_order_with_target(both, world.taker.address)
     assert await refusal(world, world.taker, data, order, signed) == INVALID
+
+
+@pytest.mark.parametrize(("words", "is_filled"), [(21_700, True), (21_900, False)])
+async def test_a_wallets_answer_may_cost_a_million_of_gas(world: World, words: int, is_filled: bool) -> None:
+    """So many words of memory cost 985,000, or 1,002,000."""
+    await funded(world)
+    answer = assembled(f"{MAGIC} 0 MSTORE 1 {32 * words} MSTORE 32 0 RETURN")
+    approval = calldata.approve(world.at.rfq, MOST)
+    filled_up = approval.ljust(96, b"\0")
+    stores = " ".join(f"0x{filled_up[at : at + 32].hex()} {at} MSTORE" for at in (0, 32, 64))
+    approves = f"{stores} 0 0 68 0 0 0x{world.usdc.hex()} GAS CALL POP"
+    wallet = (await world.send(world.stranger, b"", deploys(answer, approves))).contract
+    assert wallet is not None
+    await world.mint(world.usdc, wallet, 2_500 * USDC)
+    order = world.an_rfq_order(maker=wallet)
+    data = calldata.fill_order(order, b"")
+    if is_filled:
+        receipt = await world.forced(world.taker, world.at.rfq, data)
+        assert rfq_events(world, receipt) == [filled(world, order)]
+    else:
+        assert await refusal(world, world.taker, data, order) == INVALID
 
 
 async def test_a_wallet_takes_orders(world: World) -> None:

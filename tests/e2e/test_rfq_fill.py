@@ -1,5 +1,7 @@
 """A maker's signed order is filled, whole."""
 
+from typing import Any
+
 from cambist.codecs import calldata
 from cambist.codecs.contract_events import Transfer, decode_event
 from cambist.engine.chain.artifacts import artifact
@@ -79,6 +81,27 @@ async def test_only_the_named_taker_fills(world: World) -> None:
         assert await refusal(world, world.stranger, strangers, order) == "Access denied"
     receipt = await world.send(world.taker, world.at.rfq, calldata.fill_order(order, signature))
     assert rfq_events(world, receipt) == [filled(world, order)]
+
+
+async def test_an_order_with_several_faults_is_refused_for_the_first(world: World) -> None:
+    """Its time, its taker, that it is closed, its signature, the amount."""
+    await funded(world)
+    others: dict[str, Any] = {"taker": world.user.address}
+    late, foreign, closed = (
+        world.an_rfq_order(expiry=1, **others), world.an_rfq_order(**others), world.an_rfq_order()
+    )  # fmt: skip
+    hashes = [world.rfq_hash(order) for order in (late, foreign, closed)]
+    await world.send(world.maker, world.at.rfq, calldata.cancel_orders(hashes))
+    fresh = world.an_rfq_order()
+    for order, signature, reason in (
+        (late, b"", "Order expired"),
+        (foreign, b"", "Access denied"),
+        (closed, b"", ALREADY_FILLED),
+        (fresh, b"", "Invalid Signature"),
+        (fresh, world.signed(fresh), "Invalid Taker amount"),
+    ):
+        data = calldata.partial_fill_order(order, signature, 0)
+        assert await refusal(world, world.taker, data, order) == reason
 
 
 async def test_a_maker_who_takes_the_own_order_only_closes_it(world: World) -> None:

@@ -94,11 +94,15 @@ async def test_a_token_that_gives_more_than_is_sent_is_refused(world: World, sid
     await held(world, side, token, 100 * ONE)
     order = world.an_rfq_order(**amount_of(side, token, 10 * ONE))
     getter = world.taker if side == "maker_asset" else world.maker
-    mint = selector("mint(address,uint256)") + address_word(getter.address) + uint_word(3)
-    hook = selector("setHook(address,bytes)") + encode(address_word(token), bytes_tail(mint))
-    await world.send(world.stranger, token, hook)
     data = calldata.fill_order(order, world.signed(order))
-    assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+    for units in (3, 2):  # two are rounding
+        mint = selector("mint(address,uint256)") + address_word(getter.address) + uint_word(units)
+        hook = selector("setHook(address,bytes)") + encode(address_word(token), bytes_tail(mint))
+        await world.send(world.stranger, token, hook)
+        if units == 3:
+            assert await refusal(world, world.taker, data, order) == TAKES_A_FEE
+    receipt = await world.send(world.taker, world.at.rfq, data)
+    assert rfq_events(world, receipt) == [filled(world, order)]
 
 
 async def test_a_blocked_account_neither_gives_nor_gets(world: World) -> None:
@@ -164,6 +168,18 @@ async def test_a_token_that_answers_with_anything_but_true_has_not_moved(world: 
         else:
             receipt = await world.send(world.taker, world.at.rfq, data)
             assert rfq_events(world, receipt) == [filled(world, order)]
+
+
+@pytest.mark.parametrize("side", SIDES)
+async def test_a_token_that_answers_with_less_than_a_word_has_not_moved(world: World, side: str) -> None:
+    """Not even where the balance that was read before is the word for true."""
+    await funded(world)
+    program = assembled("CALLDATASIZE 100 EQ @pull JUMPI 1 0 MSTORE 32 0 RETURN pull: 31 0 RETURN")
+    token = (await world.send(world.stranger, b"", deploys(program))).contract
+    assert token is not None
+    order = world.an_rfq_order(**amount_of(side, token, 1))
+    data = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.taker, data, order) == TRANSFER_FAILED
 
 
 def set_blocked(account: bytes, *, blocked: bool) -> bytes:

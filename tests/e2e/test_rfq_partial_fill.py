@@ -112,6 +112,10 @@ async def test_more_than_is_left_is_refused(world: World) -> None:
     signature = world.signed(order)
     over = calldata.partial_fill_order(order, signature, ONE + 1)
     assert await refusal(world, world.taker, over, order) == "Invalid Taker amount"
+    for amount in (101, 199):  # for which a whole unit would be given, no more than there is
+        single = world.an_rfq_order(maker_amount=1, taker_amount=100)
+        data = calldata.partial_fill_order(single, world.signed(single), amount)
+        assert await refusal(world, world.taker, data, single) == "Invalid Taker amount"
     await world.send(world.taker, world.at.rfq, calldata.partial_fill_order(order, signature, ONE // 4))
     for too_much in (3 * ONE // 4 + 10**12, ONE):  # 10**12 wei are a unit of USDC and more
         data = calldata.partial_fill_order(order, signature, too_much)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from cambist.codecs import calldata
@@ -119,12 +120,21 @@ async def test_a_permit_of_a_part_that_a_stranger_showed_first_serves_for_the_pa
     order, signing = await an_order(world), await Signing.of(world)
     part = 1_000 * ONE
     takers = signing.eip2612(world.taker, world.dai, part)
+    makers = signing.eip2612(world.maker, world.usdc, 1_000 * USDC)
     await world.send(world.stranger, world.dai, shown(takers))
-    await world.approve(world.maker, world.usdc, world.at.rfq)
-    info = world.info(order, permit_taker_asset=takers, taker_fill_amount=part)
-    data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
-    receipt = await world.send(world.taker, world.at.rfq, data)
-    assert rfq_events(world, receipt) == [filled(world, order, 1_000 * USDC, part)]
+    await world.send(world.stranger, world.usdc, shown(makers))
+    whole = world.info(order, permit_taker_asset=takers, permit_maker_asset=makers)
+    info = msgspec.structs.replace(whole, taker_fill_amount=part)
+    for data in (
+        calldata.partial_fill_order_with_target_permit(info, world.taker.address),
+        calldata.batch_fill_order_with_target([info], world.taker.address),
+        calldata.try_batch_fill_taker_amount([whole], part, world.taker.address),
+        calldata.try_batch_fill_maker_amount([whole], 1_000 * USDC, world.taker.address),
+    ):
+        before = await world.chain.snapshot()
+        receipt = await world.send(world.taker, world.at.rfq, data)
+        assert rfq_events(world, receipt) == [filled(world, order, 1_000 * USDC, part)]
+        await world.chain.restore(before)
 
 
 async def test_a_stranger_who_fills_a_little_first_does_not_spoil_the_makers_permit(world: World) -> None:
@@ -207,8 +217,15 @@ async def test_a_failed_permit_does_not_matter_where_the_allowance_is_there(worl
     await world.approve(world.maker, world.usdc, world.at.rfq, order.maker_amount)
     await world.approve(world.taker, world.dai, world.at.rfq, order.taker_amount)
     info = world.info(order, permit_taker_asset=bytes(224), permit_maker_asset=bytes(256))
-    data = calldata.partial_fill_order_with_target_permit(info, world.taker.address)
-    assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+    for data in (
+        calldata.partial_fill_order_with_target_permit(info, world.taker.address),
+        calldata.batch_fill_order_with_target([info], world.taker.address),
+        calldata.try_batch_fill_taker_amount([info], order.taker_amount, world.taker.address),
+        calldata.try_batch_fill_maker_amount([info], order.maker_amount, world.taker.address),
+    ):
+        before = await world.chain.snapshot()
+        assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+        await world.chain.restore(before)
 
 
 @pytest.mark.parametrize("side", ["maker", "taker"])

@@ -7,6 +7,7 @@ from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuple
 from cambist.codecs.contract_events import OrderCancelled
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.engine.chain.deploy import create
+from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
 from support.rfq_stories import (
     FILLED_OR_CANCELLED,
     TRANSFER_FAILED,
@@ -109,6 +110,23 @@ async def test_an_order_is_not_filled_twice_by_its_own_token(world: World) -> No
     assert await remaining(world, order) == 5 * ONE + 1
     assert await world.balance(token, world.maker) == 95 * ONE
     assert await world.balance(token, caller) == 0
+
+
+async def test_a_fill_is_counted_before_its_tokens_move(world: World) -> None:
+    """Who is called by a token reads that nothing of the order is left."""
+    await funded(world)
+    token = await a_hostile_token(world)
+    probe = (await world.send(world.stranger, b"", deploys(assembled(TRIES_AND_TELLS)))).contract
+    assert probe is not None
+    order = world.an_rfq_order(taker_asset=token)
+    question = calldata.remaining(order.maker, world.rfq_hash(order))
+    await set_hook(world, token, probe, address_word(world.at.rfq) + question)
+    for fill in fills(world, order, world.user.address):
+        before = await world.chain.snapshot()
+        receipt = await world.send(world.taker, world.at.rfq, fill)
+        read = [log.data for log in receipt.logs if log.address == probe]
+        assert read == [uint_word(FILLED_OR_CANCELLED)]
+        await world.chain.restore(before)
 
 
 async def test_an_attempt_in_a_batch_passes_over_the_hostile_order(world: World) -> None:

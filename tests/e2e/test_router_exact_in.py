@@ -1,9 +1,11 @@
 """A user sells on the Router: over one hop or two, to several makers, with orders to fall back on."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
-from cambist.codecs import calldata, router_calldata
+from cambist.codecs import calldata, owner_calldata, router_calldata
 from cambist.codecs.contract_events import OrderFilled, Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from support.swapping import UNFILLED, Done, Venue, a_venue, a_wide_venue, step_failed, told
@@ -237,6 +239,33 @@ async def test_a_swap_has_hops_and_a_hop_orders(world: World) -> None:
     assert await venue.refused_sale(venue.swap(venue.hop(), dest_amount=0)) == "NoOrders()"
     assert await venue.refused_sale(venue.swap(venue.hop(venue.quote()), venue.hop())) == "NoOrders()"
     assert await venue.refused_purchase(venue.purchase(venue.hop(maker_amount=1))) == "NoOrders()"
+
+
+async def test_a_swap_with_several_faults_is_refused_for_the_first(world: World) -> None:
+    """Its deadline, its tokens, a pause, the cap, its hops, the native tokens that come with it."""
+    venue = await a_venue(world)
+    set_paused, set_cap = owner_calldata.set_paused, owner_calldata.set_cap
+    for call in (set_paused(paused=True), set_cap(world.weth, ONE)):
+        await world.send(world.owner, world.at.router, call)
+    hop = venue.hop(venue.quote(), taker_amount=1, maker_amount=1)
+    swap = venue.swap(hop, venue.hop(), deadline=1, dest_token=world.weth, src_amount=ONE + 1)
+    exceeded = told("CapExceeded", token=world.weth, amount=ONE + 1, left=ONE)
+    mended: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("DEADLINE_PASSED", {"deadline": venue.deadline}),
+        ("SAME_TOKEN", {"dest_token": world.usdc}),
+        ("Paused()", {}),
+        (exceeded, {"src_amount": ONE}),
+        ("BOTH_AMOUNTS", {"hops": (venue.hop(), hop)}),
+        ("NoOrders()", {"hops": (venue.hop(venue.quote()),)}),
+        ("WRONG_VALUE", {}),
+    )
+    for reason, changed in mended:
+        assert await venue.refused_sale(swap, value_wei=1) == reason
+        assert await venue.refused_purchase(swap, value_wei=1) == reason
+        if reason == "Paused()":
+            await world.send(world.owner, world.at.router, set_paused(paused=False))
+        swap = msgspec.structs.replace(swap, **changed)
+    await venue.sell(swap)
 
 
 async def test_a_token_is_not_swapped_for_itself(world: World) -> None:

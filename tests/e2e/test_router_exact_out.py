@@ -1,6 +1,7 @@
 """A user buys on the Router: a fixed amount, for no more than a maximum; the rest stays the user's."""
 
 from cambist.codecs import calldata
+from cambist.codecs.contract_events import Transfer, decode_event
 from support.swapping import UNFILLED, Venue, a_venue, a_wide_venue, step_failed, told
 from support.world import NATIVE, NOBODY, ONE, USDC, World
 
@@ -89,8 +90,11 @@ async def test_the_maximum_is_never_exceeded(world: World) -> None:
     venue = await a_venue(world)
     hop = venue.hop(venue.quote(), maker_amount=EXACT)
     assert await venue.refused_purchase(venue.purchase(hop, src_amount=ONE - 1)) == step_failed()
-    await venue.buy(venue.purchase(hop, src_amount=ONE))
+    done = await venue.buy(venue.purchase(hop, src_amount=ONE))
     await _user_has(venue, weth=9 * ONE, usdc=EXACT)
+    moved = [decode_event(log.topics, log.data) for log in done.receipt.logs if log.address == world.weth]
+    back = [event for event in moved if isinstance(event, Transfer) and event.receiver == world.user.address]
+    assert back == []  # nothing is left, and nothing is sent
 
 
 async def test_the_fee_counts_against_the_maximum(world: World) -> None:

@@ -82,6 +82,15 @@ async def test_a_blocked_receiver_stops_the_swap(world: World) -> None:
     await _block(world, world.usdc, world.taker.address)
     swap = venue.swap(venue.hop(venue.quote()), receiver=world.taker.address)
     assert await venue.refused_sale(swap) == "TRANSFER_FAILED"
+    bought = venue.hop(venue.quote(), maker_amount=2_500 * USDC)
+    purchase = venue.purchase(bought, receiver=world.taker.address)
+    assert await venue.refused_purchase(purchase) == "TRANSFER_FAILED"
+    # What is too little is not even sent.
+    more = 2_500 * USDC + 1
+    short = msgspec.structs.replace(swap, dest_amount=more)
+    assert await venue.refused_sale(short) == "INSUFFICIENT_OUTPUT"
+    short = msgspec.structs.replace(purchase, dest_amount=more)
+    assert await venue.refused_purchase(short) == "INSUFFICIENT_OUTPUT"
 
 
 async def test_a_blocked_maker_is_passed_over(world: World) -> None:

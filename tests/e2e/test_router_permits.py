@@ -67,6 +67,20 @@ def _transfer(
     )
 
 
+def _allowance(venue: Venue, nonce: int = 0) -> bytes:
+    world = venue.world
+    return allowance_permit(
+        permit2_domain(world.chain.chain_id, world.permit2),
+        world.user,
+        world.at.router,
+        world.usdc,
+        SOLD,
+        expiration=venue.deadline + 3_600,
+        nonce=nonce,
+        deadline=venue.deadline,
+    )
+
+
 def _with(swap: Swap, permit: bytes) -> Swap:
     return msgspec.structs.replace(swap, permit=permit)
 
@@ -150,24 +164,17 @@ async def test_a_permit2_transfer_is_the_signers_and_for_its_terms(world: World)
 async def test_a_permit2_allowance_allows_first_or_second(world: World) -> None:
     venue, swap = await _a_usdc_sale(world)
     await world.approve(world.user, world.usdc, world.permit2)
-    permit = allowance_permit(
-        permit2_domain(world.chain.chain_id, world.permit2),
-        world.user,
-        world.at.router,
-        world.usdc,
-        SOLD,
-        expiration=venue.deadline + 3_600,
-        nonce=0,
-        deadline=venue.deadline,
-    )
+    permit = _allowance(venue)
     snapshot = await world.chain.snapshot()
     await _sold(venue, _with(swap, permit))
     await world.chain.restore(snapshot)
     first = shown_allowance(permit, world.user.address, world.at.router, world.usdc)
     await world.send(world.stranger, world.permit2, first)
     await _sold(venue, _with(swap, permit))
-    spent = venue.swap(venue.hop(venue.quote()), permit=permit, src_token=world.usdc, dest_token=world.weth)
-    assert await venue.refused_sale(spent) == "TRANSFER_FROM_FAILED"
+    fresh = venue.quote(maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=SOLD)
+    again = msgspec.structs.replace(swap, hops=(venue.hop(fresh),))
+    assert await venue.refused_sale(_with(again, permit)) == "TRANSFER_FROM_FAILED"
+    assert (await venue.sell(_with(again, _allowance(venue, nonce=1)))).event.spent == SOLD
 
 
 async def test_an_allowance_that_permit2_has_is_used(world: World) -> None:
