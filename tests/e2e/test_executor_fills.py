@@ -1,5 +1,7 @@
 """The executor fills firm quotes for its callers alone, and calls nothing but the RFQ contract and tokens."""
 
+import pytest
+
 from cambist.codecs import calldata, owner_calldata
 from cambist.codecs.abi import (
     address_word,
@@ -118,6 +120,8 @@ async def test_fills_are_of_one_pair_and_of_the_users_quotes(world: World) -> No
     assert await desk.refused(world.fill_step()) == "NoOrders()"
     for other in (world.a_firm_quote(maker_asset=world.dai), world.a_firm_quote(taker_asset=world.dai)):
         assert await desk.refused(world.fill_step(quote, other)) == "MixedPair()"
+        mixed = world.fill_step(world.an_rfq_order(), other)
+        assert await desk.refused(mixed, user=world.stranger.address) == "MixedPair()"
     others = told("NotTheUsers", nonceAndMeta=quote.nonce_and_meta)
     for user in (world.stranger.address, world.taker.address, NOBODY):
         assert await desk.refused(world.fill_step(world.an_rfq_order(), quote), user=user) == others
@@ -186,17 +190,28 @@ async def test_a_token_that_keeps_small_allowances_is_allowed_from_zero_again(wo
     assert await desk.refused(world.fill_step(order, taker_amount=USDC)) == told("TransferFailed", token=odd)
 
 
-async def test_a_token_that_cannot_be_allowed_is_named(world: World) -> None:
-    """It refuses each allowance without a reason; all else about it is in order."""
-    desk = await _a_desk(world)
-    program = (
-        "0 CALLDATALOAD 224 SHR DUP1 0x095ea7b3 EQ @approve JUMPI 0xdd62ed3e EQ @allowance JUMPI "
-        "1 0 MSTORE 32 0 RETURN allowance: 32 0 RETURN approve: 0 0 REVERT"
-    )
-    token = (await world.send(world.stranger, b"", deploys(assembled(program)))).contract
-    assert token is not None
-    step = world.fill_step(world.an_rfq_order(taker_asset=token, taker_amount=1))
-    assert await desk.refused(step) == told("TransferFailed", token=token)
+REFUSALS = ("0 0 REVERT", "1 0 MSTORE 32 0 REVERT", "32 0 RETURN", "2 0 MSTORE 32 0 RETURN", "31 0 RETURN")
+"""How a token's function ends that does nothing: it reverts, or answers with 0, 2 or less than a word."""
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+async def test_a_token_that_cannot_be_allowed_or_sent_is_named(world: World, answer: str) -> None:
+    """All else about the token is in order: each balance is 1."""
+    await _a_desk(world)
+    for refused in ("approve(address,uint256)", "transfer(address,uint256)"):
+        program = (
+            f"0 CALLDATALOAD 224 SHR DUP1 0x{selector(refused).hex()} EQ @refused JUMPI "
+            "0xdd62ed3e EQ @allowance JUMPI 1 0 MSTORE 32 0 RETURN "
+            f"allowance: 32 0 RETURN refused: {answer}"
+        )
+        token = (await world.send(world.stranger, b"", deploys(assembled(program)))).contract
+        assert token is not None
+        if refused.startswith("approve"):
+            data = _fill(world.user.address, world.fill_step(world.an_rfq_order(taker_asset=token)))
+        else:
+            data = _collect(token, world.taker.address)
+        refusal = await world.refused(world.taker, world.at.executor, data)
+        assert refusal == told("TransferFailed", token=token)
 
 
 async def test_what_is_not_there_is_not_sent(world: World) -> None:

@@ -61,8 +61,9 @@ async def _claim(world: World, key: SigningKey, tokens: Sequence[bytes], receive
 async def test_only_collectors_credit(world: World) -> None:
     await world.mint(world.usdc, world.at.fee_vault, USDC)
     for key in (world.stranger, world.owner, world.partner, world.relayer):
-        data = _credit(key, world.usdc, 1)
-        assert await world.refused(key, world.at.fee_vault, data) == "NotCollector()"
+        for token in (world.usdc, world.stranger.address):  # which is no token
+            data = _credit(key, token, 1)
+            assert await world.refused(key, world.at.fee_vault, data) == "NotCollector()"
     await _with_a_collector(world)
     assert await _credited(world, world.partner, world.usdc, 1) == 1
     strike = owner_calldata.set_collector(world.taker.address, allowed=False)

@@ -147,7 +147,12 @@ async def test_tokens_of_six_and_eight_decimals_are_exchanged_in_raw_units(world
 @pytest.mark.parametrize("side", SIDES)
 async def test_what_is_no_token_is_refused(world: World, side: str) -> None:
     await funded(world)
-    for nothing in (world.stranger.address, bytes(20), world.at.rfq):
+    tells_no_balance = assembled(
+        "1 0 MSTORE CALLDATASIZE 36 EQ @balance JUMPI 32 0 RETURN balance: 32 0 REVERT"
+    )
+    silent = (await world.send(world.stranger, b"", deploys(tells_no_balance))).contract
+    assert silent is not None
+    for nothing in (world.stranger.address, bytes(20), world.at.rfq, silent):
         order = world.an_rfq_order(**amount_of(side, nothing, 1))
         data = calldata.fill_order(order, world.signed(order))
         assert await refusal(world, world.taker, data, order) == ""
@@ -171,10 +176,13 @@ async def test_a_token_that_answers_with_anything_but_true_has_not_moved(world: 
 
 
 @pytest.mark.parametrize("side", SIDES)
-async def test_a_token_that_answers_with_less_than_a_word_has_not_moved(world: World, side: str) -> None:
-    """Not even where the balance that was read before is the word for true."""
+@pytest.mark.parametrize("answer", ["31 0 RETURN", "0 0 REVERT", "1 0 MSTORE 32 0 REVERT"])
+async def test_a_token_that_fails_or_answers_short_has_not_moved(
+    world: World, side: str, answer: str
+) -> None:
+    """Each balance is 1, which is the word for true as well."""
     await funded(world)
-    program = assembled("CALLDATASIZE 100 EQ @pull JUMPI 1 0 MSTORE 32 0 RETURN pull: 31 0 RETURN")
+    program = assembled(f"CALLDATASIZE 100 EQ @pull JUMPI 1 0 MSTORE 32 0 RETURN pull: {answer}")
     token = (await world.send(world.stranger, b"", deploys(program))).contract
     assert token is not None
     order = world.an_rfq_order(**amount_of(side, token, 1))

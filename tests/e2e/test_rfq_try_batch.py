@@ -3,6 +3,7 @@
 from cambist.codecs import calldata
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.eip712_orders.rfq import RfqOrder
+from support.evm_programs import assembled, deploys
 from support.rfq_stories import (
     FILLED_OR_CANCELLED,
     UNFILLED,
@@ -80,6 +81,21 @@ async def test_an_exact_amount_is_received_and_bad_orders_are_passed_over(world:
     assert await remaining(world, second) == 2_399_999_999 - 7 + 1
     data = calldata.try_batch_fill_maker_amount(bad, 2, target)
     assert await refusal(world, world.taker, data, *(info.order for info in bad)) == UNFILLED
+
+
+async def test_a_batch_that_has_all_asks_no_further_maker(world: World) -> None:
+    """The last order's maker is a contract that wastes a million of gas on each signature."""
+    await funded(world)
+    wastes = deploys(assembled("for_ever: @for_ever JUMP"))
+    wallet = (await world.send(world.stranger, b"", wastes)).contract
+    assert wallet is not None
+    for fill, amount in (
+        (calldata.try_batch_fill_taker_amount, ONE),
+        (calldata.try_batch_fill_maker_amount, 2_500 * USDC),
+    ):
+        infos = [world.info(an_order(world, 2_500)), world.info(world.an_rfq_order(maker=wallet))]
+        data = fill(infos, amount, world.taker.address)
+        assert (await world.send(world.taker, world.at.rfq, data)).gas_used < 200_000
 
 
 async def test_no_more_is_taken_of_an_order_than_is_said(world: World) -> None:

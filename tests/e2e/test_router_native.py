@@ -2,10 +2,11 @@
 
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
-from cambist.codecs.router_calldata import swap_exact_out
+from cambist.codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
 from cambist.engine.chain.deploy import create
+from support.evm_programs import assembled, deploys
 from support.swapping import Venue, a_venue
-from support.world import NATIVE, ONE, USDC, World
+from support.world import NATIVE, NOBODY, ONE, USDC, World
 
 EXECUTE = selector("execute(address,uint256,bytes)")
 
@@ -13,6 +14,22 @@ EXECUTE = selector("execute(address,uint256,bytes)")
 async def _stocked_with_weth(venue: Venue) -> None:
     await venue.world.give(venue.world.maker, venue.world.weth, 5 * ONE, venue.world.at.rfq)
     await venue.world.give(venue.world.user, venue.world.usdc, 5_000 * USDC, venue.world.at.router)
+
+
+def _sale_for_native(venue: Venue, receiver: bytes) -> Swap:
+    """2,500 USDC for one native token."""
+    world = venue.world
+    quote = venue.quote(
+        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
+    )
+    return venue.swap(
+        venue.hop(quote),
+        src_token=world.usdc,
+        dest_token=NATIVE,
+        src_amount=2_500 * USDC,
+        dest_amount=ONE,
+        receiver=receiver,
+    )
 
 
 async def test_native_tokens_are_sold(world: World) -> None:
@@ -40,16 +57,7 @@ async def test_the_value_must_be_what_is_sold(world: World) -> None:
 async def test_native_tokens_are_received(world: World) -> None:
     venue = await a_venue(world)
     await _stocked_with_weth(venue)
-    quote = venue.quote(
-        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
-    )
-    swap = venue.swap(
-        venue.hop(quote),
-        src_token=world.usdc,
-        dest_token=NATIVE,
-        src_amount=2_500 * USDC,
-        dest_amount=ONE,
-    )
+    swap = _sale_for_native(venue, NOBODY)
     before = await world.chain.balance(world.user.address)
     done = await venue.sell(swap)
     gas_wei = done.receipt.gas_used * done.receipt.gas_price_wei
@@ -60,18 +68,31 @@ async def test_native_tokens_are_received(world: World) -> None:
 async def test_a_receiver_that_takes_no_native_tokens_stops_the_swap(world: World) -> None:
     venue = await a_venue(world)
     await _stocked_with_weth(venue)
-    quote = venue.quote(
-        maker_asset=world.weth, taker_asset=world.usdc, maker_amount=ONE, taker_amount=2_500 * USDC
-    )
-    swap = venue.swap(
-        venue.hop(quote),
-        src_token=world.usdc,
-        dest_token=NATIVE,
-        src_amount=2_500 * USDC,
-        dest_amount=ONE,
-        receiver=world.at.fee_vault,
-    )
+    swap = _sale_for_native(venue, world.at.fee_vault)
     assert await venue.refused_sale(swap) == "NATIVE_TRANSFER_FAILED"
+
+
+async def test_a_receiver_of_native_tokens_may_use_much_gas(world: World) -> None:
+    venue = await a_venue(world)
+    await _stocked_with_weth(venue)
+    grows = assembled("1 320000 MSTORE STOP")  # memory for 225,000 units of gas
+    receiver = (await world.send(world.stranger, b"", deploys(grows))).contract
+    assert receiver is not None
+    await venue.sell(_sale_for_native(venue, receiver))
+    assert await world.chain.balance(receiver) == ONE
+
+
+async def test_native_tokens_that_lie_in_the_router_stay_there(world: World) -> None:
+    venue = await a_venue(world)
+    await _stocked_with_weth(venue)
+    await world.chain.set_balance(world.at.router, 7)
+    given = venue.swap(venue.hop(venue.quote()), src_token=NATIVE)
+    await world.send(world.user, world.at.router, swap_exact_in(given), value_wei=ONE)
+    received = _sale_for_native(venue, b"\x77" * 20)
+    await world.send(world.user, world.at.router, swap_exact_in(received))
+    assert await world.chain.balance(b"\x77" * 20) == ONE
+    assert await world.chain.balance(world.at.router) == 7
+    assert await world.balance(world.weth, world.at.router) == 0
 
 
 async def test_a_smart_wallet_buys_and_the_rest_is_the_wallets(world: World) -> None:
