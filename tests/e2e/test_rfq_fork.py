@@ -1,37 +1,38 @@
 """A chain splits: the contract is on both sides, and what makers signed for one is none for the other."""
 
+import time
+
 import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.config.errors import Reverted
-from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_65
-from cambist.engine.chain.anvil import AnvilChain
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import Call
 from support.anvil import OTHER_CHAIN_ID
+from support.put_code import put_code
 from support.rfq_stories import filled, funded, order_hash_question, refusal, rfq_events
 from support.world import RFQ_NAME, World
 
-pytestmark = pytest.mark.anvil
 
-
-async def test_a_fork_has_signatures_of_its_own(world: World, other_anvil_chain: AnvilChain) -> None:
+async def test_a_fork_has_signatures_of_its_own(world: World) -> None:
     await funded(world)
     rfq = world.at.rfq
-    code = await world.chain.code(rfq)
-    await other_anvil_chain._do("anvil_setCode", to_hex(rfq), to_hex(code))
+    fork = EmbeddedChain(OTHER_CHAIN_ID, lambda: int(time.time()), {}, known_errors())
+    await put_code(fork, rfq, await world.chain.code(rfq))
     order = world.an_rfq_order()
     question = Call(rfq, order_hash_question(order))
     fork_hash = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(RFQ_NAME, OTHER_CHAIN_ID, rfq))(order)
-    assert await other_anvil_chain.call(question) == fork_hash
+    assert await fork.call(question) == fork_hash
     assert await world.chain.call(question) == world.rfq_hash(order) != fork_hash
     here = calldata.fill_order(order, world.signed(order))
     there = calldata.fill_order(order, to_65(*world.maker.sign(fork_hash)))
     assert await refusal(world, world.taker, there, order) == "Invalid Signature"
     with pytest.raises(Reverted, match="Invalid Signature"):
-        await other_anvil_chain.call(Call(rfq, here, world.taker.address))
+        await fork.call(Call(rfq, here, world.taker.address))
     with pytest.raises(Reverted) as caught:
-        await other_anvil_chain.call(Call(rfq, there, world.taker.address))
+        await fork.call(Call(rfq, there, world.taker.address))
     assert caught.value.reason == ""  # it is signed; only the tokens are not there
     assert rfq_events(world, await world.send(world.taker, rfq, here)) == [filled(world, order)]
