@@ -105,6 +105,17 @@ async def test_a_token_that_gives_more_than_is_sent_is_refused(world: World, sid
     assert rfq_events(world, receipt) == [filled(world, order)]
 
 
+async def test_a_token_that_gives_more_than_is_sent_to_oneself_is_refused(world: World) -> None:
+    token = await world.new_token()
+    await world.give(world.maker, token, 100 * ONE, world.at.rfq)
+    mint = selector("mint(address,uint256)") + address_word(world.maker.address) + uint_word(3)
+    hook = selector("setHook(address,bytes)") + encode(address_word(token), bytes_tail(mint))
+    await world.send(world.stranger, token, hook)
+    order = world.an_rfq_order(maker_asset=token, taker_asset=token, maker_amount=ONE)
+    data = calldata.fill_order(order, world.signed(order))
+    assert await refusal(world, world.maker, data, order) == TAKES_A_FEE
+
+
 async def test_a_blocked_account_neither_gives_nor_gets(world: World) -> None:
     await funded(world)
     coin = await world.new_token(decimals=6)

@@ -159,17 +159,22 @@ async def test_fees_are_paid_at_once_where_the_terms_say_so(world: World) -> Non
 
 
 async def test_without_a_partner_all_is_the_protocols(world: World) -> None:
+    """Of a fee, of surplus, and of both."""
     venue = await a_venue(world)
-    terms = _terms(NOBODY, (100, True, False))
-    swap = venue.swap(
-        venue.hop(venue.quote()),
-        expected_amount=2_400 * USDC,
-        partner_and_fee=pack_partner_and_fee(terms),
-    )
-    await venue.sell(swap)
-    cut = of_sale(2_500 * USDC, 2_400 * USDC, 2_400 * USDC, terms)
-    assert await venue.owed(world.protocol, world.usdc) == cut.total == 100 * USDC
-    assert await venue.owed(NOBODY, world.usdc) == 0
+    owed = 0
+    for fee_bps, takes_surplus, cut_usdc in ((100, True, 100), (100, False, 25), (0, True, 100)):
+        terms = _terms(NOBODY, (fee_bps, takes_surplus, False))
+        swap = venue.swap(
+            venue.hop(venue.quote()),
+            expected_amount=2_400 * USDC,
+            partner_and_fee=pack_partner_and_fee(terms),
+        )
+        await venue.sell(swap)
+        cut = of_sale(2_500 * USDC, 2_400 * USDC, 2_400 * USDC, terms)
+        owed += cut.total
+        assert cut.total == cut_usdc * USDC
+        assert await venue.owed(world.protocol, world.usdc) == owed
+        assert await venue.owed(NOBODY, world.usdc) == 0
 
 
 async def test_a_fee_above_two_percent_is_refused(world: World) -> None:

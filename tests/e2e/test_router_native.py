@@ -128,6 +128,10 @@ async def test_fees_of_native_tokens_stay_wrapped(world: World) -> None:
     await venue.sell(swap)
     assert await world.chain.balance(b"\x77" * 20) == 99 * ONE // 100
     assert await venue.claim(world.weth) == ONE // 100
+    bought = venue.hop(venue.quote(), maker_amount=2_500 * USDC)
+    purchase = venue.purchase(bought, src_token=NATIVE, partner_and_fee=terms)
+    assert (await venue.buy(purchase, value_wei=purchase.src_amount)).event.spent == ONE + ONE // 100
+    assert await venue.claim(world.weth) == ONE // 100
 
 
 async def test_wrapped_and_native_are_one_token(world: World) -> None:
