@@ -156,7 +156,8 @@ async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(
     hand_over = selector("setKey(address)") + address_word(token)
     await world.send(world.partner, wallet, hand_over)
     order_hash = world.rfq_hash(order)
-    await set_hook(world, token, wallet, execute(world.at.rfq, calldata.cancel_order(order_hash)))
+    cancel = calldata.cancel_orders([order_hash]) if is_tried else calldata.cancel_order(order_hash)
+    await set_hook(world, token, wallet, execute(world.at.rfq, cancel))
     fill = part
     if is_tried:
         infos = [world.info(order, key=world.partner)]
