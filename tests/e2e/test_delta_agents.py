@@ -12,7 +12,7 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import Step, deposit_native_and_pre_sign, withdraw_native
+from cambist.codecs.delta_calldata import EXECUTOR, Step, deposit_native_and_pre_sign, withdraw_native
 from cambist.codecs.owner_calldata import set_relayer
 from cambist.engine.chain.deploy import create
 from support.settling import REFUSE, STEP_GAS, Market
@@ -95,8 +95,11 @@ async def test_a_quote_that_cannot_be_filled(world: World, market: Market) -> No
         world.a_firm_quote(maker_amount=1_000_000 * USDC),
     ):
         for amounts in ({}, {"maker_amount": quote.maker_amount + 1}):
-            refused = await market.refused_settlement(order, market.fill_step(quote, **amounts))
-            assert refused == "StepFailed(step 0, reason Couldn't swap the requested fill amount)"
+            fill = market.fill_step(quote, **amounts)
+            for number, before in enumerate(((), (market.from_agent(1),))):
+                refused = await market.refused_settlement(order, *before, fill, receiver=EXECUTOR)
+                reason = "Couldn't swap the requested fill amount"
+                assert refused == f"StepFailed(step {number}, reason {reason})"
 
 
 async def test_a_maker_that_takes_its_signature_elsewhere(world: World, market: Market) -> None:
@@ -113,9 +116,22 @@ async def test_what_somebody_left_with_the_executor_is_nobodys_who_does_not_name
     await world.mint(world.usdc, world.at.executor, 7)
     steps = market.agent_steps(FAIR)
     assert (await market.settle(await world.a_delta_order(), *steps)).event.received == FAIR
-    named = await market.settle(await world.a_delta_order(), *steps, leftovers=(world.usdc,))
+    order = await world.a_delta_order(beneficiary=world.stranger.address)
+    named = await market.settle(order, *steps, leftovers=(world.usdc,))
     assert named.event.received == FAIR
-    assert await world.balance(world.usdc, world.user) == 2 * FAIR + 7
+    assert await world.balance(world.usdc, world.user) == FAIR + 7, "it is the owner's"
+    await world.send(world.user, world.weth, calldata.transfer(world.at.executor, 7))
+    purchase = await market.settle(await market.a_purchase(), *steps, src_given=ONE)
+    assert purchase.event.spent == ONE
+    assert await world.balance(world.weth, world.at.executor) == 7
+
+
+async def test_what_somebody_left_in_delta_is_nobodys(world: World, market: Market) -> None:
+    await world.mint(world.usdc, world.at.delta, 7)
+    await world.send(world.user, world.weth, calldata.transfer(world.at.delta, 5))
+    for order, how in ((await world.a_delta_order(), {}), (await market.a_purchase(), {"src_given": ONE})):
+        event = (await market.settle(order, *market.agent_steps(FAIR), **how)).event
+        assert (event.spent, event.received) == (ONE, FAIR)
 
 
 # --- Hostile tokens ---------------------------------------------------------------------------------------

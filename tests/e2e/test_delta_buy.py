@@ -28,6 +28,15 @@ async def test_what_the_executor_is_not_given_never_leaves(world: World, market:
     assert await world.balance(world.weth, world.user) == 9 * ONE
 
 
+async def test_no_more_is_taken_than_what_is_given_and_shared(world: World, market: Market) -> None:
+    """Of a unit less than expected, nobody has a share, so an allowance of as much will do."""
+    order = await market.a_purchase()
+    given = order.expected_amount - 1
+    await world.approve(world.user, world.weth, world.at.delta, given)
+    settled = await market.settle(order, *market.agent_steps(2_500 * USDC, given=given), src_given=given)
+    assert settled.event.spent == given
+
+
 async def test_more_than_the_maximum_is_not_given(world: World, market: Market) -> None:
     order = await market.a_purchase()
     steps = market.agent_steps(2_500 * USDC, given=order.src_amount)

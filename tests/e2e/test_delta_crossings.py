@@ -59,6 +59,7 @@ async def test_makers_fill_what_the_orders_do_not(world: World, market: Market) 
         market.crossing(counter, ONE),
     )
     assert [event.received for event in settled.events] == [4_990 * USDC, ONE]
+    assert all(transfer.amount for transfer in events(settled.receipt, Transfer)), "one order trades nothing"
     (fill,) = events(settled.receipt, OrderFilled)
     assert (fill.order_hash, fill.taker) == (world.rfq_hash(quote), world.at.delta)
     assert await world.balance(world.weth, world.maker) == ONE
@@ -364,7 +365,10 @@ async def test_what_a_fill_leaves_of_a_traded_token_pays_the_next_order(world: W
 async def test_what_steps_leave_between_hops_is_their_owners(world: World, market: Market) -> None:
     """Of a token that no order gives or wants; one that an order does is left where it is."""
     await world.give(world.stranger, world.dai, 2_490 * ONE, world.at.delta)
-    sale = await world.a_delta_order(dest_token=world.dai, dest_amount=2_300 * ONE, expected_amount=0)
+    partner = world.partner.address
+    sale = await world.a_delta_order(
+        beneficiary=partner, dest_token=world.dai, dest_amount=2_300 * ONE, expected_amount=0
+    )
     counter = await world.a_delta_order(
         owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=world.weth,
         src_amount=2_490 * ONE, dest_amount=0, expected_amount=0,
@@ -382,12 +386,14 @@ async def test_what_steps_leave_between_hops_is_their_owners(world: World, marke
     assert settled.outcome.received == (ONE // 2, 3_390 * ONE)
     assert await world.balance(world.usdc, world.user) == 1_250 * USDC
     assert await world.balance(world.weth, world.user) == 9 * ONE
+    assert await world.balance(world.dai, partner) == 3_390 * ONE
 
 
 async def test_what_lay_around_before_is_not_traded(world: World, market: Market) -> None:
     """With the executor it goes to whoever names it, in Delta it stays: nobody can be paid with it."""
     await world.mint(world.usdc, world.at.executor, 7)
     await world.mint(world.usdc, world.at.delta, 5 * USDC)
+    await world.send(world.user, world.weth, calldata.transfer(world.at.delta, ONE))
     sale, counter = await world.a_delta_order(), await market.a_counter_order()
     half = world.fill_step(
         world.a_firm_quote(maker_amount=PRICE // 2, taker_amount=ONE // 2), taker_amount=ONE // 2
@@ -418,6 +424,23 @@ async def test_a_token_that_takes_a_fee_pays_what_has_arrived(world: World, mark
     assert refused == f"Overdrawn(token 0x{odd.hex()}, paid {100 * ONE}, left {99 * ONE})"
     settled = await market.cross(market.crossing(sale, PRICE), market.crossing(counter, 99 * ONE))
     assert settled.outcome.received == (PRICE, arriving)
+
+
+async def test_a_purchase_with_a_fee_of_a_token_that_takes_one_has_no_part_in_what_lies_in_delta(
+    world: World, market: Market
+) -> None:
+    """Less than it was to give arrives, so that nothing is left for its fee."""
+    odd = await world.new_token()
+    await world.give(world.user, odd, 200 * ONE, world.at.delta)
+    await world.mint(odd, world.at.delta, 200 * ONE)
+    await world.send(world.owner, odd, selector("setTransferFee(uint256)") + uint_word(100))
+    purchase = await market.a_purchase(
+        src_token=odd, src_amount=200 * ONE, expected_amount=0, partner_and_fee=200
+    )
+    counter = await market.a_counter_order(dest_token=odd, dest_amount=0, expected_amount=0)
+    bought = market.crossing(purchase, PRICE, src_given=100 * ONE)
+    refused = await market.refused_crossing(bought, market.crossing(counter, 100 * ONE))
+    assert refused == "Panic(17): overflow"
 
 
 async def test_an_order_that_is_signed_by_a_call(world: World, market: Market) -> None:

@@ -112,12 +112,15 @@ async def test_a_fee_above_two_per_cent_is_refused(world: World, market: Market)
     assert await market.refused_settlement(purchase, *steps, src_given=ONE) == "InvalidFee(feeBps 201)"
 
 
+@pytest.mark.parametrize(("most", "expected"), [(11 * ONE // 10, ONE), (ONE, 11 * ONE // 10)])
 async def test_shares_of_a_purchase_are_there_also_where_a_unit_comes_back(
-    world: World, market: Market
+    world: World, market: Market, most: int, expected: int
 ) -> None:
     """The less is spent, the more is shared: of an odd surplus what is taken at first covers a unit more."""
     terms = PartnerAndFee(world.partner.address, 0, True, False)
-    order = await market.a_purchase(partner_and_fee=pack_partner_and_fee(terms))
+    order = await market.a_purchase(
+        src_amount=most, expected_amount=expected, partner_and_fee=pack_partner_and_fee(terms)
+    )
     back = market.from_agent(2_500 * USDC), market.from_agent(1, world.weth)
     event = (await market.settle(order, *back, receiver=market.agent, src_given=ONE - 1)).event
     assert event.spent == ONE

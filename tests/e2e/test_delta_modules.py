@@ -76,6 +76,16 @@ async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None
                 await world.chain.call(Call(b"", artifact("Delta").init_code(data), world.owner.address))
 
 
+async def test_delta_tells_of_its_places(world: World) -> None:
+    at = world.at
+    places = {
+        "executor()": at.executor, "feeVault()": at.fee_vault, "weth()": world.weth,
+        "permit2()": world.permit2, "swapSettler()": at.swap_settler, "twapSettler()": at.twap_settler,
+    }  # fmt: skip
+    told = {name: await world.ask(at.delta, selector(name)) for name in places}
+    assert told == {name: int.from_bytes(place) for name, place in places.items()}
+
+
 async def test_fees_without_a_partner_go_to_whoever_the_owner_names(world: World, market: Market) -> None:
     order = await world.a_delta_order(partner_and_fee=100, dest_amount=1)
     half = market.agent_steps(FAIR // 2, given=ONE // 2)

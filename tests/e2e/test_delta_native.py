@@ -1,5 +1,7 @@
 """The native token in, from a deposit of the owner's, and out, unwrapped."""
 
+import pytest
+
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN
@@ -10,6 +12,8 @@ from cambist.engine.chain.port import Receipt
 from support.evm_programs import assembled, deploys
 from support.settling import Market
 from support.world import NATIVE, ONE, USDC, World
+
+REFUSES = "0 0 REVERT"
 
 
 async def test_a_sale_from_a_deposit(world: World, market: Market) -> None:
@@ -138,10 +142,13 @@ async def test_slices_from_a_deposit(world: World, market: Market) -> None:
     assert await market.deposited(order) == 0
 
 
-async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(world: World, market: Market) -> None:
+@pytest.mark.parametrize("answer", [REFUSES, "again: @again JUMP"], ids=["refuses", "wastes all gas"])
+async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(
+    world: World, market: Market, answer: str
+) -> None:
     """The order closes all the same, nobody else can take what is left, and its owner sends it elsewhere."""
-    refuser = await a_refuser(world)
-    await world.chain.set_balance(refuser, ONE)
+    refuser = await a_refuser(world, answer)
+    await world.chain.set_balance(refuser, 2 * ONE)
     terms = {"src_token": NATIVE, "owner": refuser, "beneficiary": world.stranger.address, "dest_amount": 1}
     order = await world.a_delta_order(**terms)
     sign = deposit_native_and_pre_sign(world.delta_hash(order))
@@ -160,6 +167,11 @@ async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(world: Wo
     nobody = bytes(19) + b"\x77"
     await world.send(world.stranger, refuser, forwarded(world.at.delta, withdraw_to(ONE // 2, nobody)))
     assert await world.chain.balance(nobody) == ONE // 2
+    order = await world.a_delta_order(**terms)
+    sign = deposit_native_and_pre_sign(world.delta_hash(order))
+    await world.send(world.stranger, refuser, forwarded(world.at.delta, sign, ONE))
+    settled = await market.settle(order, *market.agent_steps(2_500 * USDC), signature=b"")
+    assert native_moves(settled.receipt) == [], "nothing is left"
 
 
 async def test_native_tokens_out(world: World, market: Market) -> None:
@@ -262,11 +274,11 @@ async def contract_of(world: World, program: str) -> bytes:
     return receipt.contract
 
 
-async def a_refuser(world: World) -> bytes:
+async def a_refuser(world: World, answer: str = REFUSES) -> bytes:
     """A contract that takes no native tokens, and does what anybody has it do: see `forwarded`."""
     return await contract_of(
         world,
-        """CALLDATASIZE @go JUMPI 0 0 REVERT
+        f"""CALLDATASIZE @go JUMPI {answer}
         go: 64 CALLDATASIZE SUB 64 0 CALLDATACOPY
         0 0 64 CALLDATASIZE SUB 0 32 CALLDATALOAD 0 CALLDATALOAD GAS CALL @done JUMPI 0 0 REVERT
         done: STOP""",

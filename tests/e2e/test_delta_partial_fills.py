@@ -162,6 +162,16 @@ async def test_surplus_is_netted_after_the_fee(world: World, market: Market) -> 
     assert await market.owed(world.protocol, world.weth) == ONE // 20_000
 
 
+async def test_half_of_an_odd_surplus_of_parts_is_rounded_down(world: World, market: Market) -> None:
+    """A unit worse than expected, then four better: one of the three that are left is a share's."""
+    terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
+    order = await world.a_delta_order(partner_and_fee=terms, dest_amount=1)
+    for better in (-1, 4):
+        steps = market.agent_steps(1_250 * USDC + better, given=ONE // 2)
+        await market.settle(order, *steps, amount=ONE // 2)
+    assert await market.owed(world.partner.address, world.usdc) == 1
+
+
 async def test_a_surplus_beyond_all_bounds_is_refused(world: World, market: Market) -> None:
     """It is kept in 128 bits, sign included: of parts that share it, no more can be better than expected."""
     terms = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
@@ -178,3 +188,25 @@ async def test_a_surplus_beyond_all_bounds_is_refused(world: World, market: Mark
         else:
             await market.settle(order, *steps, amount=half)
             assert await market.owed(world.partner.address, world.dai) == most // 2
+
+
+async def test_parts_worse_than_expected_beyond_all_bounds_are_refused(world: World, market: Market) -> None:
+    """Of an order that shares surplus; parts of another order, and an only part, are counted nowhere."""
+    shares = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, True, False))
+    keeps = pack_partner_and_fee(PartnerAndFee(world.partner.address, 0, False, False))
+    most = (1 << 127) - 1
+    await world.mint(world.dai, market.agent, 2 * most)
+    part = most + 3  # expected of half an order: 2 units more than can be missing
+    terms = {"dest_token": world.dai, "dest_amount": 1, "expected_amount": 2 * part}
+    half = ONE // 2
+    order = await world.a_delta_order(**terms, partner_and_fee=shares)
+    for received, reason in ((1, "InvalidAmount()"), (2, "")):
+        steps = market.to_agent(half), market.from_agent(received, world.dai)
+        if reason:
+            assert await market.refused_settlement(order, *steps, amount=half) == reason
+        else:
+            await market.settle(order, *steps, amount=half)
+    steps = market.to_agent(half), market.from_agent(1, world.dai)
+    await market.settle(await world.a_delta_order(**terms, partner_and_fee=keeps), *steps, amount=half)
+    only = market.to_agent(ONE), market.from_agent(1, world.dai)
+    await market.settle(await world.a_delta_order(**terms, partner_and_fee=shares), *only)

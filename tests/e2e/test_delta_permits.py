@@ -1,13 +1,14 @@
 """What an order carries instead of an allowance, told by its length."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.delta_calldata import Step
-from cambist.codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
+from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
 from support import permit2
 from support.permit_kinds import KINDS, SRC, allowed_at_permit2, permit2_transfer, seller
 from support.permits import eip2612_permit, shown, token_domain
@@ -121,6 +122,16 @@ async def test_a_permit2_transfer_is_the_orders_alone(world: World, market: Mark
     assert await market.refused_settlement(other, *deliver(market)) == pull_failed(world)
     smaller = msgspec.structs.replace(order, src_amount=SRC // 2, dest_amount=1)
     assert await market.refused_settlement(smaller, *deliver(market, 2)) == pull_failed(world)
+
+
+async def test_a_permit2_transfer_is_for_a_purchases_most_and_its_first_part(
+    world: World, market: Market
+) -> None:
+    order = msgspec.structs.replace(await seller(world), kind=KIND_BUY, dest_amount=1_000 * ONE)
+    order = msgspec.structs.replace(order, permit=await permit2_transfer(world, order))
+    part: dict[str, Any] = {"amount": 500 * ONE, "src_given": SRC // 2}
+    assert (await market.settle(order, *deliver(market, 2), **part)).event.spent == SRC // 2
+    assert await market.refused_settlement(order, *deliver(market, 2), **part) == pull_failed(world)
 
 
 @pytest.mark.parametrize("side", ["sale", "purchase"])

@@ -164,7 +164,7 @@ def broken(world: World, order: DeltaOrder, amount: int, promised: int) -> str:
 async def test_the_minimum_counts_where_it_arrives(world: World, market: Market) -> None:
     """A token that takes 1 % of each transfer: to Delta and to the beneficiary."""
     odd = await world.new_token()
-    await world.mint(odd, market.agent, 100 * ONE)
+    await world.mint(odd, market.agent, 200 * ONE)
     await world.send(world.owner, odd, selector("setTransferFee(uint256)") + uint_word(100))
     arriving = 98_010_000_000_000_000_000  # 0.99 ** 2
     asked_too_much = await world.a_delta_order(dest_token=odd, dest_amount=arriving + 1, expected_amount=0)
@@ -179,6 +179,9 @@ async def test_the_minimum_counts_where_it_arrives(world: World, market: Market)
     order = await world.a_delta_order(dest_token=odd, dest_amount=arriving, expected_amount=0)
     assert (await market.settle(order, *steps)).event.received == arriving
     assert await world.balance(odd, world.user) == arriving
+    purchase = await market.a_purchase(dest_token=odd, dest_amount=99 * ONE)
+    refused = await market.refused_settlement(purchase, market.from_agent(100 * ONE, odd), src_given=ONE)
+    assert refused == f"BelowMinimum(received {arriving}, minimum {99 * ONE})"
 
 
 @pytest.mark.parametrize("name", ["DevTokenWithoutReturn", "DevToken"])

@@ -56,6 +56,17 @@ async def test_each_slice_is_due_an_interval_after_the_one_before(world: World, 
     assert (await market.settle(order, *last, at_s=late_s + 60)).event.is_closed
 
 
+@pytest.mark.one_chain
+async def test_the_first_slice_is_due_at_once_whatever_the_interval(world: World, market: Market) -> None:
+    """Of the longest that there is, the second one is due never."""
+    order = await market.a_twap(interval=(1 << 64) - 1)
+    steps = market.agent_steps(800 * USDC, given=SLICE)
+    start_s = await world.now_s() + 10
+    await market.settle(order, *steps, at_s=start_s)
+    due_s = start_s + order.interval
+    assert await market.refused_settlement(order, *steps) == f"TooEarly(notBefore {due_s})"
+
+
 async def test_each_slice_asks_its_minimum_and_the_last_its_part_rounded_up(
     world: World, market: Market
 ) -> None:

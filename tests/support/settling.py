@@ -142,6 +142,7 @@ class Market(msgspec.Struct, frozen=True):
         receipt = await self.world.send(self.world.relayer, self.world.at.delta, data, gas=SETTLEMENT_GAS)
         assert at_s is None or await self.world.now_s() == at_s
         (settled,) = events(receipt, OrderSettled)
+        assert _told_of(settled) == _settled_as(self.world, order)
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
     async def outcome(self, order: AnyOrder, *steps: Step, **how: Any) -> Outcome:
@@ -204,9 +205,7 @@ class Market(msgspec.Struct, frozen=True):
         outcome = decode_crossed(await world.chain.call(Call(world.at.delta, data, world.relayer.address)))
         receipt = await world.send(world.relayer, world.at.delta, data, gas=2 * SETTLEMENT_GAS)
         settled = tuple(events(receipt, OrderSettled))
-        assert [event.order_hash for event in settled] == [
-            world.delta_hash(crossing.order) for crossing in crossings
-        ]
+        assert list(map(_told_of, settled)) == [_settled_as(world, crossing.order) for crossing in crossings]
         assert outcome.spent == tuple(event.spent for event in settled)
         assert outcome.received == tuple(event.received for event in settled)
         for (token, holder), amount in (await self.held(crossings)).items():
@@ -421,6 +420,16 @@ def _promise(order: AnyOrder, promised: int | None) -> int:
         return promised
     buys = isinstance(order, TwapBuyOrder) or (isinstance(order, DeltaOrder) and order.kind == KIND_BUY)
     return UINT256_MAX if buys else 0
+
+
+def _told_of(event: OrderSettled) -> tuple[object, ...]:
+    """Order that an event names, its owner, nonce and tokens."""
+    return event.order_hash, event.owner, event.nonce, event.src_token, event.dest_token
+
+
+def _settled_as(world: World, order: AnyOrder) -> tuple[object, ...]:
+    """The same of the order itself."""
+    return world.delta_hash(order), order.owner, order.nonce, order.src_token, order.dest_token
 
 
 async def order_state(world: World, order: AnyOrder) -> OrderState:
