@@ -72,6 +72,7 @@ async def test_each_agent_has_one_where_its_first_settlement_or_anybody_creates_
     for _ in range(2):
         await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id("ann")))
     await market.settle(await world.a_delta_order(), *market.agent_steps(FAIR), agent="ann")
+    await market.settle(await world.a_delta_order(), market.fill_step(world.a_firm_quote()), agent="bob")
     codes = [await world.chain.code(places[name]) for name in (AGENT, "ann", "bob")]
     assert codes[0] == codes[1] != b"" == codes[2]
 

@@ -132,6 +132,13 @@ async def test_what_somebody_left_in_delta_is_nobodys(world: World, market: Mark
     for order, how in ((await world.a_delta_order(), {}), (await market.a_purchase(), {"src_given": ONE})):
         event = (await market.settle(order, *market.agent_steps(FAIR), **how)).event
         assert (event.spent, event.received) == (ONE, FAIR)
+    odd = await world.new_token()
+    await world.give(world.user, odd, ONE, world.at.delta)
+    await world.mint(odd, world.at.delta, ONE)
+    await world.send(world.owner, odd, selector("setTransferFee(uint256)") + uint_word(100))
+    purchase = await market.a_purchase(src_token=odd)
+    refused = await market.refused_settlement(purchase, market.from_agent(FAIR), src_given=ONE)
+    assert refused == "Panic(17): overflow", "less arrives than is given"
 
 
 # --- Hostile tokens ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ async def test_a_firm_quote_fills_a_purchase_and_the_rest_is_returned(world: Wor
     order = await market.a_purchase()
     quote = world.a_firm_quote()
     step = market.fill_step(quote, maker_amount=2_500 * USDC)
-    settled = await market.settle(order, step, src_given=order.src_amount)
+    settled = await market.settle(order, step, src_given=order.src_amount, promised=ONE)
     assert (settled.event.spent, settled.event.received) == (ONE, 2_500 * USDC)
     assert (settled.event.filled, settled.event.is_closed) == (2_500 * USDC, True)
     assert await world.balance(world.weth, world.user) == 9 * ONE

@@ -59,7 +59,6 @@ async def test_makers_fill_what_the_orders_do_not(world: World, market: Market) 
         market.crossing(counter, ONE),
     )
     assert [event.received for event in settled.events] == [4_990 * USDC, ONE]
-    assert all(transfer.amount for transfer in events(settled.receipt, Transfer)), "one order trades nothing"
     (fill,) = events(settled.receipt, OrderFilled)
     assert (fill.order_hash, fill.taker) == (world.rfq_hash(quote), world.at.delta)
     assert await world.balance(world.weth, world.maker) == ONE

@@ -80,6 +80,9 @@ async def test_a_deposit_is_taken_back(world: World, market: Market) -> None:
     assert await world.chain.balance(world.stranger.address) == stranger + ONE // 2
     refused = await world.refused(world.user, world.at.delta, withdraw_native(ONE // 2))
     assert refused == f"InsufficientDeposit(deposited {ONE // 4})"
+    refuser = await a_refuser(world)
+    refused = await world.refused(world.user, world.at.delta, withdraw_to(1, refuser))
+    assert refused == f"NativeTransferFailed(to 0x{refuser.hex()})"
     await world.send(world.user, world.at.delta, withdraw_native(ONE // 4))
     steps = market.agent_steps(2_500 * USDC)
     assert await market.refused_settlement(order, *steps) == "InsufficientDeposit(deposited 0)"
@@ -124,13 +127,16 @@ async def test_a_purchase_from_a_deposit(world: World, market: Market) -> None:
     assert await world.balance(world.weth, world.user) == 10 * ONE
 
 
-async def test_a_purchase_from_a_deposit_of_what_it_costs(world: World, market: Market) -> None:
-    """It need not be as much as the purchase may cost."""
+@pytest.mark.parametrize("more", [0, 5])
+async def test_a_purchase_from_a_deposit_of_what_it_costs(world: World, market: Market, more: int) -> None:
+    """The deposit need not be as much as the purchase may cost; all of a smaller one is taken."""
     order = await market.a_purchase(src_token=NATIVE)
     assert order.src_amount > ONE
-    await market.deposit(order, ONE)
+    await market.deposit(order, ONE + more)
+    before = await world.chain.balance(world.user.address)
     fill = market.fill_step(world.a_firm_quote(), maker_amount=order.dest_amount)
     await market.settle(order, fill, src_given=ONE)
+    assert await world.chain.balance(world.user.address) == before + more
     assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 0
 
 

@@ -151,6 +151,8 @@ async def test_a_call_signs_and_takes_it_back(world: World, market: Market) -> N
     receipt = await world.send(world.user, delta, set_pre_signature(order_hash, is_signed=True))
     assert events(receipt, OrderPreSigned) == [OrderPreSigned(order_hash, owner, is_signed=True)]
     assert await world.ask(delta, is_pre_signed(owner, order_hash)) == 1
+    by_stranger = world.delta_signed(order, world.stranger)
+    assert await market.refused_settlement(order, *steps, signature=by_stranger) == INVALID
     await market.settle(order, *market.agent_steps(FAIR // 2, given=ONE // 2), signature=b"", amount=ONE // 2)
 
     receipt = await world.send(world.user, delta, set_pre_signature(order_hash, is_signed=False))
