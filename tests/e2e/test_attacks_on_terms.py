@@ -6,7 +6,13 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.delta_calldata import DELTA, Step, deposit_native_and_pre_sign
+from cambist.codecs.delta_calldata import (
+    DELTA,
+    Step,
+    deposit_native_and_pre_sign,
+    invalidate_nonces,
+    set_pre_signature,
+)
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.codecs.router_calldata import swap_exact_in
 from cambist.engine.chain.deploy import create
@@ -167,6 +173,30 @@ async def test_what_an_agent_takes_from_the_executor_is_missing_from_what_it_del
     fill = market.fill_step(world.a_firm_quote(), receiver=world.at.executor)
     refused = await market.refused_settlement(order, fill, allow, steal)
     assert refused == "BelowMinimum(received 0, minimum 2400000000)"
+
+
+async def test_an_order_that_its_owner_gives_up_within_a_settlement_is_given_up(
+    world: World, market: Market
+) -> None:
+    """The token that the owner receives has the owner's contract do so; the next part is refused."""
+    owner = await create(world.chain, world.owner, "DevMulticall")
+    await world.send(world.user, world.weth, calldata.transfer(owner, ONE))
+    await world.send(world.stranger, owner, forwarded(world.weth, calldata.approve(world.at.delta, ONE)))
+    own = {"owner": owner, "beneficiary": owner}
+    orders: list[tuple[AnyOrder, dict[str, Any]]] = [
+        (await world.a_delta_order(**own), {"amount": ONE // 3}),
+        (await market.a_twap(**own, interval=0), {}),
+    ]
+    steps = market.agent_steps(FAIR // 3, given=ONE // 3)
+    for order, how in orders:
+        sign = set_pre_signature(world.delta_hash(order), is_signed=True)
+        await world.send(world.stranger, owner, forwarded(world.at.delta, sign))
+        give_up = forwarded(world.at.delta, invalidate_nonces([order.nonce]))
+        hook = SET_HOOK + encode(address_word(owner), bytes_tail(give_up))
+        await world.send(world.stranger, world.usdc, hook)
+        await market.settle(order, *steps, signature=b"", **how)
+        refused = await market.refused_settlement(order, *steps, signature=b"", **how)
+        assert refused == f"NonceUsed(nonce {order.nonce})"
 
 
 async def test_an_agent_deposits_nothing_within_a_settlement(world: World, market: Market) -> None:

@@ -7,8 +7,13 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, selector
-from cambist.codecs.contract_events import OrderPreSigned
-from cambist.codecs.delta_calldata import is_pre_signed, set_pre_signature
+from cambist.codecs.contract_events import NonceInvalidated, OrderPreSigned
+from cambist.codecs.delta_calldata import (
+    cancel_and_withdraw,
+    invalidate_nonces,
+    is_pre_signed,
+    set_pre_signature,
+)
 from cambist.codecs.eip712_orders.delta import ORDER, delta_domain_separator
 from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import CURVE_ORDER
@@ -164,7 +169,7 @@ async def test_a_call_signs_and_takes_it_back(world: World, market: Market) -> N
     await market.settle(order, *rest, amount=ONE // 2)  # a signature is as good as before
 
 
-async def test_a_contract_signs_by_a_call(world: World, market: Market) -> None:
+async def test_a_contract_signs_and_gives_up_by_a_call(world: World, market: Market) -> None:
     wallet = await a_wallet_that_sells(world)
     order = await world.a_delta_order(owner=wallet, beneficiary=world.stranger.address)
     steps = market.agent_steps(FAIR)
@@ -173,3 +178,7 @@ async def test_a_contract_signs_by_a_call(world: World, market: Market) -> None:
     await world.send(world.user, wallet, call)
     await market.settle(order, *steps, signature=b"")
     assert await world.balance(world.usdc, world.stranger) == FAIR
+    given_up = await world.a_delta_order(owner=wallet)
+    for data, nonce in ((invalidate_nonces([7]), 7), (cancel_and_withdraw(given_up), given_up.nonce)):
+        receipt = await world.send(world.user, wallet, execute(world.at.delta, data))
+        assert events(receipt, NonceInvalidated) == [NonceInvalidated(wallet, nonce)]
