@@ -10,7 +10,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
 from support.evm_programs import assembled, deploys
-from support.settling import Market
+from support.settling import SETTLEMENT_GAS, Market
 from support.world import NATIVE, ONE, USDC, World
 
 REFUSES = "0 0 REVERT"
@@ -163,6 +163,7 @@ async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(
     fill = market.fill_step(world.a_firm_quote(nonce_and_meta=meta), taker_amount=ONE // 2)
     settled = await market.settle(order, fill, leftovers=(world.weth,), signature=b"")
     assert settled.event.is_closed
+    assert settled.receipt.gas_used < SETTLEMENT_GAS // 3, "the owner has 100,000 units"
     assert native_moves(settled.receipt) == [(NATIVE_DEPOSITED, refuser, ONE // 2)]
     assert await market.deposited(order) == await world.chain.balance(world.at.delta) == ONE // 2
     back = withdraw_native(ONE // 2)
