@@ -346,6 +346,24 @@ async def test_a_rest_goes_back_to_its_giver_who_is_not_the_first(world: World, 
     assert await world.balance(world.dai, world.stranger) == 7
 
 
+async def test_a_purchase_receives_and_has_back_a_rest_too(world: World, market: Market) -> None:
+    """It is paid more than it buys by the order after it, and its steps trade less than it gives."""
+    purchase = await market.a_purchase()
+    await world.give(world.stranger, world.usdc, 7, world.at.delta)
+    theirs = await world.a_delta_order(
+        owner=world.stranger.address, beneficiary=NOBODY, src_token=world.usdc, dest_token=world.dai,
+        src_amount=7, dest_amount=0, expected_amount=0,
+    )  # fmt: skip
+    steps = market.agent_steps(PRICE, given=8 * ONE // 10)
+    crossed = await market.cross(
+        market.crossing(purchase, PRICE, *steps, src_given=ONE, traded=8 * ONE // 10),
+        market.crossing(theirs, 0),
+    )
+    assert crossed.outcome.spent == (8 * ONE // 10, 7)
+    assert crossed.outcome.received == (PRICE + 7, 0)
+    assert await world.balance(world.weth, world.user) == 10 * ONE - 8 * ONE // 10
+
+
 async def test_what_a_fill_leaves_of_a_traded_token_pays_the_next_order(world: World, market: Market) -> None:
     """The executor has half of the source left: it is for who wants it, not for who gave it."""
     sale = await world.a_delta_order()

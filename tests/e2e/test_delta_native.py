@@ -4,7 +4,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
-from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN
+from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN, topic
 from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native, withdraw_to
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
@@ -14,6 +14,7 @@ from support.settling import SETTLEMENT_GAS, Market
 from support.world import NATIVE, ONE, USDC, World
 
 REFUSES = "0 0 REVERT"
+UNWRAPPED = topic("Withdrawal(address,uint256)")
 
 
 async def test_a_sale_from_a_deposit(world: World, market: Market) -> None:
@@ -30,6 +31,7 @@ async def test_a_sale_from_a_deposit(world: World, market: Market) -> None:
     assert await world.balance(world.weth, world.maker) == ONE
     assert await world.balance(world.weth, world.user) == 10 * ONE
     assert native_moves(settled.receipt) == []
+    assert not [log for log in settled.receipt.logs if log.topics[0] == UNWRAPPED], "nothing is left"
 
 
 async def test_a_deposit_that_does_not_cover_a_part(world: World, market: Market) -> None:
