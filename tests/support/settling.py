@@ -16,7 +16,7 @@ import pytest
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
-from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, decode_event
+from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, Transfer, decode_event
 from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
 from cambist.codecs.delta_results import (
     Crossed,
@@ -143,6 +143,7 @@ class Market(msgspec.Struct, frozen=True):
         assert at_s is None or await self.world.now_s() == at_s
         (settled,) = events(receipt, OrderSettled)
         assert _told_of(settled) == _settled_as(self.world, order)
+        assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
     async def outcome(self, order: AnyOrder, *steps: Step, **how: Any) -> Outcome:
@@ -206,6 +207,7 @@ class Market(msgspec.Struct, frozen=True):
         receipt = await world.send(world.relayer, world.at.delta, data, gas=2 * SETTLEMENT_GAS)
         settled = tuple(events(receipt, OrderSettled))
         assert list(map(_told_of, settled)) == [_settled_as(world, crossing.order) for crossing in crossings]
+        assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
         assert outcome.spent == tuple(event.spent for event in settled)
         assert outcome.received == tuple(event.received for event in settled)
         for (token, holder), amount in (await self.held(crossings)).items():
