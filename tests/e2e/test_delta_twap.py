@@ -178,6 +178,16 @@ async def test_one_slice_is_all(world: World, market: Market) -> None:
     assert (event.spent, event.filled, event.is_closed) == (ONE, 1, True)
 
 
+async def test_slices_of_a_unit_each(world: World, market: Market) -> None:
+    sale = await market.a_twap(interval=0, total_src_amount=3, dest_amount_per_slice=2)
+    purchase = await market.a_twap_purchase(interval=0, total_dest_amount=3, max_src_amount=6)
+    for done in (1, 2, 3):
+        event = (await market.settle(sale, *market.agent_steps(2, given=1))).event
+        assert (event.spent, event.received, event.is_closed) == (1, 2, done == 3)
+        event = (await market.settle(purchase, *market.agent_steps(1, given=2), src_given=2)).event
+        assert (event.spent, event.received, event.is_closed) == (2, 1, done == 3)
+
+
 async def test_slices_through_firm_quotes(world: World, market: Market) -> None:
     sale = await market.a_twap(interval=0, num_slices=2, dest_amount_per_slice=1_200 * USDC)
     for _ in range(2):
