@@ -149,7 +149,8 @@ async def test_the_promise_is_met_to_the_unit(world: World, market: Market) -> N
     settled = await market.settle(sale, *market.agent_steps(promised), promised=promised)
     assert settled.event.received == promised
     dear = market.agent_steps(2_500 * USDC, given=ONE + 1)
-    refused = await market.refused_settlement(purchase, *dear, src_given=ONE + 1, promised=ONE)
+    back = Step(world.weth, STEP_GAS, calldata.transfer(world.at.delta, 7))
+    refused = await market.refused_settlement(purchase, *dear, back, src_given=ONE + 8, promised=ONE)
     assert refused == broken(world, purchase, ONE + 1, ONE)
     settled = await market.settle(purchase, *market.agent_steps(2_500 * USDC), src_given=ONE, promised=ONE)
     assert settled.event.spent == ONE
