@@ -5,7 +5,12 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import NATIVE_DEPOSITED, NATIVE_WITHDRAWN, topic
-from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native, withdraw_to
+from cambist.codecs.delta_calldata import (
+    cancel_and_withdraw,
+    deposit_native_and_pre_sign,
+    withdraw_native,
+    withdraw_to,
+)
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
@@ -170,9 +175,11 @@ async def test_a_contract_that_refuses_native_tokens_keeps_its_deposit(
     assert await market.deposited(order) == await world.chain.balance(world.at.delta) == ONE // 2
     back = withdraw_native(ONE // 2)
     assert await world.refused(world.stranger, world.at.delta, back) == "InsufficientDeposit(deposited 0)"
-    failed = await world.forced(world.stranger, refuser, forwarded(world.at.delta, back))
-    assert not failed.succeeded
-    assert await market.deposited(order) == ONE // 2
+    another = await world.a_delta_order(**terms)
+    for data in (back, cancel_and_withdraw(another)):
+        failed = await world.forced(world.stranger, refuser, forwarded(world.at.delta, data))
+        assert not failed.succeeded
+        assert await market.deposited(order) == ONE // 2
     nobody = bytes(19) + b"\x77"
     await world.send(world.stranger, refuser, forwarded(world.at.delta, withdraw_to(ONE // 2, nobody)))
     assert await world.chain.balance(nobody) == ONE // 2
