@@ -143,7 +143,7 @@ async def test_an_owner_gives_up_an_order_and_has_the_rest_of_its_deposit(
 async def test_a_begun_purchase_takes_back_what_its_rest_may_cost(world: World, market: Market) -> None:
     """The contract counts the rest in what is bought: a fifth of it takes back a fifth of the maximum,
     rounded up."""
-    order = await market.a_purchase(src_token=NATIVE, src_amount=11 * ONE // 10 + 1)
+    order = await market.a_purchase(src_token=NATIVE, src_amount=11 * ONE // 10 + 2)
     await market.deposit(order, 10 * ONE)
     bought, given = order.dest_amount * 4 // 5, ONE * 4 // 5
     await market.settle(order, *market.agent_steps(bought, given=given), amount=bought, src_given=given)

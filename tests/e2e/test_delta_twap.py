@@ -108,7 +108,7 @@ async def test_a_purchase_slice_by_slice(world: World, market: Market) -> None:
 
 
 async def test_each_slice_may_cost_its_part_of_the_maximum_rounded_down(world: World, market: Market) -> None:
-    order = await market.a_twap_purchase(interval=0, max_src_amount=11 * ONE // 10 + 1)
+    order = await market.a_twap_purchase(interval=0, max_src_amount=11 * ONE // 10 + 7)
     third = 2_500 * USDC // 3
     for buys in (third, third, third + 1):
         maximum, rounded_off = divmod(order.max_src_amount * buys, order.total_dest_amount)
