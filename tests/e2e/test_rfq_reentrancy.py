@@ -4,7 +4,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
-from cambist.codecs.contract_events import OrderCancelled
+from cambist.codecs.contract_events import OrderCancelled, OrdersCancelledUntil
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.engine.chain.deploy import create
 from support.evm_programs import TRIES_AND_TELLS, assembled, deploys
@@ -143,9 +143,11 @@ async def test_an_attempt_in_a_batch_passes_over_the_hostile_order(world: World)
     assert await world.balance(token, world.taker) == 100 * ONE
 
 
-@pytest.mark.parametrize("is_tried", [False, True])
+@pytest.mark.parametrize(
+    ("is_tried", "way"), [(False, "cancelOrder"), (True, "cancelOrders"), (True, "cancelOrdersUntil")]
+)
 async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(
-    world: World, is_tried: bool
+    world: World, is_tried: bool, way: str
 ) -> None:
     await funded(world)
     token = await a_hostile_token(world)
@@ -156,7 +158,16 @@ async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(
     hand_over = selector("setKey(address)") + address_word(token)
     await world.send(world.partner, wallet, hand_over)
     order_hash = world.rfq_hash(order)
-    cancel = calldata.cancel_orders([order_hash]) if is_tried else calldata.cancel_order(order_hash)
+    cancelled = OrderCancelled(order_hash, wallet)
+    cancel, told, kept = {
+        "cancelOrder": (calldata.cancel_order(order_hash), cancelled, FILLED_OR_CANCELLED),
+        "cancelOrders": (calldata.cancel_orders([order_hash]), cancelled, FILLED_OR_CANCELLED),
+        "cancelOrdersUntil": (
+            calldata.cancel_orders_until(1),
+            OrdersCancelledUntil(wallet, 1),
+            1_250 * USDC + 1,
+        ),
+    }[way]
     await set_hook(world, token, wallet, execute(world.at.rfq, cancel))
     fill = part
     if is_tried:
@@ -164,8 +175,8 @@ async def test_an_order_that_its_maker_cancels_within_a_fill_stays_cancelled(
         fill = calldata.try_batch_fill_taker_amount(infos, ONE // 4, world.taker.address)
     receipt = await world.send(world.taker, world.at.rfq, fill)
     assert rfq_events(world, receipt) == [
-        OrderCancelled(order_hash, wallet),
+        told,
         filled(world, order, 625 * USDC, ONE // 4),
     ]
-    assert await remaining(world, order) == FILLED_OR_CANCELLED
+    assert await remaining(world, order) == kept
     assert await refusal(world, world.taker, part, order) == "Order already filled or expired"

@@ -116,14 +116,6 @@ async def test_less_than_wanted_is_refused(world: World) -> None:
     assert await venue.refused_purchase(venue.purchase(more)) == step_failed()
 
 
-async def test_what_is_bought_beyond_the_wanted_is_the_receivers(world: World) -> None:
-    venue = await a_venue(world)
-    hop = venue.hop(venue.quote(), maker_amount=EXACT)
-    done = await venue.buy(venue.purchase(hop, dest_amount=EXACT - 1, receiver=world.stranger.address))
-    assert (done.event.spent, done.event.received) == (ONE, EXACT)
-    assert await world.balance(world.usdc, world.stranger) == EXACT
-
-
 async def test_a_second_hop_without_enough_of_the_first_is_refused(world: World) -> None:
     venue = await a_wide_venue(world)
     swap = venue.purchase(

@@ -1,6 +1,7 @@
 """Native tokens on the Router: they come with the call and leave unwrapped; only WETH may send it any."""
 
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
+from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
 from cambist.engine.chain.deploy import create
@@ -95,18 +96,22 @@ async def test_native_tokens_that_lie_in_the_router_stay_there(world: World) -> 
     assert await world.balance(world.weth, world.at.router) == 0
 
 
-async def test_a_smart_wallet_buys_and_the_rest_is_the_wallets(world: World) -> None:
+async def test_a_smart_wallet_buys_for_whom_it_says_and_the_rest_is_the_wallets(world: World) -> None:
     venue = await a_venue(world)
     wallet = await create(world.chain, world.owner, "DevWallet", address_word(world.stranger.address))
-    await world.chain.set_balance(wallet, 2 * ONE)
-    quote = world.an_rfq_order(nonce_and_meta=pack_firm(wallet, 1), taker=world.at.executor)
-    swap = venue.purchase(
-        venue.hop(quote, maker_amount=2_500 * USDC), src_token=NATIVE, receiver=world.partner.address
-    )
-    call = encode(address_word(world.at.router), uint_word(swap.src_amount), bytes_tail(swap_exact_out(swap)))
-    await world.send(world.stranger, wallet, EXECUTE + call)
-    assert await world.balance(world.usdc, world.partner) == 2_500 * USDC
-    assert await world.chain.balance(wallet) == ONE
+    for number, receiver in enumerate((world.partner.address, NOBODY)):
+        await world.chain.set_balance(wallet, 2 * ONE)
+        quote = world.an_rfq_order(nonce_and_meta=pack_firm(wallet, number), taker=world.at.executor)
+        hop = venue.hop(quote, maker_amount=2_500 * USDC)
+        data = swap_exact_out(venue.purchase(hop, src_token=NATIVE, src_amount=2 * ONE, receiver=receiver))
+        call = encode(address_word(world.at.router), uint_word(2 * ONE), bytes_tail(data))
+        receipt = await world.send(world.stranger, wallet, EXECUTE + call)
+        (log,) = [log for log in receipt.logs if log.address == world.at.router]
+        swapped = decode_event(log.topics, log.data)
+        assert isinstance(swapped, Swapped)
+        assert (swapped.sender, swapped.receiver) == (wallet, receiver if any(receiver) else wallet)
+        assert await world.balance(world.usdc, swapped.receiver) == 2_500 * USDC
+        assert await world.chain.balance(wallet) == ONE
 
 
 async def test_fees_of_native_tokens_stay_wrapped(world: World) -> None:
