@@ -8,7 +8,7 @@ from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
 from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission
-from cambist.engine.server import Call, Reply
+from cambist.engine.server import HttpCall, Reply
 from cambist.engine.server.routing import PlainHandler
 
 CALLERS = 2_000
@@ -17,7 +17,7 @@ KEY = "a-key-that-was-issued"
 FOREVER = RateTier(per_s=1_000_000, burst=1_000_000)
 
 
-def empty(_: Call) -> Reply:
+def empty(_: HttpCall) -> Reply:
     return Reply(200, b"{}")
 
 
@@ -30,7 +30,7 @@ def an_admission() -> Admission:
     return Admission(settings, bytes(32))
 
 
-def calls(client: str, **fields: bytes) -> Callable[[], Call]:
+def calls(client: str, **fields: bytes) -> Callable[[], HttpCall]:
     """Calls of many callers, over and over; `%` in the client or a field is the caller's number."""
     made = []
     for number in range(CALLERS):
@@ -39,11 +39,11 @@ def calls(client: str, **fields: bytes) -> Callable[[], Call]:
             name.replace("_", "-").encode(): value.replace(b"%", low) for name, value in fields.items()
         }
         request = Request(b"GET", b"/", b"/", None, 1, [*headers.items()], keep_alive=True, fields=headers)
-        made.append(Call(request, client.replace("%", low.decode()), "id", NOW_MS, ()))
+        made.append(HttpCall(request, client.replace("%", low.decode()), "id", NOW_MS, ()))
     return itertools.cycle(made).__next__
 
 
-def measure(benchmark: Any, handler: PlainHandler, following: Callable[[], Call]) -> None:
+def measure(benchmark: Any, handler: PlainHandler, following: Callable[[], HttpCall]) -> None:
     clock = itertools.count(NOW_MS).__next__
 
     def once() -> Reply:

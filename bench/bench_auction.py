@@ -23,7 +23,7 @@ from cambist.engine.store.rows import DeltaOrder as OrderRow
 from cambist.engine.venue.delta.auction import decide
 from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.life import SETTLE, ChainFacts, told_by_chain
+from cambist.engine.venue.delta.life import SETTLE, DeltaFacts, told_by_chain
 from cambist.engine.venue.delta.simulation import Outcome, Proven
 from cambist.engine.venue.delta.terms import next_part, terms_of
 
@@ -189,7 +189,7 @@ def bench_told_by_chain(benchmark: Any) -> None:
             effect_key(row.order_hash, 2, SETTLE), row.order_hash, row.shard, SETTLE, b"", NOW_MS, 1,
             "INTENDED", 0, NOW_MS, NOW_MS,
         )  # fmt: skip
-        facts.append((row, ChainFacts((fill,), None, False, 90, None), [effect]))
+        facts.append((row, DeltaFacts((fill,), None, False, 90, None), [effect]))
 
     def told() -> list[Any]:
         return [told_by_chain(row, fact, effects, 10, NOW_MS) for row, fact, effects in facts]

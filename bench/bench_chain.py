@@ -22,7 +22,7 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.engine.chain.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import mined
 from support.world import ONE, USDC, World, a_world
 
@@ -123,7 +123,7 @@ def sends(benchmark: Any, visited: Visited[Trade], what: Literal["fill", "transf
 def calls(benchmark: Any, visited: Visited[Trade]) -> None:
     async def call(trade: Trade) -> int:
         world = trade.world
-        question = Call(world.usdc, calldata.balance_of(world.maker.address))
+        question = EthCall(world.usdc, calldata.balance_of(world.maker.address))
         return sum([decode_uint(await world.chain.call(question)) > 0 for _ in range(CALLS)])
 
     def lap() -> None:

@@ -10,7 +10,7 @@ from bench.firm_check import fault, nonce
 from bench.fixtures import NOW_MS
 from bench.maker_fixture import Maker, build_maker, prepared_calls
 from bench.maker_work import work
-from cambist.engine.server import Call, Reply
+from cambist.engine.server import HttpCall, Reply
 
 REQUESTS = 12_000
 
@@ -21,7 +21,7 @@ def maker() -> Maker:
 
 
 @pytest.fixture(scope="session")
-def calls() -> list[Call]:
+def calls() -> list[HttpCall]:
     """Distinct ones, over all pairs, both directions and both kinds of amount."""
     return list(prepared_calls(range(REQUESTS), NOW_MS))
 
@@ -32,7 +32,7 @@ def numbers() -> Iterator[int]:
     return itertools.cycle(range(REQUESTS))
 
 
-def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[Call], numbers: Iterator[int]) -> None:
+def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[HttpCall], numbers: Iterator[int]) -> None:
     """HMAC over the raw bytes, decoding, blacklist, price, bounds, nonce, hash, signature, reservation."""
     firm, following = maker.surface.firm, numbers.__next__
     signed = maker.role.desk.signed
@@ -47,7 +47,7 @@ def bench_firm_handler(benchmark: Any, maker: Maker, calls: list[Call], numbers:
     assert not maker.role.desk.refused
 
 
-def bench_firm_desk(benchmark: Any, maker: Maker, calls: list[Call], numbers: Iterator[int]) -> None:
+def bench_firm_desk(benchmark: Any, maker: Maker, calls: list[HttpCall], numbers: Iterator[int]) -> None:
     """The same without HMAC: what an operator of an unsigned surface has."""
     answer, following = maker.role.desk.answer, numbers.__next__
 

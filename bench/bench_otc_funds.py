@@ -20,7 +20,7 @@ from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
 from cambist.codecs.vocabulary import OtcState, OtcType
 from cambist.config.settings import parse_settings
 from cambist.crypto.keccak import keccak256
-from cambist.engine.chain.port import At, Call, Header
+from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.leases import Leases
@@ -52,7 +52,7 @@ class _Chain:
         assert at == TOP.hash
         return Header(TOP.number, TOP.hash, bytes(32), NOW_MS // 1_000, 7)
 
-    async def call_many(self, calls: Sequence[Call], _at: At = None) -> list[bytes]:
+    async def call_many(self, calls: Sequence[EthCall], _at: At = None) -> list[bytes]:
         await trio.lowlevel.checkpoint()
         return [self._answer(call.data) for call in calls]
 

@@ -10,7 +10,7 @@ from cambist.codecs.abi import bytes_tail, encode, selector, uint_word
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy import Contracts, Plan, create, deploy
+from cambist.engine.chain.deploy import DeployedContracts, Plan, create, deploy
 from cambist.engine.chain.embedded import EmbeddedChain
 
 OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
@@ -57,7 +57,7 @@ stable_usd = true
 class Deployed(Struct, frozen=True):
     """What stands on the chain."""
 
-    at: Contracts
+    at: DeployedContracts
     weth: bytes
     usdc: bytes
 

@@ -31,9 +31,8 @@ from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.signatures import signer
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import At, Call, Header
-from cambist.engine.server import Call as HttpCall
-from cambist.engine.server import Reply, Router, Server, Surface
+from cambist.engine.chain.port import At, EthCall, Header
+from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.store import Store
@@ -69,7 +68,7 @@ class KnownChain(EmbeddedChain):
         return self._head
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """As `Chain`."""
         if not self.remembers:

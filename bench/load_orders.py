@@ -41,7 +41,7 @@ from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.events.follower import START, Follower
 from cambist.engine.store.orders import order_id
 from cambist.engine.venue.app import VenueApp
@@ -209,7 +209,7 @@ class OrderLoad:
         filled = [*self._warm, *self._swaps, *(one for one in self._limits if one.order.dest_amount == LIMIT)]
         assert self._completed == {one.order_hash for one in filled}
         bought = Counter(one.order.owner for one in filled)
-        answers = await chain.call_many([Call(self.world.usdc, balance_of(owner)) for owner in bought])
+        answers = await chain.call_many([EthCall(self.world.usdc, balance_of(owner)) for owner in bought])
         for (owner, count), answer in zip(bought.items(), answers, strict=True):
             assert isinstance(answer, bytes), answer
             assert decode_uint(answer) == count * LIMIT, to_hex(owner)

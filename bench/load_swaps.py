@@ -41,11 +41,10 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.events.follower import START, Follower
-from cambist.engine.server import Call as HttpCall
-from cambist.engine.server import Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
@@ -234,7 +233,7 @@ async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
 async def _check(app: VenueApp, world: Deployed, hashes: list[bytes]) -> None:
     """Every owner has what its orders came to."""
     bought = Counter(number % OWNERS for number in range(len(hashes)))
-    calls = [Call(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
+    calls = [EthCall(world.usdc, calldata.balance_of(owner_key(number).address)) for number in bought]
     for (number, orders), answer in zip(
         bought.items(), await app.places[CHAIN_ID].chain.call_many(calls), strict=True
     ):

@@ -40,7 +40,7 @@ from cambist.engine.credentials import policed_key, request_verifier
 from cambist.engine.maker.entropy import random96_source
 from cambist.engine.maker.role import ChainRole, build_chain
 from cambist.engine.maker.surface import ChainSurface
-from cambist.engine.server import Call, Reply
+from cambist.engine.server import HttpCall, Reply
 from cambist.engine.server.gate import Gate
 
 
@@ -123,7 +123,7 @@ def build_maker(pairs: int = PAIRS, now_ms: int | None = None) -> Maker:
     return Maker(settings, role, surface)
 
 
-def prepared_calls(numbers: range, now_ms: int) -> Iterator[Call]:
+def prepared_calls(numbers: range, now_ms: int) -> Iterator[HttpCall]:
     """Verified work without HTTP: what the server hands to the handler, signed at `now_ms`."""
     target = TARGET.encode()
     for number in numbers:
@@ -132,7 +132,7 @@ def prepared_calls(numbers: range, now_ms: int) -> Iterator[Call]:
             (name.lower().encode(), value.encode()) for name, value in signed_headers(raw, now_ms).items()
         ]
         headers = [(b"host", b"127.0.0.1:8080"), (b"content-type", b"application/json"), *signed]
-        yield Call(
+        yield HttpCall(
             Request(b"POST", target, target, None, 1, headers, True, dict(headers), raw),
             "127.0.0.1",
             f"bench-{number:x}",
@@ -153,7 +153,7 @@ def answering(maker: Maker) -> Answering:
             return refusal(PathNotFound(), "")
         request = Request(b"POST", target, target, None, 1, headers, True, dict(headers), raw)
         try:
-            return firm(Call(request, "127.0.0.1", "", wall_ms(), ()))
+            return firm(HttpCall(request, "127.0.0.1", "", wall_ms(), ()))
         except CambistError as error:
             return refusal(error, "")
 

@@ -20,7 +20,7 @@ import msgspec
 from ..crypto.keccak import keccak256
 from .abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word, words_tail
 from .calldata import OrderInfo, order_infos_tail
-from .eip712_orders.delta import Bridge, DeltaOrder, TwapBuyOrder, TwapOrder
+from .eip712_orders.delta import DeltaBridge, DeltaOrder, TwapBuyOrder, TwapOrder
 
 _BRIDGE = "(bytes4,uint256,address,int8,bytes)"
 _ORDER = (
@@ -303,7 +303,7 @@ def _schedule(order: TwapOrder | TwapBuyOrder) -> Dynamic:
     )
 
 
-def _bridge(bridge: Bridge) -> Dynamic:
+def _bridge(bridge: DeltaBridge) -> Dynamic:
     return Dynamic(
         encode(
             bridge.protocol_selector.ljust(32, b"\0"),

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .chains import SHIPPED_CHAINS, Chain
+from .chains import SHIPPED_CHAINS, ChainSettings
 from .errors import catalogue_rows
 from .version import __version__
 
@@ -43,7 +43,7 @@ def errors_document() -> dict[str, Any]:
 
 
 def contracts_document(
-    chains: Mapping[int, Chain], served: Mapping[int, Mapping[str, bool]] | None = None
+    chains: Mapping[int, ChainSettings], served: Mapping[int, Mapping[str, bool]] | None = None
 ) -> dict[str, Any]:
     """contracts.json: the contract addresses of each chain, under the keys that clients know.
 

@@ -14,7 +14,7 @@ from . import limits
 from .nodes import NodeSettings
 
 
-class Chain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One chain.
 
     Attributes:
@@ -55,8 +55,8 @@ ADDRESS_SETTINGS = ("wrapped_native", *CONTRACT_SETTINGS)
 """The settings of a chain that are addresses."""
 
 
-def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> Chain:
-    return Chain(
+def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> ChainSettings:
+    return ChainSettings(
         name=name,
         native_symbol=symbol,
         wrapped_native=wrapped_native,
@@ -78,5 +78,5 @@ _ROWS = (
     (42161, "Arbitrum One", "ETH", "0x82aF49447D8a07e3bd95BD0d56f35241523fBab1", 480),
     (43114, "Avalanche C-Chain", "AVAX", "0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7", 1),
 )
-SHIPPED_CHAINS: dict[int, Chain] = {row[0]: _chain(*row) for row in _ROWS}
+SHIPPED_CHAINS: dict[int, ChainSettings] = {row[0]: _chain(*row) for row in _ROWS}
 """chain id -> chain, before the operator's settings."""

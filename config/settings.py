@@ -28,7 +28,7 @@ import msgspec
 
 from . import limits
 from .agent import AgentSettings
-from .chains import ADDRESS_SETTINGS, DEVNET_CHAINS, SHIPPED_CHAINS, Chain
+from .chains import ADDRESS_SETTINGS, DEVNET_CHAINS, SHIPPED_CHAINS, ChainSettings
 from .error_text import shown
 from .errors import ConfigError
 from .maker import MakerSettings
@@ -124,7 +124,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """
 
     state_dir: str = "~/.local/state/cambist"
-    chains: dict[int, Chain] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
+    chains: dict[int, ChainSettings] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
     tokens: tuple[Token, ...] = ()
     partners: dict[str, Partner] = {}
     tiers: dict[str, Tier] = {}

@@ -23,7 +23,7 @@ KIND_SELL = 0
 KIND_BUY = 1
 
 
-class Bridge(msgspec.Struct, frozen=True, gc=False):
+class DeltaBridge(msgspec.Struct, frozen=True, gc=False):
     """Where the destination token goes; the same-chain value below names no bridge."""
 
     protocol_selector: bytes
@@ -33,7 +33,7 @@ class Bridge(msgspec.Struct, frozen=True, gc=False):
     protocol_data: bytes
 
 
-SAME_CHAIN = Bridge(bytes(4), 0, ZERO_ADDRESS, 0, b"")
+SAME_CHAIN = DeltaBridge(bytes(4), 0, ZERO_ADDRESS, 0, b"")
 
 
 class DeltaOrder(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class DeltaOrder(msgspec.Struct, frozen=True):
     partner_and_fee: int
     permit: bytes
     metadata: bytes
-    bridge: Bridge
+    bridge: DeltaBridge
 
 
 class ExternalOrder(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ class ProductiveOrder(msgspec.Struct, frozen=True):
     strategy: bytes
     shares: int
     use_shares: bool
-    bridge: Bridge
+    bridge: DeltaBridge
 
 
 class TwapOrder(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ class TwapOrder(msgspec.Struct, frozen=True):
     total_src_amount: int
     permit: bytes
     metadata: bytes
-    bridge: Bridge
+    bridge: DeltaBridge
 
 
 class TwapBuyOrder(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class TwapBuyOrder(msgspec.Struct, frozen=True):
     max_src_amount: int
     permit: bytes
     metadata: bytes
-    bridge: Bridge
+    bridge: DeltaBridge
 
 
 class OrderCancellations(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ BRIDGE = TypedStruct(
     "Bridge",
     "bytes4 protocolSelector,uint256 destinationChainId,address outputToken,int8 scalingFactor,"
     "bytes protocolData",
-    Bridge,
+    DeltaBridge,
 )
 ORDER = TypedStruct(
     "Order",

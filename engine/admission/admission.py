@@ -28,7 +28,7 @@ from ...config.errors import CambistError, RateLimited, UnknownApiKey
 from ...config.partners import ANON
 from ...config.venue import RateTier, VenueSettings
 from ..server.listener import address_share, canonical_address
-from ..server.routing import Call, CoroutineHandler, PlainHandler, Reply, StreamReply
+from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
 from .signatures import SignatureBudget, SignatureUnits
@@ -112,7 +112,7 @@ class Admission:
         self._refuses_unknown = settings.unknown_api_keys == "refuse"
         self._unknown_keys = 0
 
-    def admit(self, call: Call, cost: int) -> Headers:
+    def admit(self, call: HttpCall, cost: int) -> Headers:
         """Take the cost of a request.
 
         Args:
@@ -143,7 +143,7 @@ class Admission:
         """The handler behind admission."""
         admit = self.admit
 
-        def admitted(call: Call) -> Reply:
+        def admitted(call: HttpCall) -> Reply:
             headers = admit(call, cost)
             try:
                 reply = handler(call)
@@ -158,7 +158,7 @@ class Admission:
         """The handler behind admission."""
         admit = self.admit
 
-        async def admitted(call: Call) -> Reply | StreamReply:
+        async def admitted(call: HttpCall) -> Reply | StreamReply:
             headers = admit(call, cost)
             try:
                 reply = await handler(call)
@@ -169,7 +169,7 @@ class Admission:
 
         return admitted
 
-    def client(self, call: Call) -> str:
+    def client(self, call: HttpCall) -> str:
         """The caller's IP address: the other side's, or what trusted proxies say of it."""
         client = call.client
         if client not in self._proxies:
@@ -184,17 +184,17 @@ class Admission:
                 return client
         return client
 
-    def caller(self, call: Call) -> str:
+    def caller(self, call: HttpCall) -> str:
         """Whom an admitted request counts for: a key, or an address."""
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
-    def partner(self, call: Call) -> str:
+    def partner(self, call: HttpCall) -> str:
         """The default partner of an admitted request; empty where there is none."""
         holder = self._holder(call)
         return "" if holder is None else holder.partner
 
-    def sees_orders(self, call: Call, partner: str | None = None) -> bool:
+    def sees_orders(self, call: HttpCall, partner: str | None = None) -> bool:
         """Whether an admitted request may read orders without naming their owner.
 
         Args:
@@ -205,12 +205,12 @@ class Admission:
             return False
         return holder.is_operator or (partner not in (None, "", ANON) and holder.partner == partner)
 
-    def key(self, call: Call) -> str:
+    def key(self, call: HttpCall) -> str:
         """The name of an admitted request's key; empty where there is none, or an unknown one."""
         holder = self._holder(call)
         return "" if holder is None else holder.name
 
-    def required_key(self, call: Call) -> str:
+    def required_key(self, call: HttpCall) -> str:
         """The name of the key of a request that needs one.
 
         Raises:
@@ -221,14 +221,14 @@ class Admission:
             raise UnknownApiKey("this route needs a key, the request has none")
         return self._ring.find(presented).name
 
-    def signatures(self, call: Call) -> SignatureBudget:
+    def signatures(self, call: HttpCall) -> SignatureBudget:
         """Budget of wrong signatures for an admitted request, which is answered within this context."""
         holder = self._holder(call)
         if holder is None:
             return SignatureBudget(self._public.signatures, address_share(self.client(call)), call.now_ms)
         return SignatureBudget(self._keyed[holder.tier].signatures, holder.name, call.now_ms)
 
-    def _holder(self, call: Call) -> KeyHolder | None:
+    def _holder(self, call: HttpCall) -> KeyHolder | None:
         """The holder of an admitted request's key; None where the request counts for its address."""
         presented = call.request.fields.get(_API_KEY)
         try:
@@ -249,7 +249,7 @@ class Admission:
         return AdmissionStatistics(admitted, refused, self._unknown_keys, callers, wrong, unseen)
 
 
-def is_local(call: Call) -> bool:
+def is_local(call: HttpCall) -> bool:
     """Whether a request comes from this machine itself, and not through a proxy on it."""
     client, fields = call.client, call.request.fields
     return (client.startswith("127.") or client == "::1") and not any(name in fields for name in _FORWARDED)

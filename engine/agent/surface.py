@@ -17,7 +17,7 @@ from typing import Any
 from ...codecs.agent_messages import decode_notify_request, decode_solve_request
 from ...codecs.wire import encode
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import Call, Reply, Surface
+from ..server.routing import HttpCall, Reply, Surface
 from .solver import Solver
 
 _NOTHING = Reply(204, b"")
@@ -57,31 +57,31 @@ class AgentSurface:
             told.plain("GET", "/healthz", self.healthy)
             told.plain("GET", "/readyz", self.ready)
 
-    async def solve(self, call: Call) -> Reply:
+    async def solve(self, call: HttpCall) -> Reply:
         """POST /solve."""
         self._admit(call)
         answer = await self._solver.solve(decode_solve_request(call.request.body))
         return Reply(200, encode(answer)) if answer.bids or answer.not_reached else _NOTHING
 
-    async def notify(self, call: Call) -> Reply:
+    async def notify(self, call: HttpCall) -> Reply:
         """POST /notify."""
         self._admit(call)
         self._solver.told(decode_notify_request(call.request.body))
         return _TAKEN
 
-    def status(self, call: Call) -> Reply:
+    def status(self, call: HttpCall) -> Reply:
         """GET /status."""
         self._admit(call)
         return Reply(200, encode(self._status()))
 
-    def healthy(self, _: Call) -> Reply:
+    def healthy(self, _: HttpCall) -> Reply:
         """GET /healthz."""
         return _HEALTHY
 
-    def ready(self, _: Call) -> Reply:
+    def ready(self, _: HttpCall) -> Reply:
         """GET /readyz."""
         reasons = self._not_ready()
         return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
 
-    def _admit(self, call: Call) -> None:
+    def _admit(self, call: HttpCall) -> None:
         self._gate.admit(call.request, call.request.target, call.now_ms)

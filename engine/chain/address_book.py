@@ -17,19 +17,19 @@ from ...config.errors import ConfigError, InvalidInput
 from ...config.version import __version__
 from ...crypto.addresses import to_checksum
 from ..store.whole_file import whole_file
-from .deploy import Contracts
+from .deploy import DeployedContracts
 
 FILE_NAME = "contracts.json"
 
 
-class TokenEntry(msgspec.Struct, frozen=True):
+class DeployedToken(msgspec.Struct, frozen=True):
     """A token that was put there."""
 
     address: str
     decimals: int
 
 
-class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DeployedChain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One chain. None stands for what it does not have."""
 
     name: str
@@ -42,20 +42,20 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     permit2: str | None = None
     multicall: str | None = None
     vault: str | None = None
-    tokens: dict[str, TokenEntry] = {}
+    tokens: dict[str, DeployedToken] = {}
 
 
 class AddressBook(msgspec.Struct, frozen=True):
     """The whole file; chains by chain id in decimal."""
 
     meta: DocumentMeta = msgspec.field(name="_meta")
-    chains: dict[str, ChainEntry]
+    chains: dict[str, DeployedChain]
 
 
 _decode = decoder(AddressBook, bytes_max=limits.JSON_BYTES_MAX)
 
 
-def chain_entry(name: str, at: Contracts, **more: object) -> ChainEntry:
+def chain_entry(name: str, at: DeployedContracts, **more: object) -> DeployedChain:
     """An entry of contracts that were deployed.
 
     Args:
@@ -68,7 +68,7 @@ def chain_entry(name: str, at: Contracts, **more: object) -> ChainEntry:
         "executor": to_checksum(at.executor),
         "feeClaimer": to_checksum(at.fee_vault),
     }
-    return msgspec.convert({"name": name, **told, **more}, ChainEntry)
+    return msgspec.convert({"name": name, **told, **more}, DeployedChain)
 
 
 def read_book(path: Path) -> AddressBook:
@@ -87,7 +87,7 @@ def read_book(path: Path) -> AddressBook:
         raise ConfigError(str(path), error.detail) from None
 
 
-def write_entries(folder: Path, entries: dict[int, ChainEntry]) -> Path:
+def write_entries(folder: Path, entries: dict[int, DeployedChain]) -> Path:
     """Put chains into the file of a state directory, which is made if it is not there; others stay.
 
     Returns:

@@ -48,7 +48,7 @@ KeptRow = tuple[Table, ChainRow]
 """A row and where it is kept."""
 
 
-class Contracts(Struct, frozen=True):
+class IndexedContracts(Struct, frozen=True):
     """Whose events are kept; None where a chain has no such contract."""
 
     rfq: bytes | None = None
@@ -70,7 +70,7 @@ class Event(Struct, frozen=True):
     event: events.ContractEvent
 
 
-def read_events(contracts: Contracts, logs: Iterable[Log]) -> list[Event]:
+def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[Event]:
     """The events of the contracts among logs, in order.
 
     Raises:

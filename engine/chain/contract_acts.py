@@ -18,7 +18,7 @@ from ...codecs.contract_events import CREDITED, topic
 from ...codecs.router_calldata import claim, owed
 from ...config.errors import InvalidInput
 from ...crypto.addresses import to_checksum
-from .port import Call, Log
+from .port import EthCall, Log
 
 OWNER, PAUSER, PROPOSED, ACCOUNT = "owner", "pauser", "proposed owner", "account"
 """Who may make an act."""
@@ -105,12 +105,12 @@ class Roles(Struct, frozen=True):
 _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
-def powers_calls(at: Standing) -> list[Call]:
+def powers_calls(at: Standing) -> list[EthCall]:
     """What `read_powers` takes the answers of."""
     calls = []
     for name, contract in at.named().items():
         questions = (owner.OWNER, owner.PROPOSED_OWNER, *(_RAILED if name in at.railed() else ()))
-        calls += [Call(contract, question) for question in questions]
+        calls += [EthCall(contract, question) for question in questions]
     return calls
 
 
@@ -153,9 +153,9 @@ def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[b
     return list(dict.fromkeys(found))
 
 
-def owed_call(at: Standing, account: bytes, token: bytes) -> Call:
+def owed_call(at: Standing, account: bytes, token: bytes) -> EthCall:
     """What the vault keeps of a token for an account."""
-    return Call(at.fee_vault, owed(account, token))
+    return EthCall(at.fee_vault, owed(account, token))
 
 
 # --- The acts -------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from .contract_acts import (
     read_powers,
     role_topics,
 )
-from .port import Call, Chain, Log, LogFilter
+from .port import Chain, EthCall, Log, LogFilter
 
 _RANGE_BLOCKS = 10_000
 """Blocks of one question; half as many where a node refuses that."""
@@ -58,13 +58,13 @@ async def roles_of(chain: Chain, at: Standing, since: int) -> Roles:
 
     async def confirmed(contract: bytes, first: bytes, question: Callable[[bytes], bytes]) -> list[bytes]:
         named = named_in(logs, first, contract)
-        answers = await _answers(chain, [Call(contract, question(account)) for account in named])
+        answers = await _answers(chain, [EthCall(contract, question(account)) for account in named])
         return [account for account, answer in zip(named, answers, strict=True) if decode_uint(answer)]
 
     bounds: dict[str, Mapping[bytes, Bound]] = {}
     for name, contract in at.railed().items():
         tokens = named_in(logs, CAP_CHANGED, contract)
-        calls = [Call(contract, ask(token)) for token in tokens for ask in (owner.cap_of, owner.given_of)]
+        calls = [EthCall(contract, ask(token)) for token in tokens for ask in (owner.cap_of, owner.given_of)]
         told = [decode_uint(answer) for answer in await _answers(chain, calls)]
         found = {token: Bound(*told[2 * at : 2 * at + 2]) for at, token in enumerate(tokens)}
         bounds[name] = {token: bound for token, bound in found.items() if bound.cap}
@@ -81,9 +81,9 @@ async def held_by(chain: Chain, at: Standing, account: bytes) -> Roles:
     """The same of one account, without logs and caps."""
     powers = await powers_of(chain, at)
     calls = [
-        Call(at.delta, owner.is_relayer(account)),
-        Call(at.executor, owner.is_caller(account)),
-        Call(at.fee_vault, owner.is_collector(account)),
+        EthCall(at.delta, owner.is_relayer(account)),
+        EthCall(at.executor, owner.is_caller(account)),
+        EthCall(at.fee_vault, owner.is_collector(account)),
     ]
     of = [[account] if decode_uint(answer) else [] for answer in await _answers(chain, calls)]
     return Roles(powers, of[0], of[1], of[2], {})
@@ -102,7 +102,7 @@ async def owed_to(
     return {token: amount for token, amount in told.items() if amount}
 
 
-async def _answers(chain: Chain, calls: Sequence[Call]) -> list[bytes]:
+async def _answers(chain: Chain, calls: Sequence[EthCall]) -> list[bytes]:
     answers = await chain.call_many(calls) if calls else []
     told = [answer for answer in answers if isinstance(answer, bytes)]
     if len(told) < len(calls):

@@ -22,7 +22,7 @@ from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey
 from .artifacts import artifact
 from .create2_factory import FACTORY
-from .port import Call, Chain
+from .port import Chain, EthCall
 from .transact import transact
 
 
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     salt32: bytes = bytes(32)
 
 
-class Contracts(Struct, frozen=True):
+class DeployedContracts(Struct, frozen=True):
     """Addresses of one chain's contracts."""
 
     rfq: bytes
@@ -111,12 +111,12 @@ def creations(plan: Plan, address_of: Callable[[int, bytes], bytes]) -> list[Cre
     return made
 
 
-def contracts_of(made: list[Creation]) -> Contracts:
+def contracts_of(made: list[Creation]) -> DeployedContracts:
     """The addresses of all of them."""
-    return Contracts(*(creation.address for creation in made))
+    return DeployedContracts(*(creation.address for creation in made))
 
 
-def provisions(plan: Plan, at: Contracts) -> Iterator[Provision]:
+def provisions(plan: Plan, at: DeployedContracts) -> Iterator[Provision]:
     """What is set up, in an order in which nothing is open before it is bounded."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
@@ -153,7 +153,7 @@ async def deploy(
     say: Callable[[str], None] = lambda _: None,
     *,
     gas: int = 0,
-) -> Contracts:
+) -> DeployedContracts:
     """Create what is not there yet, and set up what is not as planned.
 
     Args:
@@ -179,7 +179,7 @@ async def deploy(
         say(f"{creation.name} created at {to_checksum(creation.address)}")
     at = contracts_of(made)
     for provision in provisions(plan, at):
-        answer = await chain.call(Call(provision.contract, provision.question))
+        answer = await chain.call(EthCall(provision.contract, provision.question))
         if decode_uint(answer) != provision.wanted:
             await transact(chain, key, provision.contract, provision.change, gas=gas)
     say("callers, relayers, pauser, caps and pause are as planned")

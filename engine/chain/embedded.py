@@ -37,7 +37,7 @@ from .blocks import Block
 from .evm import Message, Outcome
 from .journal import Account
 from .ledger import Ledger, check_funds, check_nonce
-from .port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from .port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .waiting import Waiting
 
@@ -100,13 +100,13 @@ class EmbeddedChain:
 
     # --- Reads ------------------------------------------------------------------------------------
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         """As `Chain`."""
         async with self._state(at) as block:
             return self._returned(self._called(call, block))
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """As `Chain`."""
         answers: list[bytes | Exception] = []
@@ -120,7 +120,7 @@ class EmbeddedChain:
                 await trio.lowlevel.checkpoint()
         return answers
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         """As `Chain`. The least gas with which it goes through, by trying: what a call may hand on is cut by
         one part in 64 (EIP-150), so it can be more than what is used."""
         async with self._state(None) as block:
@@ -466,14 +466,14 @@ class EmbeddedChain:
         async with self._state(at):
             return self._ledger.evm.account(address)
 
-    def _called(self, call: Call, block: Block, gas: int = 0) -> Outcome:
+    def _called(self, call: EthCall, block: Block, gas: int = 0) -> Outcome:
         gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
         message = Message(
             call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS)
         )
         return self._ledger.evm.call(self._ledger.rules(block), message)
 
-    def _goes_through(self, call: Call, block: Block, gas: int) -> bool:
+    def _goes_through(self, call: EthCall, block: Block, gas: int) -> bool:
         try:
             return self._called(call, block, gas).succeeded
         except TransactionRefused:

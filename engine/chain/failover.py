@@ -31,14 +31,14 @@ from ...config.errors import (
     TransactionRefused,
 )
 from ...config.timeouts import NODE_PROBE_S, NODE_REST_S, NODE_REST_S_MAX
-from .json_rpc import AnswerTooLarge, Call, Node, Outcome
+from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
 from .rpc_values import read_quantity
 from .rpc_wording import Fault, is_internal, is_over_rate
 
 T = TypeVar("T")
 
 _REFUSALS = (Reverted, TransactionRefused, LogsRefused, AnswerTooLarge)
-_CHAIN_ID: Call = ("eth_chainId", [])
+_CHAIN_ID: RpcCall = ("eth_chainId", [])
 
 
 class NodeStatistics(Struct, frozen=True):
@@ -102,7 +102,7 @@ class Talk:
         """Of the node."""
         return self._node.name
 
-    async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[Outcome]:
         """As `Node.outcomes`.
 
         Raises:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...codecs.calldata import allowance, balance_of
 from ...config.errors import BlockGone
 from ...config.limits import CHAIN_TOKEN_GAS_MAX
-from .port import Call, Chain
+from .port import Chain, EthCall
 
 _WORD_BYTES = 32
 
@@ -66,7 +66,7 @@ async def holdings(chain: Chain, questions: Sequence[Question], block_hash: byte
     if header is None:
         raise BlockGone("the block to read holdings at is not in the chain")
     calls = [
-        Call(question.token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
+        EthCall(question.token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
         for question in questions
         for data in (balance_of(question.owner), allowance(question.owner, question.spender))
     ]

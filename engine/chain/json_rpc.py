@@ -27,7 +27,7 @@ from ...crypto.hexadecimal import parse_hex, to_hex
 from ...feeds.net.httpx_transport import DialTransport, origin_of
 from .rpc_wording import Fault, is_batch_refusal, is_too_large
 
-Call = tuple[str, list[object]]  # method, parameters
+RpcCall = tuple[str, list[object]]  # method, parameters
 Outcome = bytes | Fault  # the JSON of a result, or the error in its place
 
 _OVER_RATE = 429
@@ -47,7 +47,7 @@ class Head(msgspec.Struct, frozen=True):
     time_s: int
 
 
-class _Block(msgspec.Struct):
+class _LatestBlock(msgspec.Struct):
     number: str
     timestamp: str
 
@@ -68,7 +68,7 @@ class _BatchRefused(ChainError):
 
 _decode_answers = decoder(list[_Answer] | _Answer, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)  # type: ignore[arg-type]
 _decode_text = decoder(str, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
-_decode_block = decoder(_Block, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
+_decode_block = decoder(_LatestBlock, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
 class Node:
@@ -103,7 +103,7 @@ class Node:
         self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
         self.rest_s = 0.0  # what it asks for, when it is over its rate
 
-    async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[Outcome]:
         """What became of calls, in order: the JSON of each result, or the node's error.
 
         Raises:
@@ -129,7 +129,7 @@ class Node:
                     self.batch_max = size
         return outcomes
 
-    async def batch(self, calls: Sequence[Call]) -> list[bytes]:
+    async def batch(self, calls: Sequence[RpcCall]) -> list[bytes]:
         """The results of calls, as the JSON they came in, in order.
 
         Raises:
@@ -169,7 +169,7 @@ class Node:
         except InvalidInput as error:
             raise ChainError(f"{self.name}: {error.detail}") from None
 
-    async def _chunk(self, calls: Sequence[Call]) -> list[Outcome]:
+    async def _chunk(self, calls: Sequence[RpcCall]) -> list[Outcome]:
         """One batch; what is missing from its answer is asked once more."""
         found = await self._post(calls)
         if 0 < len(found) < len(calls):
@@ -180,7 +180,7 @@ class Node:
             raise ChainError(f"{self.name}: left {len(calls) - len(found)} of {len(calls)} calls unanswered")
         return [found[at] for at in range(len(calls))]
 
-    async def _post(self, calls: Sequence[Call]) -> dict[int, Outcome]:
+    async def _post(self, calls: Sequence[RpcCall]) -> dict[int, Outcome]:
         """What became of calls, by their places."""
         first = self._next_id
         self._next_id += len(calls)

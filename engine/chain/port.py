@@ -21,7 +21,7 @@ At = bytes | int | None
 """Which block: its hash, its height, or None for the latest."""
 
 
-class Call(Struct, frozen=True):
+class EthCall(Struct, frozen=True):
     """A message to a contract. An empty `to` creates one.
 
     Attributes:
@@ -146,7 +146,7 @@ class Chain(Protocol):
         """Its EIP-155 id."""
         ...
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         """What a contract returns.
 
         Raises:
@@ -155,7 +155,7 @@ class Chain(Protocol):
         ...
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """`call` for each, all at one block; a call that reverts has its Reverted in its place.
 
@@ -165,7 +165,7 @@ class Chain(Protocol):
         """
         ...
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         """Gas that a transaction needs at the latest block.
 
         Raises:

@@ -51,7 +51,7 @@ from ..store.rows import NEVER_S, ChainIntent, ChainTx, IntentState, TxStatus, a
 from ..store.store import Store
 from ..store.tables import CHAIN_INTENT, CHAIN_TX
 from ..store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
-from .port import Call, Chain, Header, Receipt
+from .port import Chain, EthCall, Header, Receipt
 from .relay_plan import (
     ENDED,
     FILLER_GAS,
@@ -194,7 +194,7 @@ class Relayer:
         """Whose transactions they are, 20 bytes."""
         return self._key.address
 
-    async def submit(self, effect_key: str, call: Call, deadline_s: int | None = None) -> Outcome:
+    async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> Outcome:
         """Have a call mined once. Submitting the same key again changes nothing.
 
         Args:
@@ -521,7 +521,7 @@ class Relayer:
         transaction = decode_transaction(action.transaction.raw).transaction
         if receipt.gas_used >= transaction.gas:
             return OUT_OF_GAS
-        call = Call(
+        call = EthCall(
             transaction.to, transaction.data, self._key.address, transaction.value_wei, transaction.gas
         )
         try:

@@ -13,8 +13,8 @@ from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from .create2_factory import FACTORY
-from .deploy import Contracts, Creation, Plan, Provision, contracts_of, creations, provisions
-from .port import Call, Chain
+from .deploy import Creation, DeployedContracts, Plan, Provision, contracts_of, creations, provisions
+from .port import Chain, EthCall
 from .verification import is_code_of
 
 
@@ -35,7 +35,7 @@ class Rollout(Struct, frozen=True):
         return not self.changes and all(is_there for _, is_there in self.made)
 
     @property
-    def contracts(self) -> Contracts:
+    def contracts(self) -> DeployedContracts:
         """Where they are, or will be."""
         return contracts_of([creation for creation, _ in self.made])
 
@@ -61,7 +61,7 @@ async def look(chain: Chain, plan: Plan) -> Rollout:
     rollout = Rollout(made, changes)
     for provision in provisions(plan, rollout.contracts):
         if provision.contract in there:
-            answer = await chain.call(Call(provision.contract, provision.question))
+            answer = await chain.call(EthCall(provision.contract, provision.question))
             if decode_uint(answer) == provision.wanted:
                 continue
         changes.append(provision)

@@ -46,10 +46,9 @@ from ...feeds.net.streams import client_tls
 from . import rpc_values as values
 from .failover import Nodes, NodeStatistics, NotDone, Talk, WrongChain, result_of
 from .heads import Heads, HeadStatistics
-from .json_rpc import AnswerTooLarge, Node, Outcome
-from .json_rpc import Call as Asked
+from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
 from .logs_bloom import bloom_of, covers, may_match
-from .port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from .port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .rpc_fees import fees_of
 from .rpc_wording import (
@@ -154,7 +153,7 @@ class RpcChain:
 
     # --- Calls ------------------------------------------------------------------------------------
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         """As `Chain`."""
 
         async def converse(talk: Talk) -> bytes:
@@ -167,7 +166,7 @@ class RpcChain:
         return await self._nodes.ask(converse)
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """As `Chain`."""
 
@@ -183,7 +182,7 @@ class RpcChain:
 
         return await self._nodes.ask(converse) if calls else []
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         """As `Chain`."""
 
         async def converse(talk: Talk) -> int:
@@ -388,7 +387,7 @@ class RpcChain:
             await self._cross_check(talk, wanted, block)
         return logs
 
-    async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.Block) -> None:
+    async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
         """No log came though the bloom says perhaps: all logs of the block have to account for the bloom.
 
         Raises:
@@ -425,7 +424,7 @@ class RpcChain:
                 return
             pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
-    async def _latest(self, talk: Talk) -> values.Block:
+    async def _latest(self, talk: Talk) -> values.FullHeader:
         """The latest block: not far behind what was seen before, and to be had by its hash too.
 
         A re-organisation may take it away between the two questions: they are asked twice.
@@ -480,7 +479,7 @@ async def _latest_number(talk: Talk) -> int:
     return block.header.number
 
 
-async def _block_at(talk: Talk, at: bytes | int) -> values.Block | None:
+async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
     """A block; None where the node does not have it.
 
     Raises:
@@ -505,7 +504,7 @@ async def _knows(talk: Talk, tx_hash: bytes) -> bool:
     return found is not None
 
 
-def _eth_call(call: Call, at: At, time_s: int | None = None) -> Asked:
+def _eth_call(call: EthCall, at: At, time_s: int | None = None) -> RpcCall:
     asked: list[object] = [values.call_parameter(call), values.block_parameter(at)]
     if time_s is not None:
         asked += [{}, {"time": hex(time_s)}]  # no override of the state, one of the block

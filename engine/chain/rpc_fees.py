@@ -7,7 +7,7 @@ from ...config.errors import ChainError
 from .failover import result_of
 from .json_rpc import Outcome
 from .port import Fees
-from .rpc_values import Block, read_block, read_fee_history, read_quantity
+from .rpc_values import FullHeader, read_block, read_fee_history, read_quantity
 from .rpc_wording import Fault
 
 _ELASTICITY = 2  # a block that is half full leaves the base fee as it is
@@ -42,7 +42,7 @@ def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcom
     return Fees(base_fee_wei, tip)
 
 
-def next_base_fee(block: Block) -> int:
+def next_base_fee(block: FullHeader) -> int:
     """Of the block after this one, in wei; 0 where the chain has none."""
     base_fee_wei = block.header.base_fee_wei
     target = block.gas_limit // _ELASTICITY

@@ -22,7 +22,7 @@ from ...config import limits
 from ...config.errors import InvalidInput
 from ...crypto.addresses import ZERO_ADDRESS
 from ...crypto.hexadecimal import parse_hex, to_hex
-from .port import At, Call, Header, Log, LogFilter, Receipt
+from .port import At, EthCall, Header, Log, LogFilter, Receipt
 
 _QUANTITY = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 _TOPICS_MAX = 4
@@ -30,7 +30,7 @@ _TOPICS_MAX = 4
 T = TypeVar("T")
 
 
-class Block(Struct, frozen=True):
+class FullHeader(Struct, frozen=True):
     """A header with what is only needed to judge it.
 
     Attributes:
@@ -51,7 +51,7 @@ class FeeHistory(Struct, frozen=True):
     tip_wei: int | None
 
 
-class _Block(Struct, rename="camel"):
+class _RpcBlock(Struct, rename="camel"):
     number: str
     hash: str
     parent_hash: str
@@ -107,7 +107,7 @@ def _reader(kind: type[T]) -> Callable[[bytes], T]:
 
 
 _decode_text = _reader(str)
-_decode_block: Callable[[bytes], _Block | None] = _reader(_Block | None)  # type: ignore[arg-type]
+_decode_block: Callable[[bytes], _RpcBlock | None] = _reader(_RpcBlock | None)  # type: ignore[arg-type]
 _decode_pending: Callable[[bytes], _Pending | None] = _reader(_Pending | None)  # type: ignore[arg-type]
 _decode_logs = _reader(list[_Log])
 _decode_receipt: Callable[[bytes], _Receipt | None] = _reader(_Receipt | None)  # type: ignore[arg-type]
@@ -144,13 +144,13 @@ def read_hash(raw: bytes) -> bytes:
     return _fixed(_decode_text(raw), "result", 32)
 
 
-def read_block(raw: bytes) -> Block | None:
+def read_block(raw: bytes) -> FullHeader | None:
     """A block; None where there is no such block."""
     block = _decode_block(raw)
     if block is None:
         return None
     base_fee = block.base_fee_per_gas
-    return Block(
+    return FullHeader(
         Header(
             number=_height(block.number, "number"),
             hash=_fixed(block.hash, "hash", 32),
@@ -246,7 +246,7 @@ def block_parameter(at: At) -> object:
     return {"blockHash": to_hex(at), "requireCanonical": True}
 
 
-def call_parameter(call: Call) -> dict[str, str]:
+def call_parameter(call: EthCall) -> dict[str, str]:
     """A message to a contract."""
     asked = {"data": to_hex(call.data)}
     if call.to:

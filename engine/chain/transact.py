@@ -10,7 +10,7 @@ from ...config.errors import ChainError, Reverted
 from ...config.timeouts import HEAD_POLL_S, TRANSACTION_S
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey
-from .port import Call, Chain, Receipt
+from .port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
 """One part in so many is added to an estimate: state may change until it is mined."""
@@ -38,7 +38,7 @@ async def transact(
         TransactionRefused: the chain did not take it.
         ChainError: it was not mined in TRANSACTION_S; it may still be.
     """
-    call = Call(to, data, key.address, value_wei)
+    call = EthCall(to, data, key.address, value_wei)
     if not gas:
         estimate = await chain.estimate_gas(call)
         gas = estimate + estimate // GAS_MARGIN

@@ -29,12 +29,12 @@ from ..chain.address_book import FILE_NAME, read_book
 from ..chain.artifacts import known_errors
 from ..chain.contract_acts import Act, Powers, Roles, Standing
 from ..chain.contract_roles import held_by, owed_to, powers_of, roles_of
-from ..chain.port import Call
+from ..chain.port import EthCall
 from ..chain.rpc import RpcChain
 from ..chain.transact import transact
 from ..interrupts import until_interrupted
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
-from .parameters import Address
+from .parameters import AddressParam
 from .sources import PASSWORD_HELP, agree, read_key
 
 _SINCE = click.option(
@@ -155,7 +155,7 @@ def roles(place: Place, since: int) -> None:
 
 
 @click.command()
-@click.argument("account", type=Address())
+@click.argument("account", type=AddressParam())
 @_options
 def revoke(place: Place, account: bytes) -> None:
     """Take every role of ACCOUNT: relayer, caller, collector, pauser. By the owner."""
@@ -163,7 +163,7 @@ def revoke(place: Place, account: bytes) -> None:
 
 
 @click.command()
-@click.argument("new_owner", type=Address())
+@click.argument("new_owner", type=AddressParam())
 @_options
 @click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
 def handover(place: Place, new_owner: bytes, *, is_accepted: bool) -> None:
@@ -179,9 +179,11 @@ def handover(place: Place, new_owner: bytes, *, is_accepted: bool) -> None:
 @click.command()
 @_options
 @_SINCE
-@click.option("--account", type=Address(), help="Whose fees, where no key says it.")
-@click.option("--token", "tokens", type=Address(), multiple=True, help="Of these alone; of all if absent.")
-@click.option("--receiver", type=Address(), help="Gets them, in place of the account.")
+@click.option("--account", type=AddressParam(), help="Whose fees, where no key says it.")
+@click.option(
+    "--token", "tokens", type=AddressParam(), multiple=True, help="Of these alone; of all if absent."
+)
+@click.option("--receiver", type=AddressParam(), help="Gets them, in place of the account.")
 def claim(
     place: Place, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
 ) -> None:
@@ -312,7 +314,7 @@ async def _carry_out(chain: RpcChain, place: Place, made: Sequence[Act], account
     if place.key is not None:
         _check_key(place.key, tried)
     for act, who in tried:
-        await chain.call(Call(act.to, act.data, place.key.address if place.key else who[0]))
+        await chain.call(EthCall(act.to, act.data, place.key.address if place.key else who[0]))
     hashes = await _sent(chain, place, place.key, made) if place.key and not place.is_dry else []
     if place.is_json:
         calls = [

@@ -7,13 +7,13 @@ import click
 from ...codecs.abi import decode_uint, selector
 from ...codecs.amounts import parse_units
 from ...config import limits
-from ...config.chains import DEVNET_CHAINS, Chain
+from ...config.chains import DEVNET_CHAINS, ChainSettings
 from ...config.errors import ConfigError, InvalidInput
 from ...config.settings import Settings
 from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.keys import signing_key
 from ...crypto.secp256k1 import SigningKey
-from ..chain.port import Call
+from ..chain.port import EthCall
 from ..chain.rpc import RpcChain
 
 _DECIMALS = selector("decimals()")
@@ -36,12 +36,12 @@ def named_key(settings: Settings, name: str) -> SigningKey:
     return signing_key(named.source, named.password)
 
 
-def chain_settings(settings: Settings, chain_id: int) -> Chain:
+def chain_settings(settings: Settings, chain_id: int) -> ChainSettings:
     """The settings of a chain; those of a devnet where there are none. ConfigError for any other chain."""
     chain = settings.chains.get(chain_id)
     if chain is None and chain_id not in DEVNET_CHAINS:
         raise ConfigError(f"chains.{chain_id}", "is not set")
-    return chain or Chain(name=f"Devnet {chain_id}")
+    return chain or ChainSettings(name=f"Devnet {chain_id}")
 
 
 async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
@@ -50,7 +50,7 @@ async def raw_cap(chain: RpcChain, token: bytes, cap: str) -> int:
         return limits.UINT256_MAX
     field = f"--cap {to_checksum(token)}"
     try:
-        decimals = decode_uint(await chain.call(Call(token, _DECIMALS)))
+        decimals = decode_uint(await chain.call(EthCall(token, _DECIMALS)))
         if decimals > limits.TOKEN_DECIMALS_MAX:
             raise ConfigError(field, f"the token has {decimals} decimals")
         raw = parse_units(cap, decimals, field)

@@ -8,7 +8,7 @@ import msgspec
 import trio
 from msgspec.structs import replace
 
-from ...config.chains import DEVNET_CHAINS, Chain
+from ...config.chains import DEVNET_CHAINS, ChainSettings
 from ...config.errors import ChainError, ConfigError
 from ...config.nodes import NodeSettings, revealed
 from ...config.settings import read_settings
@@ -19,23 +19,25 @@ from ..chain.address_book import chain_entry, write_entries
 from ..chain.artifacts import known_errors
 from ..chain.contract_acts import Standing, handover_acts
 from ..chain.contract_roles import powers_of
-from ..chain.deploy import Contracts, Plan, create, deploy, factory_address
+from ..chain.deploy import DeployedContracts, Plan, create, deploy, factory_address
 from ..chain.rollout import Rollout, look, policed, predicted
 from ..chain.rpc import RpcChain
 from ..chain.transact import transact
 from ..interrupts import until_interrupted
 from .contract_acts import COMMANDS
 from .contract_options import CHAIN, CONFIG, caps_asked, chain_settings, named_key, raw_cap
-from .parameters import Address
+from .parameters import AddressParam
 from .sources import PASSWORD_HELP, agree, read_key
 
 PERMIT2 = "0x000000000022D473030F116dDEE9F6B43aC78BA3"
 """Where Uniswap's contract is on the chains that have it."""
 
 _PERMIT2 = click.option(
-    "--permit2", type=Address(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
+    "--permit2", type=AddressParam(), default=PERMIT2, show_default=True, help="The Permit2 of the chain."
 )
-_PROTOCOL = click.option("--protocol", type=Address(), help="Gets the protocol's share; the owner if absent.")
+_PROTOCOL = click.option(
+    "--protocol", type=AddressParam(), help="Gets the protocol's share; the owner if absent."
+)
 
 
 @click.group()
@@ -49,7 +51,7 @@ def contracts() -> None:
 @contracts.command("addresses")
 @CONFIG
 @CHAIN
-@click.option("--owner", type=Address(), required=True, help="Who would deploy and own them.")
+@click.option("--owner", type=AddressParam(), required=True, help="Who would deploy and own them.")
 @_PROTOCOL
 @_PERMIT2
 def addresses_command(
@@ -80,12 +82,12 @@ def addresses_command(
     help="Most whole tokens that a swap of the Router, or all settlements of an hour, may give, or `max`. A "
     "token without a cap cannot be given.",
 )
-@click.option("--relayer", "relayers", type=Address(), multiple=True, help="May settle Delta orders.")
-@click.option("--pauser", type=Address(), help="May stop all trading, and nothing else.")
+@click.option("--relayer", "relayers", type=AddressParam(), multiple=True, help="May settle Delta orders.")
+@click.option("--pauser", type=AddressParam(), help="May stop all trading, and nothing else.")
 @click.option(
     "--owner",
     "new_owner",
-    type=Address(),
+    type=AddressParam(),
     help="Is proposed as the owner once all is set up, such as a multisig.",
 )
 @_PROTOCOL
@@ -159,7 +161,7 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     is_sure: bool
 
 
-async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Contracts, Plan]:
+async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[DeployedContracts, Plan]:
     async with RpcChain.open(chain_id, node, known_errors()) as chain:
         plan = await _completed(chain, job)
         found = await look(chain, plan)
@@ -175,7 +177,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Contrac
         return found.contracts, plan
 
 
-async def _propose(chain: RpcChain, job: _Job, at: Contracts, plan: Plan) -> None:
+async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Plan) -> None:
     """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
     standing = Standing(at.delta, at.router, at.executor, at.fee_vault)
     powers = await powers_of(chain, standing)
@@ -225,7 +227,7 @@ def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
     console.print(f"to be set   {len(found.changes)} of callers, relayers, pauser, caps and pause\n")
 
 
-def _plan(chain: Chain, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes) -> Plan:
+def _plan(chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes) -> Plan:
     """What follows from settings and options alone; on a devnet without WETH, with ours."""
     if chain.wrapped_native:
         weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")

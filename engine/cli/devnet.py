@@ -10,14 +10,14 @@ import msgspec
 import trio
 
 from ...config import limits
-from ...config.chains import DEVNET_CHAINS, Chain
+from ...config.chains import DEVNET_CHAINS, ChainSettings
 from ...config.secret import read_secret
 from ...config.settings import read_settings
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.secp256k1 import SigningKey
-from ..chain.address_book import ChainEntry
+from ..chain.address_book import DeployedChain
 from ..devnet.furnish import ROLES
 from ..devnet.serve import ANVIL, RunningChain, Wanted, serve_devnet
 from ..telemetry.logs import configure_logs
@@ -36,7 +36,7 @@ class _Chain(msgspec.Struct, rename="camel"):
     engine: str
     http: str
     ws: str
-    contracts: ChainEntry
+    contracts: DeployedChain
 
 
 class _Started(msgspec.Struct, rename="camel"):
@@ -100,7 +100,7 @@ def devnet(
     configure_logs("warning")
     wanted = Wanted(
         chains={
-            chain_id: settings.chains.get(chain_id, Chain(name=f"Devnet {chain_id}"))
+            chain_id: settings.chains.get(chain_id, ChainSettings(name=f"Devnet {chain_id}"))
             for chain_id in map(int, chain_ids or DEVNET_CHAINS)
         },
         host=host,
@@ -170,7 +170,7 @@ def _show(started: _Started) -> None:
         console.print(f"chain {chain.chain_id}  {chain.http}  {chain.ws}", style="bold")
 
 
-def _addresses(entry: ChainEntry) -> list[tuple[str, str]]:
+def _addresses(entry: DeployedChain) -> list[tuple[str, str]]:
     named = {
         "Rfq": entry.rfq,
         "Delta": entry.delta,

@@ -18,13 +18,13 @@ from ..trader.order_listing import (
     widths_of,
 )
 from .order_options import HELP, Place, UnderWay, run, venue_options
-from .parameters import Address
+from .parameters import AddressParam
 
 
 @click.command("list", context_settings=HELP)
 @click.option(
     "--owner",
-    type=Address(),
+    type=AddressParam(),
     help="Whose orders; if absent everybody's, which takes an operator's --api-key.",
 )
 @click.option("--chain", "chain_ids", type=click.IntRange(1), multiple=True, help="A chain id; repeatable.")

@@ -38,7 +38,7 @@ from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
     VENUE_HELP,
-    Address,
+    AddressParam,
     check_venue,
 )
 from .sources import KEY_HELP, PASSWORD_HELP
@@ -143,7 +143,9 @@ def chain_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def signing_options(command: Callable[..., None]) -> Callable[..., None]:
     """What commands take that sign for the Delta contract."""
-    pin = click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
+    pin = click.option(
+        "--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code."
+    )
     return chain_options(pin(command))
 
 

@@ -45,7 +45,7 @@ from .order_options import (
     timeout,
     venue_options,
 )
-from .parameters import Address, check_partner, checked_node, raw_units
+from .parameters import AddressParam, check_partner, checked_node, raw_units
 from .sources import agree, read_key
 
 SLIPPAGE_BPS = 50
@@ -178,7 +178,7 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one."),
         click.option("--partner", default="", help="The partner's key."),
         click.option(
-            "--receiver", type=Address(), help="Who gets what is bought; the key's account if absent."
+            "--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent."
         ),
         click.option(
             "--side",

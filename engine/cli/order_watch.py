@@ -42,14 +42,14 @@ from .order_options import (
     timed,
     venue_options,
 )
-from .parameters import RPC_HELP, Address, checked_node
+from .parameters import RPC_HELP, AddressParam, checked_node
 
 
 @click.command("watch", context_settings=HELP)
 @click.argument("name", metavar="[ID]", required=False)
 @click.option(
     "--owner",
-    type=Address(),
+    type=AddressParam(),
     help="Without ID: whose orders; if absent everybody's, which takes an operator's --api-key.",
 )
 @click.option(
@@ -60,7 +60,7 @@ from .parameters import RPC_HELP, Address, checked_node
     "--after", metavar="TOKEN", help="Without ID: first what came after this; from now on if absent."
 )
 @click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
-@click.option("--delta", type=Address(), help="The one Delta contract to use, whatever its code.")
+@click.option("--delta", type=AddressParam(), help="The one Delta contract to use, whatever its code.")
 @click.option(
     "--timeout",
     "timeout_s",

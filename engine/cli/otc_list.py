@@ -9,12 +9,12 @@ from ..trader.order_listing import aligned, widths_of
 from ..trader.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from .order_list import ListedTokens
 from .order_options import HELP, Place, UnderWay, run, venue_options
-from .parameters import Address
+from .parameters import AddressParam
 from .sources import KEY_HELP, PASSWORD_HELP, read_key
 
 
 @click.command("list", context_settings=HELP)
-@click.option("--account", type=Address(), help="Whose orders.")
+@click.option("--account", type=AddressParam(), help="Whose orders.")
 @click.option("--key", help=f"In its place: your own. {KEY_HELP}")
 @click.option("--password", help=PASSWORD_HELP)
 @click.option(

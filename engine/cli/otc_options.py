@@ -21,7 +21,7 @@ from ..trader.client import VenueClient
 from ..trader.otc_safety import check_asked, check_handed_over
 from ..trader.otc_terms import OtcHandOver, RfqContract, SignedOtc, decode_hand_over
 from .order_options import HASH_BYTES, Place, chain_options
-from .parameters import Address
+from .parameters import AddressParam
 from .sources import read_bounded
 
 RFQ_HELP = "The one RFQ contract to use, whatever its code."
@@ -52,7 +52,7 @@ _decode_told = decoder(_Told, bytes_max=limits.JSON_BYTES_MAX)
 
 def rfq_options(command: Callable[..., None]) -> Callable[..., None]:
     """What commands take that sign for the RFQ contract."""
-    return chain_options(click.option("--rfq", type=Address(), help=RFQ_HELP)(command))
+    return chain_options(click.option("--rfq", type=AddressParam(), help=RFQ_HELP)(command))
 
 
 def allowing_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -44,7 +44,7 @@ from .order_options import (
     venue_options,
 )
 from .otc_options import allowing_options, how_to_go_on, rfq_options, write_order
-from .parameters import Address, Expires, checked_node, raw_units
+from .parameters import AddressParam, Expires, checked_node, raw_units
 from .sources import agree, read_key
 
 _PRICE, _RECEIVE = "--price", "--receive"
@@ -116,7 +116,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
 @click.argument("amount")
 @click.option(_PRICE, "price_text", metavar="PRICE", help="BUY_TOKEN for one SELL_TOKEN, such as 2600.5.")
 @click.option(_RECEIVE, metavar="AMOUNT", help="In its place: what is received for all of it.")
-@click.option("--taker", type=Address(), help="Who may fill it; anyone if absent.")
+@click.option("--taker", type=AddressParam(), help="Who may fill it; anyone if absent.")
 @click.option(
     "--expires",
     "life_s",

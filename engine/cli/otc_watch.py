@@ -33,15 +33,17 @@ from .order_options import (
 from .order_watch import listen
 from .otc_options import RFQ_HELP, hash_of, how_to_go_on
 from .otc_post import report
-from .parameters import RPC_HELP, Address, checked_node
+from .parameters import RPC_HELP, AddressParam, checked_node
 
 
 @click.command("watch", context_settings=HELP)
 @click.argument("name", metavar="[HASH]", required=False)
 @click.option(
-    "--maker", type=Address(), help="Without HASH: whose orders; this or --taker, or an operator's --api-key."
+    "--maker",
+    type=AddressParam(),
+    help="Without HASH: whose orders; this or --taker, or an operator's --api-key.",
 )
-@click.option("--taker", type=Address(), help="Without HASH: orders for this taker.")
+@click.option("--taker", type=AddressParam(), help="Without HASH: orders for this taker.")
 @click.option(
     "--chain",
     "chain_ids",
@@ -53,7 +55,7 @@ from .parameters import RPC_HELP, Address, checked_node
     "--after", metavar="TOKEN", help="Without HASH: first what came after this; from now on if absent."
 )
 @click.option("--rpc", help=f"{RPC_HELP} With it, the chain is asked whether the venue speaks true.")
-@click.option("--rfq", type=Address(), help=RFQ_HELP)
+@click.option("--rfq", type=AddressParam(), help=RFQ_HELP)
 @click.option(
     "--timeout",
     "timeout_s",

@@ -24,7 +24,7 @@ _DURATION_S_MAX = 100 * 366 * 86_400
 API_KEY_HELP = "The venue's key for you: env:NAME or file:PATH."
 
 
-class Address(click.ParamType[bytes]):
+class AddressParam(click.ParamType[bytes]):
     """20 bytes; a checksum that is wrong is refused."""
 
     name = "address"

@@ -33,7 +33,7 @@ from .parameters import (
     API_KEY_HELP,
     RPC_HELP,
     VENUE_HELP,
-    Address,
+    AddressParam,
     Percent,
     check_partner,
     check_venue,
@@ -89,11 +89,11 @@ class _Asked(Struct, frozen=True, kw_only=True):
     show_default=True,
     help="How much worse than quoted it may become, in basis points.",
 )
-@click.option("--receiver", type=Address(), help="Who gets what is bought; the key's account if absent.")
+@click.option("--receiver", type=AddressParam(), help="Who gets what is bought; the key's account if absent.")
 @click.option("--partner", default="", help="The partner's key.")
 @click.option("--max-impact", type=Percent(), help="Price impact that is taken, in percent.")
 @click.option(
-    "--router", type=Address(), help="The one router to use, whatever its code; else this release's."
+    "--router", type=AddressParam(), help="The one router to use, whatever its code; else this release's."
 )
 @click.option("--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval.")
 @click.option("--approve-max", is_flag=True, help="Approve any amount, not just this one.")

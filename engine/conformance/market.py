@@ -118,7 +118,7 @@ LEGS = (
 )
 
 
-class Book(Struct, frozen=True):
+class UsableBook(Struct, frozen=True):
     """Both sides of one pair; None for a side that is absent, empty or unusable."""
 
     bids: Ladder | None
@@ -140,7 +140,7 @@ class Market(Struct, frozen=True):
 
     tokens: Mapping[str, Token]
     pairs: Mapping[str, Pair]
-    books: Mapping[str, Book]
+    books: Mapping[str, UsableBook]
     grids: Mapping[str, PriceGrid]
 
     def assets(self, pair_id: str, leg: Leg) -> tuple[str, str]:
@@ -205,13 +205,15 @@ def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
 ) -> Market:
     """The market of sound entries, with the books of the first `books_max` pairs that are quoted."""
-    books: dict[str, Book] = {}
+    books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
         grid = grids.get(pair_id)
         if grid is None or pair.base not in tokens or pair.quote not in tokens or len(books) == books_max:
             continue
         decimals = tokens[pair.base].decimals, tokens[pair.quote].decimals
-        book = Book(_ladder(grid.bids, *decimals, rising=False), _ladder(grid.asks, *decimals, rising=True))
+        book = UsableBook(
+            _ladder(grid.bids, *decimals, rising=False), _ladder(grid.asks, *decimals, rising=True)
+        )
         if book.bids or book.asks:
             books[pair_id] = book
     return Market(tokens, pairs, books, grids)

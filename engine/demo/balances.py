@@ -7,7 +7,7 @@ from rich.table import Table
 from ...codecs.amounts import format_units
 from ...codecs.calldata import balance_of
 from ...codecs.trading_token import NATIVE_TOKEN
-from ..chain.port import Call, Chain
+from ..chain.port import Chain, EthCall
 
 _NATIVE_DECIMALS = 18
 
@@ -31,7 +31,7 @@ async def balances(
             if token == NATIVE_TOKEN:
                 found[who, symbol] = await chain.balance(address, at)
             else:
-                answer = await chain.call(Call(token, balance_of(address)), at)
+                answer = await chain.call(EthCall(token, balance_of(address)), at)
                 found[who, symbol] = int.from_bytes(answer, "big")
     return found
 

@@ -26,7 +26,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
-from ..chain.port import Call
+from ..chain.port import EthCall
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
@@ -204,7 +204,7 @@ async def _show_refusals(scene: _Bilateral, posted: _Posted) -> None:
     part = parse_units(_PART, TOKENS[_WANTS])
     data = partial_fill_order(signed.order, signed.signature, part)
     try:
-        await scene.chain.call(Call(posted.contract.address, data, stranger.address))
+        await scene.chain.call(EthCall(posted.contract.address, data, stranger.address))
     except Reverted as refusal:
         if refusal.reason != "Access denied":
             raise

@@ -19,16 +19,16 @@ from ...codecs.eip712_orders.rfq import RfqOrder
 from ...codecs.http1 import Http1Limits
 from ...codecs.router_calldata import Hop, Swap, swap_exact_in
 from ...config import limits
-from ...config.chains import Chain as ChainSettings
+from ...config.chains import ChainSettings
 from ...config.errors import Reverted
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.secp256k1 import SigningKey
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
-from ..chain.address_book import ChainEntry
+from ..chain.address_book import DeployedChain
 from ..chain.json_rpc import Node
-from ..chain.port import Call, DevChain
+from ..chain.port import DevChain, EthCall
 from ..chain.transact import transact
 from ..devnet.serve import RunningChain, Wanted, running_chain
 from .balances import Balances, balances, moved
@@ -69,7 +69,7 @@ class _Sent(Struct, frozen=True):
     input: str
 
 
-class _Block(Struct, frozen=True):
+class _BlockTransactions(Struct, frozen=True):
     """A block, as a node tells it."""
 
     transactions: tuple[str, ...]
@@ -118,7 +118,7 @@ async def calldata_of(stage: Stage, tx_hash: bytes) -> bytes:
 async def transactions_of(stage: Stage, number: int) -> list[bytes]:
     """Hashes of the transactions of a block, in its order, as a node tells them."""
     raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
-    return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_Block).transactions]
+    return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 
 
 async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: bytes) -> None:
@@ -161,7 +161,7 @@ async def _show_refusals(console: Console, stage: Stage, swap: Swap) -> None:
         ("by the user: the quote is filled", stage.user, "Couldn't swap"),
         ("by a stranger: it is not theirs", stage.stranger, "NotTheUsers"),
     ):
-        call = Call(stage.at("router"), swap_exact_in(swap), trader.address)
+        call = EthCall(stage.at("router"), swap_exact_in(swap), trader.address)
         try:
             await stage.chain.call(call)
         except Reverted as error:
@@ -203,7 +203,7 @@ async def _told(stage: Stage, method: str, *params: object) -> bytes:
     return found
 
 
-def _addresses(entry: ChainEntry) -> dict[str, str]:
+def _addresses(entry: DeployedChain) -> dict[str, str]:
     named = {
         "Rfq": entry.rfq,
         "Delta": entry.delta,

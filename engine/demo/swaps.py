@@ -24,7 +24,7 @@ from ...config.nodes import NodeSettings
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ..chain.artifacts import known_errors
-from ..chain.port import Call
+from ..chain.port import EthCall
 from ..chain.proceeds import of_sale
 from ..chain.rpc import RpcChain
 from ..chain.transact import transact
@@ -114,7 +114,7 @@ async def _show_swap(scene: _Scene) -> tuple[Offer, bytes]:
 
 async def _show_refusals(scene: _Scene, offer: Offer, data: bytes) -> None:
     table = Table("again", "answer", box=None)
-    call = Call(offer.router, data, scene.trader.address)
+    call = EthCall(offer.router, data, scene.trader.address)
     name = "the same calldata: the allowance was exact"
     table.add_row(name, await _reverted(scene, name, call, "TRANSFER_FROM_FAILED"))
     weth = scene.stage.at("WETH")
@@ -205,7 +205,7 @@ async def _balances(scene: _Scene) -> Balances:
     return await balances(scene.stage.chain, {symbol: scene.stage.at(symbol) for symbol in TOKENS}, people)
 
 
-async def _reverted(scene: _Scene, name: str, call: Call, word: str) -> str:
+async def _reverted(scene: _Scene, name: str, call: EthCall, word: str) -> str:
     """The refusal of the chain; it has to name `word`."""
     try:
         await scene.stage.chain.call(call)

@@ -25,7 +25,7 @@ from ...crypto.keccak import keccak256
 from ...crypto.secp256k1 import SigningKey
 from ..chain.blocks import Block
 from ..chain.embedded import EmbeddedChain
-from ..chain.port import At, Call
+from ..chain.port import At, EthCall
 from . import parameters as given
 from . import rendering as told
 from .faults import INVALID_PARAMS, LOGS_TOO_MANY, REFUSED, RpcFault, known_already, refusal_of
@@ -348,13 +348,13 @@ class Reads:
         return None if receipt is None or block is None else (block, receipt.tx_index)
 
 
-def _call(wanted: given.Message) -> Call:
+def _call(wanted: given.Message) -> EthCall:
     gas_max = min(int(wanted.gas or 0), limits.EMBEDDED_BLOCK_GAS)
     value_wei, data = int(wanted.value or 0), wanted.calldata()
     to = bytes(wanted.to or b"")
     if wanted.sender is None:
-        return Call(to, data, value_wei=value_wei, gas_max=gas_max)
-    return Call(to, data, bytes(wanted.sender), value_wei, gas_max)
+        return EthCall(to, data, value_wei=value_wei, gas_max=gas_max)
+    return EthCall(to, data, bytes(wanted.sender), value_wei, gas_max)
 
 
 def _prices(wanted: given.Message, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:

@@ -14,10 +14,10 @@ from msgspec import Struct
 from ...codecs import calldata
 from ...codecs.abi import address_word, bytes_tail, encode, selector, uint_word
 from ...config import limits
-from ...config.chains import Chain as ChainSettings
+from ...config.chains import ChainSettings
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
-from ..chain.address_book import ChainEntry, TokenEntry, chain_entry
+from ..chain.address_book import DeployedChain, DeployedToken, chain_entry
 from ..chain.deploy import Plan, create, deploy
 from ..chain.port import DevChain
 from ..chain.transact import DEV_GAS, transact
@@ -55,7 +55,7 @@ TOKENS = (
 )
 
 
-async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSettings) -> ChainEntry:
+async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSettings) -> DeployedChain:
     """Put everything on an empty chain.
 
     Args:
@@ -89,7 +89,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     at = await deploy(chain, owner, plan, gas=DEV_GAS)
     await _hand_out(chain, owner, [key.address for key in keys], weth, tokens)
     entries = {
-        token.symbol: TokenEntry(to_checksum(address), token.decimals) for token, address in tokens.items()
+        token.symbol: DeployedToken(to_checksum(address), token.decimals) for token, address in tokens.items()
     }
     return chain_entry(
         settings.name,
@@ -98,7 +98,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
         permit2=to_checksum(permit2),
         multicall=to_checksum(multicall),
         vault=to_checksum(vault),
-        tokens={"WETH": TokenEntry(to_checksum(weth), 18), **entries},
+        tokens={"WETH": DeployedToken(to_checksum(weth), 18), **entries},
     )
 
 

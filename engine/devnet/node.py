@@ -18,7 +18,7 @@ from ...config.errors import CambistError, WebSocketClosed
 from ...config.server import ServerSettings
 from ...crypto.secp256k1 import SigningKey
 from ..chain.embedded import EmbeddedChain
-from ..server import Call, Reply, Router, Server, Surface
+from ..server import HttpCall, Reply, Router, Server, Surface
 from ..telemetry.clock import WallClock
 from . import parameters as given
 from .controls import Controls
@@ -93,11 +93,11 @@ class Node:
         async with Moves.followed(chain) as moves:
             yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
 
-    async def _post(self, call: Call) -> Reply:
+    async def _post(self, call: HttpCall) -> Reply:
         body = await answer(call.request.body, self._methods)
         return Reply(200, body) if body else Reply(204, b"", content_type=JSON)
 
-    async def _converse(self, _: Call, socket: "WebSocket") -> None:
+    async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
         """Answer messages in the order in which they come, and announce, until the socket is closed."""
         subscriptions = Subscriptions(self._moves, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}

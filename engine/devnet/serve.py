@@ -17,12 +17,12 @@ from socket import socket as Socket  # noqa: N812 - the module's name is taken b
 import trio
 from msgspec import Struct
 
-from ...config.chains import Chain as ChainSettings
+from ...config.chains import ChainSettings
 from ...config.errors import ConfigError
 from ...crypto.mnemonic import DEV_MNEMONIC
 from ...crypto.secp256k1 import SigningKey
 from ...feeds.net.streams import listen
-from ..chain.address_book import ChainEntry, write_entries
+from ..chain.address_book import DeployedChain, write_entries
 from ..chain.anvil import AnvilChain, anvil_command, find_anvil, running_anvil
 from ..chain.artifacts import known_errors
 from ..chain.embedded import EmbeddedChain
@@ -68,7 +68,7 @@ class RunningChain(Struct, frozen=True):
     chain_id: int
     engine: str
     url: str
-    entry: ChainEntry
+    entry: DeployedChain
 
 
 class _Opened(Struct):

@@ -19,7 +19,7 @@ from ...crypto.hmac_auth import DOMAIN_HEADER
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import Call, Reply, Surface
+from ..server.routing import HttpCall, Reply, Surface
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,11 +51,11 @@ def admin_surface(
     allowed = {domain.encode() for domain in domains}
     surface = Surface(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)
 
-    def admit(call: Call) -> None:
+    def admit(call: HttpCall) -> None:
         if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:
             raise AuthError(DOMAIN_HEADER, "this domain is not an administrator")
 
-    async def change(call: Call) -> Reply:
+    async def change(call: HttpCall) -> Reply:
         admit(call)
         scope = _decode_scope(call.request.body).scope
         act = switch.stop if call.request.path.startswith(b"/halt") else switch.resume
@@ -69,14 +69,14 @@ def admin_surface(
             raise ServiceUnavailable(f"the halt file cannot be written: {error.strerror}") from None
         return Reply(200, encode({"halted": switch.halts.text().splitlines()}))
 
-    def show(call: Call) -> Reply:
+    def show(call: HttpCall) -> Reply:
         admit(call)
         return Reply(200, encode({"halted": switch.halts.text().splitlines(), **status()}))
 
-    def healthy(_: Call) -> Reply:
+    def healthy(_: HttpCall) -> Reply:
         return Reply(200, b'{"status":"ok"}')
 
-    def ready(_: Call) -> Reply:
+    def ready(_: HttpCall) -> Reply:
         reasons = not_ready()
         return Reply(503 if reasons else 200, encode({"ready": not reasons, "reasons": reasons}))
 

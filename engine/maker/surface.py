@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...config import limits
 from ...config.errors import TradingStopped
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import Call, Reply, Surface
+from ..server.routing import HttpCall, Reply, Surface
 from .blacklist import Blacklist
 from .board import Board, message_tail
 from .quotes import Desk
@@ -60,42 +60,42 @@ class ChainSurface:
         surface.plain("POST", "/firm", self.firm)
         surface.websocket("/ws", self.check_handshake, self.serve_socket)
 
-    def tokens(self, call: Call) -> Reply:
+    def tokens(self, call: HttpCall) -> Reply:
         """GET /tokens."""
         self._admit(call)
         return self._tokens
 
-    def pairs(self, call: Call) -> Reply:
+    def pairs(self, call: HttpCall) -> Reply:
         """GET /pairs."""
         self._admit(call)
         return self._pairs
 
-    def prices(self, call: Call) -> Reply:
+    def prices(self, call: HttpCall) -> Reply:
         """GET /prices; fails while trading is stopped: that is the off switch."""
         self._admit(call)
         if self._desk.halted:
             raise TradingStopped
         return Reply(200, self._board.prices_body())
 
-    def blacklist(self, call: Call) -> Reply:
+    def blacklist(self, call: HttpCall) -> Reply:
         """GET /blacklist."""
         self._admit(call)
         return Reply(200, b'{"blacklist":%b%b' % (self._blacklist.json(), self._tail))
 
-    def firm(self, call: Call) -> Reply:
+    def firm(self, call: HttpCall) -> Reply:
         """POST /firm: verified and signed without an await."""
         request, now_ms = call.request, call.now_ms
         self._gate.admit(request, request.target, now_ms)
         self.requests += 1
         return Reply(200, self._desk.answer(request.body, now_ms))
 
-    def check_handshake(self, call: Call) -> None:
+    def check_handshake(self, call: HttpCall) -> None:
         """Refuse a WebSocket that is not signed, or any while trading is stopped."""
         self._gate.admit(call.request, call.request.path, call.now_ms)
         if self._desk.halted:
             raise TradingStopped
 
-    async def serve_socket(self, _: Call, socket: "WebSocket") -> None:
+    async def serve_socket(self, _: HttpCall, socket: "WebSocket") -> None:
         """Send the complete content, then changes, until either side ends it."""
         await self._broadcast.serve(socket, self._first_message)
 
@@ -103,7 +103,7 @@ class ChainSurface:
         """The complete content; None if trading was stopped since the handshake was let in."""
         return None if self._desk.halted else self._board.first_message(self._blacklist.json())
 
-    def _admit(self, call: Call) -> None:
+    def _admit(self, call: HttpCall) -> None:
         request = call.request
         self._gate.admit(request, request.target, call.now_ms)
         self.requests += 1

@@ -29,7 +29,7 @@ from ...config.timeouts import FIRM_CHAIN_S
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...feeds.firm_check import FirmFailure, FirmFault
 from ..chain.holdings import Question, holdings
-from ..chain.port import Call, Chain
+from ..chain.port import Chain, EthCall
 from .firm_parts import Ask
 
 _NEVER_SEEN = bytes(32)
@@ -60,7 +60,7 @@ async def _ask_contracts(chain: Chain, rfq: bytes, asks: Iterable[Ask]) -> None:
     if not unproven:
         return
     calls = [
-        Call(
+        EthCall(
             quote.order.maker,
             is_valid_signature_calldata(quote.digest32, quote.signature),
             rfq,
@@ -79,9 +79,9 @@ async def _look_for_traces(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> Non
     An answer of the RFQ contract that makes no sense counts as seen.
     """
     orders = [(ask.order, ask.quote.digest32) for ask in asks if ask.quote is not None]
-    seen = [Call(rfq, remaining(order.maker, digest32)) for order, digest32 in orders]
+    seen = [EthCall(rfq, remaining(order.maker, digest32)) for order, digest32 in orders]
     taken = [
-        Call(order.maker_asset, transfer_from(order.maker, order.taker, order.maker_amount), rfq)
+        EthCall(order.maker_asset, transfer_from(order.maker, order.taker, order.maker_amount), rfq)
         for order, _ in orders
     ]
     answers = await chain.call_many([*seen, *taken])

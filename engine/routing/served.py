@@ -18,13 +18,13 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec import Struct
 
-from ...config.chains import ADDRESS_SETTINGS, Chain
+from ...config.chains import ADDRESS_SETTINGS, ChainSettings
 from ...config.errors import ConfigError
 from ...config.settings import Settings
 from ...config.tokens import Token
 from ...config.venue import VenueMaker, VenueMakerChain
 from ...crypto.addresses import parse_address, to_checksum
-from ..chain.address_book import AddressBook, ChainEntry
+from ..chain.address_book import AddressBook, DeployedChain
 from .tokens import TokenTable
 
 _IN_BOOK = {
@@ -54,7 +54,7 @@ class ServedChain(Struct, frozen=True):
 
     chain_id: int
     field: str
-    settings: Chain
+    settings: ChainSettings
     addresses: Mapping[str, bytes]
     tokens: TokenTable
     listed: tuple[Token, ...]
@@ -111,8 +111,8 @@ def _served(
     settings: Settings,
     makers: Mapping[str, VenueMaker],
     chain_id: int,
-    chain: Chain,
-    entry: ChainEntry | None,
+    chain: ChainSettings,
+    entry: DeployedChain | None,
 ) -> ServedChain:
     field = f"chains.{chain_id}"
     chain = _with_book(chain, entry)
@@ -140,7 +140,7 @@ def _served(
     )
 
 
-def _with_book(chain: Chain, entry: ChainEntry | None) -> Chain:
+def _with_book(chain: ChainSettings, entry: DeployedChain | None) -> ChainSettings:
     if entry is None:
         return chain
     found = {

@@ -3,12 +3,12 @@
 from .access_log import AccessLog, open_access_log
 from .exchange import Counters
 from .listener import Server
-from .routing import Call, Reply, Router, StreamReply, Surface
+from .routing import HttpCall, Reply, Router, StreamReply, Surface
 
 __all__ = [
     "AccessLog",
-    "Call",
     "Counters",
+    "HttpCall",
     "Reply",
     "Router",
     "Server",

@@ -43,7 +43,7 @@ from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
 from .exchange import Exchange
-from .routing import Call, CoroutineHandler, Reply, Route, SocketRoute, StreamReply, Surface
+from .routing import CoroutineHandler, HttpCall, Reply, Route, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces
 from .turns import Turns
 
@@ -322,7 +322,7 @@ class Connection:
             await self._flush()
 
     async def _await_reply(
-        self, surface: Surface, handler: CoroutineHandler, call: Call
+        self, surface: Surface, handler: CoroutineHandler, call: HttpCall
     ) -> Reply | StreamReply:
         """The answer of a coroutine route, within its bound."""
         error: Exception
@@ -334,7 +334,7 @@ class Connection:
             error = raised
         return self._exchange.refusal(surface, error, call.request_id)
 
-    async def _answer_stream(self, route: Route, call: Call, reply: StreamReply, started: float) -> None:
+    async def _answer_stream(self, route: Route, call: HttpCall, reply: StreamReply, started: float) -> None:
         """Send the pieces, unless the request was HEAD, and note what became of them."""
         exchange = self._exchange
         keep_alive = self._keep_alive(call.request)
@@ -349,7 +349,7 @@ class Connection:
         finally:
             await close_pieces(reply.pieces)
 
-    async def _stream_pieces(self, call: Call, head: bytes, reply: StreamReply, started: float) -> None:
+    async def _stream_pieces(self, call: HttpCall, head: bytes, reply: StreamReply, started: float) -> None:
         exchange, request = self._exchange, call.request
         pump = Pump(self._stream, self._send, endless=reply.endless)
         try:
@@ -401,7 +401,9 @@ class Connection:
         await self._flush()
         await self._serve_socket(route, call, upgrade, started)
 
-    async def _serve_socket(self, route: SocketRoute, call: Call, upgrade: Upgrade, started: float) -> None:
+    async def _serve_socket(
+        self, route: SocketRoute, call: HttpCall, upgrade: Upgrade, started: float
+    ) -> None:
         """Speak WebSocket until the handler returns, the other side closes or a drain begins."""
         exchange = self._exchange
         limits = exchange.limits

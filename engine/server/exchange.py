@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...codecs.http1 import Bodies, Http1Limits, Request, encode_response, encode_stream_head
 from ...config.errors import CambistError, HttpFault, InternalError, RequestError
 from .access_log import AccessLog
-from .routing import Call, PlainHandler, Reply, Router, StreamReply, Surface
+from .routing import HttpCall, PlainHandler, Reply, Router, StreamReply, Surface
 
 _log = structlog.get_logger("cambist.server")
 
@@ -87,12 +87,12 @@ class Exchange:
         bytes_max = self.router.surface(request).body_bytes_max
         return self.limits.body_bytes_max if bytes_max is None else bytes_max
 
-    def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> Call:
+    def call(self, request: Request, client: str, parameters: tuple[str, ...], now_ms: int) -> HttpCall:
         """What a handler is given."""
         self._ids += 1
-        return Call(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
+        return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
-    def plain(self, surface: Surface, handler: PlainHandler, call: Call) -> Reply:
+    def plain(self, surface: Surface, handler: PlainHandler, call: HttpCall) -> Reply:
         """The answer of a plain handler; never raises for what it does."""
         try:
             return handler(call)
@@ -111,7 +111,7 @@ class Exchange:
         return reply
 
     def encode(
-        self, surface: Surface, call: Call, reply: Reply, started: float, *, keep_alive: bool
+        self, surface: Surface, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
     ) -> bytes:
         """The bytes of an answer, which is counted and logged.
 
@@ -149,7 +149,9 @@ class Exchange:
             self.log(call, reply.status, 0 if head else len(reply.body), started)
         return answer
 
-    def encode_stream(self, surface: Surface, call: Call, reply: StreamReply, *, keep_alive: bool) -> bytes:
+    def encode_stream(
+        self, surface: Surface, call: HttpCall, reply: StreamReply, *, keep_alive: bool
+    ) -> bytes:
         """The head of a streamed answer; it is logged by who sends the rest."""
         self.counters.requests += 1
         headers = reply.headers
@@ -189,7 +191,7 @@ class Exchange:
             lines=self._own_lines(call),
         )
 
-    def log(self, call: Call, status: int, body_bytes: int, started: float) -> None:
+    def log(self, call: HttpCall, status: int, body_bytes: int, started: float) -> None:
         """Note an answer in the access log, if one is kept."""
         if self._log_entry:
             request = call.request
@@ -206,7 +208,7 @@ class Exchange:
                 )
             )
 
-    def _own_lines(self, call: Call) -> bytes:
+    def _own_lines(self, call: HttpCall) -> bytes:
         """The headers that every answer has; the date is rendered once a second."""
         if not self._second_ms <= call.now_ms < self._second_ms + 1_000:
             second = call.now_ms // 1_000

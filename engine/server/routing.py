@@ -52,7 +52,7 @@ _is_local_origin = re.compile(rb"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?::
 _BROKEN_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
-class Call(Struct, gc=False):
+class HttpCall(Struct, gc=False):
     """One request on its way through a handler.
 
     Attributes:
@@ -94,11 +94,11 @@ class StreamReply(Struct, kw_only=True):
     endless: bool = False
 
 
-PlainHandler: TypeAlias = Callable[[Call], Reply]
-CoroutineHandler: TypeAlias = Callable[[Call], Awaitable[Reply | StreamReply]]
+PlainHandler: TypeAlias = Callable[[HttpCall], Reply]
+CoroutineHandler: TypeAlias = Callable[[HttpCall], Awaitable[Reply | StreamReply]]
 ErrorEncoder: TypeAlias = Callable[[CambistError, str], bytes]
-HandshakeCheck: TypeAlias = Callable[[Call], None]
-SocketHandler: TypeAlias = "Callable[[Call, WebSocket], Awaitable[None]]"
+HandshakeCheck: TypeAlias = Callable[[HttpCall], None]
+SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 
 
 class Route(Struct, frozen=True):
@@ -218,7 +218,7 @@ class Surface:
     def not_allowed_route(self, allow: bytes) -> Route:
         """What answers a method that a path does not have."""
 
-        def refuse(call: Call) -> Reply:
+        def refuse(call: HttpCall) -> Reply:
             error = MethodNotAllowed(expected=allow.decode(), got=call.request.method.decode())
             reply = self.refusal(error, call.request_id)
             reply.headers += ((b"allow", allow),)

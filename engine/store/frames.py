@@ -114,7 +114,7 @@ class Applied(Struct, frozen=True, array_like=True, tag=1):
     outcomes: list[Outcome]
 
 
-class Claimed(Struct, frozen=True, array_like=True, tag=2):
+class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
     """What the holder has now."""
 
     leases: list[Lease]
@@ -156,7 +156,7 @@ class Attended(Struct, frozen=True, array_like=True, tag=8):
 
 
 Question = Open | Apply | More | Attend | Claim | Release | Prune | Read
-Answer = Opened | Applied | Attended | Claimed | Released | Pruned | Rows | Failed | Announce
+Answer = Opened | Applied | Attended | LeasesClaimed | Released | Pruned | Rows | Failed | Announce
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_question = msgspec.msgpack.Decoder(Question).decode

@@ -35,7 +35,7 @@ class Migration(Struct, frozen=True):
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-class Applied(Struct, frozen=True):
+class AppliedMigration(Struct, frozen=True):
     """A row of `schema_migration`."""
 
     number: int
@@ -53,7 +53,7 @@ def migrations(dialect: Dialect) -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-def pending(known: Iterable[Migration], applied: Iterable[Applied]) -> list[Migration]:
+def pending(known: Iterable[Migration], applied: Iterable[AppliedMigration]) -> list[Migration]:
     """What is still to be applied.
 
     Raises:

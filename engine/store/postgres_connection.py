@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from ...config import timeouts
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
-from .migrate import Applied, migrations, pending
+from .migrate import AppliedMigration, migrations, pending
 
 if TYPE_CHECKING:
     import psycopg
@@ -204,13 +204,13 @@ def _take_over(connection: Connection) -> None:
         connection.execute(f"UPDATE webhook SET token = {old} WHERE token > {here}".encode())
 
 
-def applied(connection: Connection) -> list[Applied]:
+def applied(connection: Connection) -> list[AppliedMigration]:
     """The migrations that the database has."""
     there = connection.execute("SELECT to_regclass('schema_migration')").fetchone()
     if there is None or there[0] is None:
         return []
     rows = connection.execute("SELECT number, name, checksum FROM schema_migration ORDER BY number")
-    return [Applied(number, name, checksum) for number, name, checksum in rows]
+    return [AppliedMigration(number, name, checksum) for number, name, checksum in rows]
 
 
 def meaning(error: Exception) -> Meaning:

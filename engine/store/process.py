@@ -35,8 +35,8 @@ from .frames import (
     Attend,
     Attended,
     Claim,
-    Claimed,
     FrameReader,
+    LeasesClaimed,
     More,
     Open,
     Opened,
@@ -178,7 +178,7 @@ def _done(backend: Backend, asked: Question, held: list[Unit]) -> Answer:
         case Attend():
             return Attended(backend.attend(asked.holder, asked.now_ms, asked.life_ms))
         case Claim():
-            return Claimed(backend.lease(asked.holder, asked.count, asked.now_ms, asked.life_ms))
+            return LeasesClaimed(backend.lease(asked.holder, asked.count, asked.now_ms, asked.life_ms))
         case Release():
             backend.release(asked.holder, asked.shards)
             return Released()

@@ -46,7 +46,7 @@ from .frames import (
     Attend,
     Attended,
     Claim,
-    Claimed,
+    LeasesClaimed,
     Opened,
     Prune,
     Pruned,
@@ -157,7 +157,7 @@ class ProcessLink:
 
     async def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """See `Backend.lease`."""
-        return (await self._ask(Claimed, Claim(holder, count, now_ms, life_ms))).leases
+        return (await self._ask(LeasesClaimed, Claim(holder, count, now_ms, life_ms))).leases
 
     async def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """See `Backend.release`."""

@@ -20,7 +20,7 @@ import msgspec
 
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from .backend import Lease
-from .migrate import Applied, migrations, pending
+from .migrate import AppliedMigration, migrations, pending
 from .prune import PRUNES
 from .queries import Query, by, render
 from .statements import compare_and_set, delete, insert
@@ -104,13 +104,13 @@ def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[s
     return [f"{migration.number:04}_{migration.name}" for migration in left]
 
 
-def applied(connection: sqlite3.Connection) -> list[Applied]:
+def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
     """The migrations that the file has."""
     there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone()
     if not there:
         return []
     rows = connection.execute("SELECT number, name, checksum FROM schema_migration")
-    return [Applied(number, name, checksum) for number, name, checksum in rows]
+    return [AppliedMigration(number, name, checksum) for number, name, checksum in rows]
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .migrate import Applied, Dialect, Migration
+from .migrate import AppliedMigration, Dialect, Migration
 from .tables import DELTA_ORDER, EFFECT, ORDER_EVENT, OTC_ORDER, TABLES
 from .upkeep import Snapshot
 
@@ -86,7 +86,7 @@ class Status(Struct, frozen=True):
     fdatasync_p50_ms: float | None
 
 
-def schema_of(known: list[Migration], there: list[Applied]) -> Schema:
+def schema_of(known: list[Migration], there: list[AppliedMigration]) -> Schema:
     """Compare a program's migrations with a database's. Pure."""
     ours = {migration.number: migration for migration in known}
     theirs = {row.number: row for row in there}

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from .file_lock import locked
-from .migrate import Applied, Dialect
+from .migrate import AppliedMigration, Dialect
 from .place import Place, SqlitePlace
 from .sqlite import applied, is_there, migrate, open_for_reading, open_for_writing, translated
 
@@ -28,7 +28,7 @@ class Snapshot(Protocol):
     dialect: Dialect
     event_order: str
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         """The migrations that it has."""
         ...
 
@@ -46,7 +46,7 @@ class Upkeep(Protocol):
 
     dialect: Dialect
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         """The migrations that it has; none where there is nothing yet."""
         ...
 
@@ -80,7 +80,7 @@ class SqliteUpkeep:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         """See `Upkeep.applied`."""
         if not is_there(self._path):
             return []
@@ -132,7 +132,7 @@ class _SqliteSnapshot:
         self._connection = connection
         self._path = path.resolve()
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         return applied(self._connection)
 
     def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:

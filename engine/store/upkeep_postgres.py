@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .migrate import Applied, Dialect
+from .migrate import AppliedMigration, Dialect
 from .postgres_connection import applied, connect, load_driver, migrate, translated
 from .tables import TABLES
 
@@ -26,7 +26,7 @@ class PostgresUpkeep:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         """See `Upkeep.applied`."""
         with self._connected() as connection:
             return applied(connection)
@@ -71,7 +71,7 @@ class _PostgresSnapshot:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         return applied(self._connection)
 
     def rows(self, sql: str) -> Generator[tuple[Any, ...], None, None]:

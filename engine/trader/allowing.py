@@ -13,7 +13,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey
 from ..chain.holdings import Question, holdings
-from ..chain.port import Call, Chain
+from ..chain.port import Chain, EthCall
 from .permits import permit_basis, permit_questions, sign_permit
 from .sending import first_step
 from .terms import TradedToken
@@ -64,8 +64,8 @@ async def approve_spender(
         ChainError: the token refuses it.
     """
 
-    def approval(value: int) -> Call:
-        return Call(token, approve(spender, value), key.address)
+    def approval(value: int) -> EthCall:
+        return EthCall(token, approve(spender, value), key.address)
 
     wanted = approval(limits.UINT256_MAX if any_amount else amount)
     try:
@@ -91,6 +91,6 @@ async def signed_permit(
     return sign_permit(basis, key, spender, amount, deadline)
 
 
-async def _accepted(chain: Chain, approval: Call) -> None:
+async def _accepted(chain: Chain, approval: EthCall) -> None:
     if await chain.call(approval) == _FALSE:
         raise ChainError("the token refuses the approval")

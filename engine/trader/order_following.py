@@ -38,7 +38,7 @@ from ...config.timeouts import (
 )
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import parse_hex, to_hex
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 from .client import VenueClient
 from .order_events import EventsWanted, OrderPush, pushed
 from .order_safety import CheckedOrder
@@ -288,7 +288,7 @@ async def _is_more_settled(chain: Chain, subject: Subject, parts: Sequence[_Part
         ChainError: the chain or the contract does not tell.
     """
     order, order_hash = subject.signed.order, subject.signed.order_hash
-    answer = await chain.call(Call(subject.delta, order_state(order.owner, order.nonce, order_hash)))
+    answer = await chain.call(EthCall(subject.delta, order_state(order.owner, order.nonce, order_hash)))
     try:
         state = decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
     except InvalidInput:
@@ -343,7 +343,7 @@ async def balance_remarks(
 async def _balance(chain: Chain, token: bytes, who: bytes, number: int) -> int:
     if token == NATIVE_TOKEN:
         return await chain.balance(who, number)
-    answer = await chain.call(Call(token, balance_of(who)), number)
+    answer = await chain.call(EthCall(token, balance_of(who)), number)
     try:
         return decode_uint(answer)
     except InvalidInput:

@@ -29,7 +29,7 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import to_compact64
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import VenueClient
 from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
@@ -251,7 +251,7 @@ class OrderPlacer:
     async def _deposit(self, offer: OrderOffer, order_hash: bytes) -> None:
         amount = offer.terms.src_amount_max
         data = deposit_native_and_pre_sign(order_hash)
-        call = Call(offer.contract.address, data, self._key.address, amount)
+        call = EthCall(offer.contract.address, data, self._key.address, amount)
         await first_step(self._chain, self._policed(offer), "deposit", call, self._tell)
 
     def _policed(self, offer: OrderOffer) -> PolicedRelayKey:
@@ -292,12 +292,12 @@ async def take_back(
         ChainError: there is none, or the chain does not answer.
         StepFailedError: the transaction came to nothing.
     """
-    answer = await chain.call(Call(contract.address, deposits(key.address)))
+    answer = await chain.call(EthCall(contract.address, deposits(key.address)))
     there = int.from_bytes(answer, "big")
     amount = there if withdrawal.amount_wei is None else withdrawal.amount_wei
     if amount > there or not amount:
         raise ChainError(f"{to_checksum(key.address)} has deposited {there} wei")
-    call = Call(contract.address, withdraw_to(amount, withdrawal.receiver), key.address)
+    call = EthCall(contract.address, withdraw_to(amount, withdrawal.receiver), key.address)
     relay_key = policed(key, contract.chain_id, contract.address, 0)
     return await first_step(chain, relay_key, "withdrawal", call, tell), amount
 

@@ -21,7 +21,7 @@ from ...config.errors import ChainError
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 from .order_placing import policed
 from .otc_reading import kept_of, latest
 from .otc_safety import CLOSED, cancelled_in
@@ -77,7 +77,7 @@ async def cancel_otc(
     if not due:
         return Cancelled(endings, None)
     data = calldata.cancel_order(due[0]) if len(due) == 1 else calldata.cancel_orders(due)
-    call = Call(contract.address, data, key.address)
+    call = EthCall(contract.address, data, key.address)
     tell(f"simulating the cancellation of {len(due)} order{'s' if len(due) > 1 else ''}")
     await chain.call(call)
     relay_key = policed(key, contract.chain_id, contract.address, 0)
@@ -103,7 +103,7 @@ async def cancel_until(
         StepFailedError: the transaction came to nothing, or it is not known what became of it.
     """
     expiry = (await latest(chain)).time_s + life_s
-    call = Call(contract.address, calldata.cancel_orders_until(expiry), key.address)
+    call = EthCall(contract.address, calldata.cancel_orders_until(expiry), key.address)
     tell(f"simulating the cancellation of all that expire until {expiry}")
     await chain.call(call)
     relay_key = policed(key, contract.chain_id, contract.address, 0)

@@ -30,7 +30,7 @@ from ...config.errors import ChainError, Reverted
 from ...config.timeouts import TRADER_DEADLINE_S
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .order_following import balance_remarks
 from .order_placing import policed
@@ -247,7 +247,7 @@ class OtcFiller:
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    def _call(self, offer: FillOffer, permit: bytes = b"") -> Call:
+    def _call(self, offer: FillOffer, permit: bytes = b"") -> EthCall:
         """What is sent.
 
         Args:
@@ -268,7 +268,7 @@ class OtcFiller:
             data = calldata.fill_order(order, signed.signature)
         else:
             data = calldata.partial_fill_order(order, signed.signature, part.taker_amount)
-        return Call(offer.contract.address, data, taker)
+        return EthCall(offer.contract.address, data, taker)
 
     async def _permit(self, offer: FillOffer) -> bytes:
         if not offer.must_allow or self._allowing is not Allowing.PERMIT:

@@ -12,7 +12,7 @@ from ...config.errors import ChainError, InvalidInput, InvalidSignature
 from ...crypto.addresses import to_checksum
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...crypto.signatures import signer
-from ..chain.port import Call, Chain, Header
+from ..chain.port import Chain, EthCall, Header
 from .otc_safety import Standing
 from .otc_terms import RfqContract, SignedOtc
 
@@ -39,9 +39,9 @@ async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) ->
     order = signed.order
     kept, has, allows = await chain.call_many(
         [
-            Call(contract.address, remaining(order.maker, signed.order_hash)),
-            Call(order.maker_asset, balance_of(order.maker)),
-            Call(order.maker_asset, allowance(order.maker, contract.address)),
+            EthCall(contract.address, remaining(order.maker, signed.order_hash)),
+            EthCall(order.maker_asset, balance_of(order.maker)),
+            EthCall(order.maker_asset, allowance(order.maker, contract.address)),
         ],
         header.hash,
     )
@@ -62,7 +62,7 @@ async def kept_of(
     Raises:
         ChainError: it does not tell.
     """
-    answer = await chain.call(Call(contract.address, remaining_balances(maker, order_hashes)), block_hash)
+    answer = await chain.call(EthCall(contract.address, remaining_balances(maker, order_hashes)), block_hash)
     words = [answer[at : at + WORD_BYTES] for at in range(0, len(answer), WORD_BYTES)]
     if words[:2] != [uint_word(WORD_BYTES), uint_word(len(order_hashes))] or len(words) != 2 + len(
         order_hashes
@@ -83,7 +83,7 @@ async def check_signed(chain: Chain, contract: RfqContract, signed: SignedOtc) -
             return
     except InvalidSignature:
         pass  # a contract's may look like anything
-    asked = Call(
+    asked = EthCall(
         maker,
         is_valid_signature_calldata(signed.order_hash, signed.signature),
         contract.address,

@@ -16,7 +16,7 @@ from ...config.errors import ChainError, InvalidInput
 from ...crypto.addresses import to_checksum
 from ...crypto.eip712 import Types, domain_separator, signing_digest
 from ...crypto.secp256k1 import SigningKey
-from ..chain.port import Call
+from ..chain.port import EthCall
 
 _NONCES = selector("nonces(address)")
 _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
@@ -49,13 +49,13 @@ class PermitBasis(Struct, frozen=True):
     nonce: int
 
 
-def permit_questions(token: bytes, owner: bytes) -> list[Call]:
+def permit_questions(token: bytes, owner: bytes) -> list[EthCall]:
     """What has to be asked of the token, for `permit_basis`."""
     return [
-        Call(token, _NONCES + address_word(owner)),
-        Call(token, _DOMAIN_SEPARATOR),
-        Call(token, _NAME),
-        Call(token, _VERSION),
+        EthCall(token, _NONCES + address_word(owner)),
+        EthCall(token, _DOMAIN_SEPARATOR),
+        EthCall(token, _NAME),
+        EthCall(token, _VERSION),
     ]
 
 

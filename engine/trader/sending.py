@@ -15,7 +15,7 @@ from ...codecs.transactions import SignedTransaction, Transaction, sign_transact
 from ...config.errors import ChainError, Reverted, TransactionRefused
 from ...config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S, TRADER_LOOK_S
 from ...crypto.transaction_policy import PolicedRelayKey
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 
 GAS_MARGIN = 5
 """One part in so many is added to an estimate: state may change until it is mined."""
@@ -40,7 +40,7 @@ class StepFailedError(Exception):
         self.reason = reason
 
 
-async def gas_needed(chain: Chain, call: Call) -> int:
+async def gas_needed(chain: Chain, call: EthCall) -> int:
     """What a transaction may use: the node's estimate and a margin.
 
     Raises:
@@ -50,7 +50,7 @@ async def gas_needed(chain: Chain, call: Call) -> int:
     return estimate + estimate // GAS_MARGIN
 
 
-async def signed(chain: Chain, key: PolicedRelayKey, call: Call, gas: int) -> SignedTransaction:
+async def signed(chain: Chain, key: PolicedRelayKey, call: EthCall, gas: int) -> SignedTransaction:
     """A call as the account's next transaction.
 
     Raises:
@@ -104,7 +104,7 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction) -> Recei
 
 
 async def first_step(
-    chain: Chain, key: PolicedRelayKey, step: str, call: Call, tell: Callable[[str], None]
+    chain: Chain, key: PolicedRelayKey, step: str, call: EthCall, tell: Callable[[str], None]
 ) -> Receipt:
     """A transaction that has to be mined before the trade can go on.
 
@@ -125,7 +125,7 @@ async def first_step(
     return receipt
 
 
-async def why_reverted(chain: Chain, call: Call, receipt: Receipt) -> str:
+async def why_reverted(chain: Chain, call: EthCall, receipt: Receipt) -> str:
     """What the contract said, as far as the state before its block tells."""
     try:
         await chain.call(call, receipt.block_number - 1)

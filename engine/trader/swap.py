@@ -28,7 +28,7 @@ from ...config.timeouts import TRADER_DEADLINE_S
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
-from ..chain.port import Call, Chain, Receipt
+from ..chain.port import Chain, EthCall, Receipt
 from ..chain.verification import is_code_of
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import Priced, VenueClient
@@ -102,7 +102,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 class _Built(Struct, frozen=True):
     """A checked and simulated swap. `moved` is what the Router answers: received (SELL) or spent (BUY)."""
 
-    call: Call
+    call: EthCall
     gas: int
     moved: int
 
@@ -262,7 +262,7 @@ class Swapper:
         envelope = await self._venue.transaction(offer.wish.chain_id, body)
         data, value_wei = check_envelope(envelope, terms)
         self._tell("simulating the swap")
-        call = Call(offer.router, data, offer.wish.user, value_wei)
+        call = EthCall(offer.router, data, offer.wish.user, value_wei)
         moved = _number(await self._chain.call(call))
         if offer.wish.side is Side.SELL and moved < offer.limit:
             raise UnsafeTransaction("what is received in a simulation", f"at least {offer.limit}", moved)

@@ -12,7 +12,7 @@ from ...codecs.trading_token import NATIVE_TOKEN
 from ...config import limits
 from ...config.errors import ConfigError, InvalidInput
 from ...crypto.addresses import checked_address, to_checksum
-from ..chain.port import Call, Chain
+from ..chain.port import Chain, EthCall
 from .terms import TradedToken
 
 NATIVE_DECIMALS = 18
@@ -33,7 +33,7 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     symbol, address = _named(listed, text, field)
     if address == NATIVE_TOKEN:
         return TradedToken(NATIVE_TOKEN, symbol or "native", NATIVE_DECIMALS)
-    decimals, told = await chain.call_many([Call(address, DECIMALS), Call(address, SYMBOL)])
+    decimals, told = await chain.call_many([EthCall(address, DECIMALS), EthCall(address, SYMBOL)])
     try:
         number = decode_uint(b"" if isinstance(decimals, Exception) else decimals)
     except InvalidInput:

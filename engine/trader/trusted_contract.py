@@ -9,7 +9,7 @@ Source: EIP-712; contracts/lib/Eip712.sol.
 from ...codecs.abi import WORD_BYTES, selector
 from ...config.errors import ChainError, Reverted, VenueError
 from ...crypto.addresses import to_checksum
-from ..chain.port import Call, Chain
+from ..chain.port import Chain, EthCall
 from ..chain.verification import is_code_of
 
 _DOMAIN_SEPARATOR = selector("DOMAIN_SEPARATOR()")
@@ -35,7 +35,7 @@ async def trusted_separator(
             f"{artifact}: {option} pins an address that you trust"
         )
     try:
-        separator = await chain.call(Call(contract, _DOMAIN_SEPARATOR))
+        separator = await chain.call(EthCall(contract, _DOMAIN_SEPARATOR))
     except Reverted:
         separator = b""
     if len(separator) != WORD_BYTES:

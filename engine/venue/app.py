@@ -44,7 +44,7 @@ from ..events.webhooks import Webhooks
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ..routing.served import ServedChain, served_chains
 from ..server import AccessLog, Router, Server
-from ..server.routing import Call
+from ..server.routing import HttpCall
 from ..store.opening import open_store
 from ..store.retention import Retention
 from ..store.store import Store
@@ -231,7 +231,7 @@ class VenueApp:
         )
         return (*MakerScoreBoard(self.places, venue.makers).endpoints(), *desk.endpoints())
 
-    def _asker_of(self, call: Call) -> Asker:
+    def _asker_of(self, call: HttpCall) -> Asker:
         """Who has makers sign."""
         key = self.admission.key(call)
         places = self._firm.unfilled_keyed_max if key else self._firm.unfilled_max

@@ -12,7 +12,7 @@ from ...codecs.abi import WORD_BYTES, decode_address
 from ...config.errors import BlockGone, ChainError, InvalidInput, ServiceUnavailable
 from ...config.timeouts import ORDER_CHECK_S
 from ...crypto.addresses import ZERO_ADDRESS
-from ..chain.port import Call, Chain, Header
+from ..chain.port import Chain, EthCall, Header
 from .permit_proof import PERMIT2_OF
 from .signed_by import OwnerSignature, check_signer
 
@@ -78,7 +78,7 @@ class Permit2s:
         """
         found = self._found.get((chain.chain_id, contract))
         if found is None:
-            answer = await chain.call(Call(contract, PERMIT2_OF))
+            answer = await chain.call(EthCall(contract, PERMIT2_OF))
             if len(answer) < WORD_BYTES:
                 raise ServiceUnavailable("the contract that takes the permit does not answer")
             found = decode_address(answer)

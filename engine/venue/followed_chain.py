@@ -8,7 +8,7 @@ whichever orders are served.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..chain.applied import Contracts
+from ..chain.applied import IndexedContracts
 from ..chain.indexer import Advance, Indexer, IndexerState, Projection
 from ..chain.ring import Mark
 from ..chain.watch import Pair, Watch
@@ -35,7 +35,7 @@ class FollowedChain:
         self.indexer = Indexer(
             place.chain,
             store,
-            Contracts(
+            IndexedContracts(
                 rfq=place.rfq if place.settings.rfq else None,
                 delta=place.delta if place.settings.delta else None,
             ),

@@ -26,7 +26,7 @@ from ...codecs.permit import PermitForm, permit_form
 from ...config.errors import InsufficientAllowance, InvalidInput, ServiceUnavailable
 from ...config.limits import VENUE_PERMIT_GAS_MAX
 from ...crypto.addresses import to_checksum
-from ..chain.port import Call
+from ..chain.port import EthCall
 from .token_permits import Answers, check_named, granted, permit_calls, refusal, word_of
 
 PERMIT2_OF = selector("permit2()")
@@ -95,25 +95,25 @@ def check_words(permit: bytes, owner: bytes, spender: bytes, field: str = "order
                 raise InvalidInput(field=field, expected=f"{name} of at most {most}", got=word_of(permit, at))
 
 
-def taking_calls(taking: Taking) -> dict[str, Call]:
+def taking_calls(taking: Taking) -> dict[str, EthCall]:
     """What the chain is asked, each by its name."""
     token, owner, spender = taking.token, taking.owner, taking.spender
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
-        calls = {"allowance": Call(token, allowance(owner, spender))}
+        calls = {"allowance": EthCall(token, allowance(owner, spender))}
         return (
             calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, spender)
         )
-    calls = {"allowance for Permit2": Call(token, allowance(owner, taking.permit2))}
+    calls = {"allowance for Permit2": EthCall(token, allowance(owner, taking.permit2))}
     if form is PermitForm.PERMIT2_TRANSFER:
         data = _transfer(taking)
-        calls["permit"] = Call(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
+        calls["permit"] = EthCall(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
         return calls
     at_permit2 = b"".join(map(address_word, (owner, token, spender)))
-    calls["allowance at Permit2"] = Call(taking.permit2, _PERMIT2_ALLOWANCE + at_permit2)
+    calls["allowance at Permit2"] = EthCall(taking.permit2, _PERMIT2_ALLOWANCE + at_permit2)
     if form is PermitForm.PERMIT2_ALLOWANCE:
         data = _single(taking)
-        calls["permit"] = Call(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
+        calls["permit"] = EthCall(taking.permit2, data, spender, gas_max=VENUE_PERMIT_GAS_MAX)
     return calls
 
 

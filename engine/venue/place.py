@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...config.chains import Chain as ChainSettings
+from ...config.chains import ChainSettings
 from ...config.errors import UnsupportedChain
 from ..chain.port import Chain
 from ..chain.pulse import Pulse

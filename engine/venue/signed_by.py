@@ -33,7 +33,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...crypto.secp256k1 import recover_address
 from ...crypto.signatures import parse_signature, parse_signature_text, to_compact64
-from ..chain.port import Call
+from ..chain.port import EthCall
 
 _KEY_LENGTHS = (64, 65)
 _WORD_BYTES = 32
@@ -113,7 +113,7 @@ def read_signature(
     )
 
 
-def signature_call(signature: OwnerSignature, asker: bytes) -> Call | None:
+def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
     """What the chain is asked; None where the key alone proves it.
 
     Args:
@@ -123,9 +123,9 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> Call | None:
         return None
     owner, digest32 = signature.owner, signature.digest32
     if signature.is_pre_signature:
-        return Call(asker, is_pre_signed(owner, digest32))
+        return EthCall(asker, is_pre_signed(owner, digest32))
     data = is_valid_signature_calldata(digest32, signature.kept)
-    return Call(owner, data, asker, gas_max=VENUE_SIGNATURE_GAS_MAX)
+    return EthCall(owner, data, asker, gas_max=VENUE_SIGNATURE_GAS_MAX)
 
 
 def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:

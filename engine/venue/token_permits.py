@@ -22,7 +22,7 @@ from ...codecs.permit import PermitForm
 from ...config.errors import InvalidInput, Reverted
 from ...config.limits import UINT256_MAX, VENUE_PERMIT_GAS_MAX
 from ...crypto.addresses import ADDRESS_BYTES, to_checksum
-from ..chain.port import Call
+from ..chain.port import EthCall
 
 Answers = Mapping[str, bytes | Exception]
 """By the names of the calls."""
@@ -62,12 +62,12 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
             )
 
 
-def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, Call]:
+def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
     """What the chain is asked, each by its name."""
     shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
     return {
-        "permit": Call(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
-        "nonces": Call(token, _NONCES + address_word(owner)),
+        "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
+        "nonces": EthCall(token, _NONCES + address_word(owner)),
     }
 
 

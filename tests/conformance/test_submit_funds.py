@@ -12,7 +12,7 @@ from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, invalidat
 from cambist.config.errors import ChainError, NodeUnavailable
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.venue import asking
 from support.order_front import OrderFront, an_order_front
 from support.settling import AnyOrder, Market, a_market
@@ -238,7 +238,7 @@ class Silenced:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._chain, name)
 
-    async def call_many(self, calls: list[Call], at: Any = None) -> list[Any]:
+    async def call_many(self, calls: list[EthCall], at: Any = None) -> list[Any]:
         answers = await self._chain.call_many(calls, at)
         return [
             b"" if call.to == self.contract else answer for call, answer in zip(calls, answers, strict=True)

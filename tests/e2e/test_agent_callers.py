@@ -12,7 +12,7 @@ from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.venue.delta.agent_caller import caller_of
 from support.agent_desks import FAIR, SIGNER, STOCK, a_desk
 from support.evm_programs import assembled, deploys
@@ -278,7 +278,7 @@ async def test_a_huge_answer_is_not_copied(world: World, market: Market) -> None
     refuses = Step(await _program(world, f"{size} 0 REVERT"), 1_000_000, b"")
     data = market.settlement(order, refuses)
     with pytest.raises(Reverted) as refusal:
-        await world.chain.call(Call(world.at.delta, data, world.relayer.address))
+        await world.chain.call(EthCall(world.at.delta, data, world.relayer.address))
     assert len(refusal.value.data) == 4 + 3 * 32 + REASON_BYTES_MAX
     assert decode_uint(refusal.value.data[4:], 2) == REASON_BYTES_MAX
     assert (await world.forced(world.relayer, world.at.delta, data)).gas_used < 350_000

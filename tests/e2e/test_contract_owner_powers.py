@@ -8,7 +8,7 @@ from cambist.codecs.contract_events import topic
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import Plan, deploy
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.swapping import a_venue, told
 from support.world import MOST, NOBODY, ONE, USDC, World
 
@@ -45,7 +45,7 @@ SETTERS = {
 
 
 async def _owner_of(world: World, contract: bytes) -> bytes:
-    return decode_address(await world.chain.call(Call(contract, owner_calldata.OWNER)))
+    return decode_address(await world.chain.call(EthCall(contract, owner_calldata.OWNER)))
 
 
 async def test_every_setting_is_the_owners_alone(world: World) -> None:

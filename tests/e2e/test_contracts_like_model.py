@@ -28,7 +28,7 @@ from cambist.config.limits import UINT256_MAX
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.venue.delta.agent_caller import caller_of
 from support.anvil import Anvil, opened
 from support.contract_model import Crossed, Model, State, Trade
@@ -179,7 +179,7 @@ class Stage(Struct):
         else:
             key, to, data, rule, *arguments = self.prepared(action)
             try:
-                await self.world.chain.call(Call(to, data, key.address))
+                await self.world.chain.call(EthCall(to, data, key.address))
                 said = None
             except Reverted as error:
                 said = error.reason.partition("(")[0]
@@ -224,7 +224,7 @@ class Stage(Struct):
             questions.append((at.delta, used, int(order.nonce in state.nonces)))
         for (account, token), amount in state.owed.items():
             questions.append((at.fee_vault, owed(account, token), amount))
-        answers = await chain.call_many([Call(to, data) for to, data, _ in questions])
+        answers = await chain.call_many([EthCall(to, data) for to, data, _ in questions])
         got = [int.from_bytes(answer[:32], "big") for answer in answers if isinstance(answer, bytes)]
         assert got == [wanted for _, _, wanted in questions]
         for one in [*self.with_nonces, *self.counter_orders]:

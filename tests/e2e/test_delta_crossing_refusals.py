@@ -11,7 +11,7 @@ from cambist.codecs.delta_calldata import (
     withdraw_native,
     withdraw_to,
 )
-from cambist.codecs.eip712_orders.delta import Bridge
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.owner_calldata import set_cap, set_paused, set_relayer
 from cambist.codecs.transactions import create2_address
@@ -125,7 +125,7 @@ async def test_terms_of_each_order_hold(world: World, market: Market) -> None:
     foreign = await world.a_delta_order()
     forged = world.delta_signed(foreign, world.stranger)
     changed = msgspec.structs.replace(foreign, dest_amount=1)
-    bridge = Bridge(b"\1\2\3\4", 10, NOBODY, 0, b"")
+    bridge = DeltaBridge(b"\1\2\3\4", 10, NOBODY, 0, b"")
     cases = [
         (market.crossing(late, PRICE), "OrderExpired()"),
         (market.crossing(foreign, PRICE, signature=forged), "InvalidSignature()"),

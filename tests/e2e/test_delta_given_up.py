@@ -7,7 +7,7 @@ import msgspec
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import NATIVE_WITHDRAWN, NonceInvalidated
 from cambist.codecs.delta_calldata import cancel_and_withdraw, show_cancellation
-from cambist.codecs.eip712_orders.delta import Bridge
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.engine.store.orders import order_id
 from support.settling import AnyOrder, Market, events
 from support.world import NATIVE, ONE, USDC, World
@@ -84,7 +84,7 @@ async def test_a_cancellation_is_of_its_signers_orders_and_of_those_that_it_name
 async def test_a_cancellation_is_of_every_member_that_an_order_has(world: World, market: Market) -> None:
     """Bridge, permit and metadata too: the contract hashes the order as its owner signs it."""
     parts = {
-        "bridge": Bridge(b"\1\2\3\4", 10, b"\5" * 20, -6, b"\7\10"),
+        "bridge": DeltaBridge(b"\1\2\3\4", 10, b"\5" * 20, -6, b"\7\10"),
         "permit": b"\11",
         "metadata": b"\12\13",
     }

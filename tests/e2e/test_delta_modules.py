@@ -7,7 +7,7 @@ from cambist.codecs.abi import address_word, bytes_tail, encode, selector
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.settling import Market
 from support.world import DELTA_NAME, DELTA_VERSION, ONE, USDC, World
 
@@ -73,7 +73,7 @@ async def test_delta_takes_settlers_of_its_own_terms_alone(world: World) -> None
         for settlers in ([address_word(other), good[1]], [good[0], address_word(other)]):
             data = encode(*names, places(world.at.executor), *by, *settlers)
             with pytest.raises(Reverted, match=f"InvalidSettler\\(settler 0x{other.hex()}\\)"):
-                await world.chain.call(Call(b"", artifact("Delta").init_code(data), world.owner.address))
+                await world.chain.call(EthCall(b"", artifact("Delta").init_code(data), world.owner.address))
 
 
 async def test_delta_tells_of_its_places(world: World) -> None:
@@ -104,7 +104,7 @@ async def test_fees_without_a_partner_go_to_whoever_the_owner_names(world: World
 async def test_an_agents_caller_is_created_by_delta(world: World, market: Market) -> None:
     agent = delta_calldata.agent_id("a new one")
     at = await world.ask(world.at.delta, delta_calldata.agent_caller(agent))
-    answer = await world.chain.call(Call(world.at.delta, delta_calldata.create_agent_caller(agent)))
+    answer = await world.chain.call(EthCall(world.at.delta, delta_calldata.create_agent_caller(agent)))
     assert int.from_bytes(answer, "big") == at
     address = at.to_bytes(20, "big")
     await world.send(world.stranger, world.at.delta, delta_calldata.create_agent_caller(agent))

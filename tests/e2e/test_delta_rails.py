@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs.abi import address_word, uint_word
 from cambist.codecs.contract_events import topic
 from cambist.codecs.delta_calldata import deposit_native_and_pre_sign, withdraw_native
-from cambist.codecs.eip712_orders.delta import Bridge
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.owner_calldata import (
     ACCEPT_OWNER,
     IS_PAUSED,
@@ -74,15 +74,15 @@ async def test_a_token_for_itself(world: World, market: Market) -> None:
 @pytest.mark.parametrize(
     "bridge",
     [
-        Bridge(b"\1\2\3\4", 0, bytes(20), 0, b""),
-        Bridge(bytes(4), 1, bytes(20), 0, b""),
-        Bridge(bytes(4), 0, b"\1" * 20, 0, b""),
-        Bridge(bytes(4), 0, bytes(20), -1, b""),
-        Bridge(bytes(4), 0, bytes(20), 0, b"\0"),
+        DeltaBridge(b"\1\2\3\4", 0, bytes(20), 0, b""),
+        DeltaBridge(bytes(4), 1, bytes(20), 0, b""),
+        DeltaBridge(bytes(4), 0, b"\1" * 20, 0, b""),
+        DeltaBridge(bytes(4), 0, bytes(20), -1, b""),
+        DeltaBridge(bytes(4), 0, bytes(20), 0, b"\0"),
     ],
     ids=["selector", "chain", "token", "scaling", "data"],
 )
-async def test_bridges_are_not_enabled(world: World, market: Market, bridge: Bridge) -> None:
+async def test_bridges_are_not_enabled(world: World, market: Market, bridge: DeltaBridge) -> None:
     for order in (
         await world.a_delta_order(bridge=bridge),
         await market.a_twap(bridge=bridge),

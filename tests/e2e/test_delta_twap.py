@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs.abi import decode_uint
 from cambist.codecs.delta_calldata import order_state
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.settling import Market
 from support.world import ONE, USDC, World
 
@@ -18,7 +18,7 @@ async def kept(market: Market, order: TwapOrder | TwapBuyOrder) -> tuple[int, in
     """(Slices that are settled, time of the last)."""
     world = market.world
     question = order_state(order.owner, order.nonce, world.delta_hash(order))
-    last_s, done = divmod(decode_uint(await world.chain.call(Call(world.at.delta, question)), 2), 1 << 64)
+    last_s, done = divmod(decode_uint(await world.chain.call(EthCall(world.at.delta, question)), 2), 1 << 64)
     return done, last_s
 
 

@@ -14,7 +14,7 @@ from cambist.codecs.event_messages import OrderEventMessage, StreamMessage, deco
 from cambist.codecs.otc_messages import StoredOrder
 from cambist.codecs.vocabulary import OtcState
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.rpc import RpcChain
 from cambist.engine.demo.otc_orders import run_otc_orders
 from cambist.engine.demo.settlement import a_stage
@@ -108,7 +108,7 @@ async def test_a_contract_that_lets_everybody_fill_is_no_demo(
 ) -> None:
     called = RpcChain.call
 
-    async def allowing(chain: RpcChain, call: Call, *where: Any) -> bytes:
+    async def allowing(chain: RpcChain, call: EthCall, *where: Any) -> bytes:
         return b"" if call.sender == STRANGER.address else await called(chain, call, *where)
 
     monkeypatch.setattr(RpcChain, "call", allowing)

@@ -9,7 +9,7 @@ from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import (
-    Contracts,
+    DeployedContracts,
     Plan,
     contracts_of,
     create,
@@ -44,18 +44,18 @@ def _plan(world: World, **changed: object) -> Plan:
     return msgspec.structs.replace(plan, **changed)
 
 
-def _predicted(plan: Plan) -> Contracts:
+def _predicted(plan: Plan) -> DeployedContracts:
     def address_of(number: int, init_code: bytes) -> bytes:
         return create2_address(FACTORY, plan.salt32, init_code)
 
     return contracts_of(creations(plan, address_of))
 
 
-def _all(at: Contracts) -> tuple[bytes, ...]:
+def _all(at: DeployedContracts) -> tuple[bytes, ...]:
     return msgspec.structs.astuple(at)
 
 
-async def _is_set_up(world: World, plan: Plan, at: Contracts) -> bool:
+async def _is_set_up(world: World, plan: Plan, at: DeployedContracts) -> bool:
     answers = [await world.ask(item.contract, item.question) == item.wanted for item in provisions(plan, at)]
     return len(answers) > 5 and all(answers)
 

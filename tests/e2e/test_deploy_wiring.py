@@ -3,7 +3,7 @@
 from cambist.codecs.abi import decode_address, selector
 from cambist.codecs.eip712_orders.delta import delta_domain_separator
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.world import DELTA_NAME, DELTA_VERSION, RFQ_NAME, World
 
 
@@ -25,16 +25,18 @@ async def test_contracts_know_each_other(world: World) -> None:
         },
     }
     for (contract, question), address in wanted.items():
-        answer = await world.chain.call(Call(contract, selector(question)))
+        answer = await world.chain.call(EthCall(contract, selector(question)))
         assert decode_address(answer) == address, question
 
 
 async def test_domains_and_types_are_those_that_wallets_sign(world: World) -> None:
     chain, at = world.chain, world.at
     separator = selector("DOMAIN_SEPARATOR()")
-    assert await chain.call(Call(at.rfq, separator)) == rfq_domain_separator(RFQ_NAME, chain.chain_id, at.rfq)
-    assert await chain.call(Call(at.delta, separator)) == delta_domain_separator(
+    assert await chain.call(EthCall(at.rfq, separator)) == rfq_domain_separator(
+        RFQ_NAME, chain.chain_id, at.rfq
+    )
+    assert await chain.call(EthCall(at.delta, separator)) == delta_domain_separator(
         DELTA_NAME, DELTA_VERSION, chain.chain_id, at.delta
     )
-    type_hash = await chain.call(Call(at.rfq, selector("RFQ_ORDER_TYPEHASH()")))
+    type_hash = await chain.call(EthCall(at.rfq, selector("RFQ_ORDER_TYPEHASH()")))
     assert type_hash == RFQ_ORDER.compiled.type_hash

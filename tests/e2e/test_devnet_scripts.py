@@ -17,7 +17,7 @@ from cambist.crypto.addresses import parse_address
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import FOLDER, known_errors
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.devnet import KEYS, Devnet, devnet_process
 from support.oracles import ORACLES, require_oracle
 from support.patience import PATIENCE_S
@@ -127,5 +127,5 @@ async def _check_delta(chain: AnvilChain, devnet: Devnet, script: dict[str, Any]
     for signed, is_taken in ((signature, True), (forged, False)):
         data = settle(order, signed, order.src_amount, Execution(0, 0, (), ()))
         with pytest.raises(Reverted) as refusal:
-            await chain.call(Call(delta, data, KEYS[1].address))
+            await chain.call(EthCall(delta, data, KEYS[1].address))
         assert (refusal.value.reason != "InvalidSignature()") is is_taken, refusal.value.reason

@@ -17,7 +17,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, DevChain, LogFilter
+from cambist.engine.chain.port import DevChain, EthCall, LogFilter
 from support import evm_programs as programs
 from support.anvil import CHAIN_ID, KEYS, Anvil, opened
 
@@ -111,7 +111,7 @@ class Both:
 
     async def call(self, to: bytes, data: bytes = b"", **options: object) -> bytes | str:
         """Call on both and compare; returns what came, or why it was refused."""
-        answers = [await _answer(chain, Call(to, data, **options)) for chain in self.chains]  # type: ignore[arg-type]
+        answers = [await _answer(chain, EthCall(to, data, **options)) for chain in self.chains]  # type: ignore[arg-type]
         assert answers[0] == answers[1]
         return answers[0]
 
@@ -130,7 +130,7 @@ class Both:
                 assert await self.embedded.slot(address, slot) == word, (address.hex(), slot)
 
 
-async def _answer(chain: DevChain, call: Call) -> bytes | str:
+async def _answer(chain: DevChain, call: EthCall) -> bytes | str:
     try:
         return await chain.call(call)
     except Reverted as reverted:
@@ -319,20 +319,20 @@ async def test_a_block_hash_is_not_that_of_our_block(both: Both) -> None:
     contract = await both.deploy(programs.BLOCK_HASH)
     for _ in range(2):
         await both.send(both.keys[0].address)
-    assert await both.embedded.call(Call(contract, b"")) == keccak256(b"1")
+    assert await both.embedded.call(EthCall(contract, b"")) == keccak256(b"1")
     header = await both.anvil.block(1)
     assert header is not None
-    assert await both.anvil.call(Call(contract, b"")) == header.hash
+    assert await both.anvil.call(EthCall(contract, b"")) == header.hash
 
 
 async def test_estimates_are_enough_and_no_more(both: Both) -> None:
     halting, creator = await both.deploy(programs.HALTING), await both.deploy(programs.CREATOR)
     sender = both.keys[0].address
     for call in (
-        Call(b"\x55" * 20, b"", sender, 1),
-        Call(halting, word(5), sender),
-        Call(creator, b"", sender, 20),
-        Call(b"", programs.deploys(programs.STORAGE), sender),
+        EthCall(b"\x55" * 20, b"", sender, 1),
+        EthCall(halting, word(5), sender),
+        EthCall(creator, b"", sender, 20),
+        EthCall(b"", programs.deploys(programs.STORAGE), sender),
     ):
         ours, anvils = [await chain.estimate_gas(call) for chain in both.chains]
         assert ours <= anvils
@@ -349,7 +349,7 @@ async def test_estimates_are_enough_and_no_more(both: Both) -> None:
         await both.send(call.to, call.data, value_wei=call.value_wei, gas=ours)
     for chain in both.chains:
         with pytest.raises(Reverted):
-            await chain.estimate_gas(Call(halting, word(1), sender))
+            await chain.estimate_gas(EthCall(halting, word(1), sender))
 
 
 async def test_refusals(both: Both) -> None:

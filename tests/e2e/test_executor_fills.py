@@ -15,7 +15,7 @@ from cambist.codecs.abi import (
 from cambist.codecs.delta_calldata import Step
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.evm_programs import assembled, deploys
 from support.swapping import step_failed, told
 from support.world import MOST, NOBODY, ONE, USDC, World
@@ -56,7 +56,7 @@ class Desk:
         world = self.world
         before = await world.balance(token, world.taker)
         data = _collect(token, world.taker.address)
-        returned = decode_uint(await world.chain.call(Call(world.at.executor, data, world.taker.address)))
+        returned = decode_uint(await world.chain.call(EthCall(world.at.executor, data, world.taker.address)))
         await world.send(world.taker, world.at.executor, data)
         assert await world.balance(token, world.at.executor) == 0
         assert await world.balance(token, world.taker) - before == returned

@@ -9,7 +9,7 @@ from cambist.codecs import calldata
 from cambist.codecs.vocabulary import Side
 from cambist.config.errors import NodeUnavailable, NoRoute, Reverted, ServiceUnavailable
 from cambist.config.venue import FirmSettings
-from cambist.engine.chain.port import At, Call, Chain, Header
+from cambist.engine.chain.port import At, Chain, EthCall, Header
 from cambist.engine.routing import firm_proof
 from cambist.engine.routing.firm_route import FirmRoute
 from support.evm_programs import assembled, deploys
@@ -425,7 +425,7 @@ class AwayChain:
             await trio.sleep_forever()
         raise NodeUnavailable("no node answers")
 
-    async def call_many(self, calls: list[Call], at: At = None) -> list[bytes | Exception]:
+    async def call_many(self, calls: list[EthCall], at: At = None) -> list[bytes | Exception]:
         raise NodeUnavailable("no node answers")
 
 

@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.delta_calldata import Execution
 from cambist.codecs.eip712_orders.delta import KIND_BUY
-from cambist.engine.chain.applied import Contracts
+from cambist.engine.chain.applied import IndexedContracts
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.rows import amount32
 from support.indexing import Kept, Told, an_indexer, kept_by, run_dry, scanned, sqlite_engine
@@ -17,7 +17,7 @@ from support.world import ONE, USDC, World
 @pytest.mark.one_chain
 async def test_fills_cancels_settlements_deposits_and_nonces(world: World, tmp_path: Path) -> None:
     chain, at = world.chain, world.at
-    contracts = Contracts(at.rfq, at.delta)
+    contracts = IndexedContracts(at.rfq, at.delta)
     watch, told = Watch(), Told()
     for token in (world.weth, world.usdc):
         watch.follow(token, world.user.address)

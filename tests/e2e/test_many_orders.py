@@ -18,7 +18,7 @@ from cambist.codecs.eip712_orders.delta import (
     delta_domain_separator,
 )
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.settings import read_settings
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store

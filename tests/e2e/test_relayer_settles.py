@@ -9,7 +9,7 @@ import trio
 
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relayer import Outcome, Relayer
 from cambist.engine.chain.relaying import relayer_of
 from cambist.engine.store.leases import Leases
@@ -64,7 +64,7 @@ async def test_an_order_is_settled_once_though_the_chain_takes_it_back(
     nonce = await world.chain.nonce(world.relayer.address)
     order, quote = await world.a_delta_order(), world.a_firm_quote()
     data = market.settlement(order, market.fill_step(quote))
-    call = Call(world.at.delta, data, gas_max=SETTLEMENT_GAS)
+    call = EthCall(world.at.delta, data, gas_max=SETTLEMENT_GAS)
 
     await relayer.submit("settle", call)
     mined = await told(relayer, "settle", final=False)
@@ -99,7 +99,7 @@ async def test_a_settlement_that_is_refused_has_failed_in_the_contracts_words(
     quote = world.a_firm_quote(maker_amount=2_399 * USDC)
     before = await market.state(order, world.relayer)
     data = market.settlement(order, market.fill_step(quote))
-    await relayer.submit("settle", Call(world.at.delta, data, gas_max=SETTLEMENT_GAS))
+    await relayer.submit("settle", EthCall(world.at.delta, data, gas_max=SETTLEMENT_GAS))
     reverted = await told(relayer, "settle", final=False)
     assert reverted.state == IntentState.REVERTED
     await world.chain.mine(CONFIRMATIONS)

@@ -5,7 +5,7 @@ from typing import Any
 from cambist.codecs import calldata
 from cambist.codecs.contract_events import Transfer, decode_event
 from cambist.engine.chain.artifacts import artifact
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.rfq_stories import (
     ALREADY_FILLED,
     FILLED_OR_CANCELLED,
@@ -151,7 +151,9 @@ async def test_the_order_hash_is_the_one_that_makers_sign(world: World) -> None:
         world.a_firm_quote(),
         world.an_rfq_order(expiry=(1 << 128) - 1, maker_amount=MOST, taker_amount=0, nonce_and_meta=MOST),
     ):
-        assert await world.chain.call(Call(world.at.rfq, order_hash_question(order))) == world.rfq_hash(order)
+        assert await world.chain.call(EthCall(world.at.rfq, order_hash_question(order))) == world.rfq_hash(
+            order
+        )
 
 
 async def test_the_step_of_a_batch_is_the_contracts_own(world: World) -> None:

@@ -10,7 +10,7 @@ from cambist.config.errors import Reverted
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from support.anvil import OTHER_CHAIN_ID
 from support.put_code import put_code
 from support.rfq_stories import filled, funded, order_hash_question, refusal, rfq_events
@@ -23,7 +23,7 @@ async def test_a_fork_has_signatures_of_its_own(world: World) -> None:
     fork = EmbeddedChain(OTHER_CHAIN_ID, lambda: int(time.time()), {}, known_errors())
     await put_code(fork, rfq, await world.chain.code(rfq))
     order = world.an_rfq_order()
-    question = Call(rfq, order_hash_question(order))
+    question = EthCall(rfq, order_hash_question(order))
     fork_hash = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(RFQ_NAME, OTHER_CHAIN_ID, rfq))(order)
     assert await fork.call(question) == fork_hash
     assert await world.chain.call(question) == world.rfq_hash(order) != fork_hash
@@ -31,8 +31,8 @@ async def test_a_fork_has_signatures_of_its_own(world: World) -> None:
     there = calldata.fill_order(order, to_65(*world.maker.sign(fork_hash)))
     assert await refusal(world, world.taker, there, order) == "Invalid Signature"
     with pytest.raises(Reverted, match="Invalid Signature"):
-        await fork.call(Call(rfq, here, world.taker.address))
+        await fork.call(EthCall(rfq, here, world.taker.address))
     with pytest.raises(Reverted) as caught:
-        await fork.call(Call(rfq, there, world.taker.address))
+        await fork.call(EthCall(rfq, there, world.taker.address))
     assert caught.value.reason == ""  # it is signed; only the tokens are not there
     assert rfq_events(world, await world.send(world.taker, rfq, here)) == [filled(world, order)]

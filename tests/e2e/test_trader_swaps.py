@@ -13,7 +13,7 @@ from cambist.codecs.calldata import approve
 from cambist.codecs.vocabulary import Side
 from cambist.config.errors import ChainError, Reverted, TransactionRefused, UnsafeTransaction, VenueError
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.port import Call, Chain
+from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.swap import Offer, Outcome, Status, Swapper, swapped_outcome
@@ -214,15 +214,15 @@ class Insisting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._world.chain, name)
 
-    async def call(self, call: Call, at: bytes | int | None = None) -> bytes:
+    async def call(self, call: EthCall, at: bytes | int | None = None) -> bytes:
         await self._refuse(call)
         return await self._world.chain.call(call, at)
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         await self._refuse(call)
         return await self._world.chain.estimate_gas(call)
 
-    async def _refuse(self, call: Call) -> None:
+    async def _refuse(self, call: EthCall) -> None:
         world = self._world
         allowed = await world.ask(world.weth, calldata.allowance(call.sender, world.at.router))
         if call.data.startswith(calldata.APPROVE) and any(call.data[36:]) and allowed:

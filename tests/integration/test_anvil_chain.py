@@ -19,7 +19,7 @@ from cambist.config.errors import (
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.anvil import AnvilChain, anvil_command, running_anvil
 from cambist.engine.chain.logs_bloom import bloom_of
-from cambist.engine.chain.port import Call, DevChain, Header, LogFilter, Receipt
+from cambist.engine.chain.port import DevChain, EthCall, Header, LogFilter, Receipt
 from cambist.engine.chain.rpc_values import read_block
 from support.anvil import CHAIN_ID, KEYS, OTHER_CHAIN_ID, Anvil, anvil_program, until_up
 from support.patience import PATIENCE_S, until
@@ -93,22 +93,22 @@ async def test_calls_and_gas(anvil_chain: AnvilChain) -> None:
     address = await emitter(chain)
     assert await chain.code(address) == EMITTER
     assert await chain.code(address, 0) == b""
-    assert await chain.call(Call(address, b"x")) == b""
+    assert await chain.call(EthCall(address, b"x")) == b""
     with pytest.raises(Reverted) as caught:
-        await chain.call(Call(address, b""))
+        await chain.call(EthCall(address, b""))
     assert caught.value.data == bytes.fromhex("deadbeef")
     with pytest.raises(Reverted):
-        await chain.estimate_gas(Call(address, b""))
-    gas = await chain.estimate_gas(Call(address, b"x", ALICE.address))
+        await chain.estimate_gas(EthCall(address, b""))
+    gas = await chain.estimate_gas(EthCall(address, b"x", ALICE.address))
     assert (await mined(chain, signed(1, to=address, data=b"x", wei=0))).gas_used <= gas
-    answers = await chain.call_many([Call(address, b"x"), Call(address, b""), Call(TO, b"")] * 40)
+    answers = await chain.call_many([EthCall(address, b"x"), EthCall(address, b""), EthCall(TO, b"")] * 40)
     assert len(answers) == 120
     assert answers[0] == answers[2] == b""
     assert isinstance(answers[1], Reverted)
-    assert await chain.call_many([Call(address, b"")], at=0) == [b""]  # it was not there yet
+    assert await chain.call_many([EthCall(address, b"")], at=0) == [b""]  # it was not there yet
     assert await chain.call_many([]) == []
     with pytest.raises(Reverted):
-        await chain.call(Call(TO, b"", TO, value_wei=10**30))
+        await chain.call(EthCall(TO, b"", TO, value_wei=10**30))
 
 
 async def test_fees(anvil_chain: AnvilChain) -> None:
@@ -153,9 +153,9 @@ async def test_blocks_that_are_not_there(anvil_chain: AnvilChain) -> None:
         with pytest.raises(BlockGone):
             await chain.balance(TO, at)
         with pytest.raises(BlockGone):
-            await chain.call(Call(TO, b""), at)
+            await chain.call(EthCall(TO, b""), at)
         with pytest.raises(BlockGone):
-            await chain.call_many([Call(TO, b"")], at)
+            await chain.call_many([EthCall(TO, b"")], at)
     with pytest.raises(BlockGone):
         await chain.logs_of(LogFilter(), b"\1" * 32)
     with pytest.raises(BlockGone):
@@ -359,7 +359,7 @@ async def test_calls_are_executed_at_the_time_of_the_next_block(anvil_chain: Anv
     assert upcoming.head == head, "no block is made"
     assert upcoming.made_s is not None
     assert upcoming.time_s == upcoming.made_s >= head.time_s + 1_000
-    asked = [Call(to, b"")] * 3
+    asked = [EthCall(to, b"")] * 3
     for at_s, time_s in ((None, head.time_s), (upcoming.made_s, upcoming.made_s), (5, 5)):
         assert await chain.call_many(asked, head.hash, at_s) == [time_s.to_bytes(32, "big")] * 3
     await chain.set_time(head.time_s + 5_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 import trio
 
 from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.applied import Contracts
+from cambist.engine.chain.applied import IndexedContracts
 from cambist.engine.chain.indexer import IndexerState, IndexerStatistics
 from cambist.engine.chain.rpc import RpcChain
 from support.indexing import an_indexer, run_dry, sqlite_engine
@@ -36,7 +36,7 @@ async def indexed(folder: Path, node: ScriptedRpc) -> IndexerStatistics:
         RpcChain.open(1, NodeSettings(urls=(node.url,))) as chain,
         sqlite_engine(folder).open() as store,
     ):
-        indexer = an_indexer(chain, store, contracts=Contracts(rfq=bytes(20)), first_block=1)
+        indexer = an_indexer(chain, store, contracts=IndexedContracts(rfq=bytes(20)), first_block=1)
         await run_dry(indexer)
         return indexer.statistics()
 

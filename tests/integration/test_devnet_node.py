@@ -9,7 +9,7 @@ from cambist.codecs import calldata
 from cambist.codecs.abi import decode_uint
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
-from cambist.engine.chain.port import Call, LogFilter
+from cambist.engine.chain.port import EthCall, LogFilter
 from cambist.engine.chain.transact import mined, transact
 from support.devnet import KEYS, NOW_S, Served, served_chain
 from support.patience import PATIENCE_S, until
@@ -150,8 +150,8 @@ async def test_contracts_tokens_and_refusals() -> None:
         (usdc, weth) = [token async for token in _tokens(served)]
         for key in KEYS:
             assert await chain.balance(key.address) == 10_000 * ETH
-            assert decode_uint(await chain.call(Call(usdc, calldata.balance_of(key.address)))) == 10**12
-            assert decode_uint(await chain.call(Call(weth, calldata.balance_of(key.address)))) == 100 * ETH
+            assert decode_uint(await chain.call(EthCall(usdc, calldata.balance_of(key.address)))) == 10**12
+            assert decode_uint(await chain.call(EthCall(weth, calldata.balance_of(key.address)))) == 100 * ETH
         assert await chain.nonce(ALICE.address) == 0
         receipt = await transact(chain, ALICE, usdc, calldata.transfer(BOB.address, 5))
         assert receipt == await served.chain.receipt(receipt.tx_hash)
@@ -160,7 +160,7 @@ async def test_contracts_tokens_and_refusals() -> None:
         assert await chain.logs(wanted, number, number) == list(receipt.logs)
         assert await chain.logs_of(wanted, receipt.block_hash) == list(receipt.logs)
         assert await chain.logs_of(LogFilter((weth,)), receipt.block_hash) == []
-        too_much = Call(usdc, calldata.transfer(BOB.address, 10**30), ALICE.address)
+        too_much = EthCall(usdc, calldata.transfer(BOB.address, 10**30), ALICE.address)
         with pytest.raises(Reverted) as told:
             await served.chain.call(too_much)
         with pytest.raises(Reverted) as heard:
@@ -168,7 +168,7 @@ async def test_contracts_tokens_and_refusals() -> None:
         assert (heard.value.reason, heard.value.data) == (told.value.reason, told.value.data)
         with pytest.raises(Reverted):
             await chain.estimate_gas(too_much)
-        answers = await chain.call_many([too_much, Call(usdc, calldata.balance_of(BOB.address))])
+        answers = await chain.call_many([too_much, EthCall(usdc, calldata.balance_of(BOB.address))])
         assert isinstance(answers[0], Reverted)
         assert answers[1] == (10**12 + 5).to_bytes(32, "big")
         sent = await mined(

@@ -9,7 +9,7 @@ from cambist.config import limits
 from cambist.config.errors import BlockGone, ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, DevChain, LogFilter
+from cambist.engine.chain.port import DevChain, EthCall, LogFilter
 from cambist.engine.chain.reverts import custom_errors
 from support import evm_programs as programs
 
@@ -152,7 +152,7 @@ async def test_balances_can_be_given(chain: EmbeddedChain) -> None:
 
 async def test_the_create2_deployer_is_there(chain: EmbeddedChain) -> None:
     deployer = bytes.fromhex("4e59b44847b379578588920ca78fbf26c0b4956c")
-    returned = await chain.call(Call(deployer, bytes(32) + programs.deploys(COUNTER)))
+    returned = await chain.call(EthCall(deployer, bytes(32) + programs.deploys(COUNTER)))
     await chain.send_raw(raw_transaction(0, deployer, bytes(32) + programs.deploys(COUNTER)))
     assert await chain.code(returned) == COUNTER
 
@@ -186,18 +186,18 @@ async def test_reverts_are_told_by_name(clock: Clock) -> None:
     echo = await deployed(chain, programs.assembled("CALLDATASIZE 0 0 CALLDATACOPY CALLDATASIZE 0 REVERT"))
     burner = await deployed(chain, programs.HALTING)
     for call, reason in (
-        (Call(echo, selector("Error(string)") + encode(bytes_tail(b"Order expired"))), "Order expired"),
-        (Call(echo, selector("Paused()")), "Paused()"),
-        (Call(echo, b""), ""),
-        (Call(burner, (3).to_bytes(32, "big"), gas_max=50_000), "out of gas"),
-        (Call(burner, (2).to_bytes(32, "big")), "InvalidFEOpcode"),
+        (EthCall(echo, selector("Error(string)") + encode(bytes_tail(b"Order expired"))), "Order expired"),
+        (EthCall(echo, selector("Paused()")), "Paused()"),
+        (EthCall(echo, b""), ""),
+        (EthCall(burner, (3).to_bytes(32, "big"), gas_max=50_000), "out of gas"),
+        (EthCall(burner, (2).to_bytes(32, "big")), "InvalidFEOpcode"),
     ):
         with pytest.raises(Reverted) as caught:
             await chain.call(call)
         assert (caught.value.reason, caught.value.data) == (reason, call.data if call.to == echo else b"")
         with pytest.raises(Reverted):
             await chain.estimate_gas(call)
-    answers = await chain.call_many([Call(echo, b"x"), Call(SOMEBODY, b"")])
+    answers = await chain.call_many([EthCall(echo, b"x"), EthCall(SOMEBODY, b"")])
     assert isinstance(answers[0], Reverted)
     assert answers[1] == b""
 
@@ -209,7 +209,7 @@ async def test_the_past_can_be_asked(chain: EmbeddedChain) -> None:
     head, old = await chain.block(), await chain.block(1 + 20)
     assert head is not None
     assert old is not None
-    call = Call(contract, b"")
+    call = EthCall(contract, b"")
     assert await chain.call(call) == (301).to_bytes(32, "big")
     assert await chain.call(call, old.hash) == (21).to_bytes(32, "big")
     assert await chain.call_many([call] * 3, 1) == [(1).to_bytes(32, "big")] * 3
@@ -437,7 +437,7 @@ async def test_a_re_organisation_replaces_blocks(chain: EmbeddedChain) -> None:
         with pytest.raises(BlockGone):
             await chain.logs_of(LogFilter(), was.hash)
         with pytest.raises(BlockGone):
-            await chain.call(Call(contract, b""), was.hash)
+            await chain.call(EthCall(contract, b""), was.hash)
     assert await count(chain, contract) == 2
     assert await chain.nonce(ANNA.address) == 3
     places = [await chain.receipt(tx_hash) for tx_hash in hashes]

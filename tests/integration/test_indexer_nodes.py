@@ -14,7 +14,7 @@ from cambist.config.errors import ChainError, NodeContradiction, NodeFault, Tran
 from cambist.config.limits import INDEX_RING_BLOCKS
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.applied import Contracts
+from cambist.engine.chain.applied import IndexedContracts
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.indexer import Indexer
@@ -53,7 +53,7 @@ class Scene(Struct):
     """
 
     chain: DevChain
-    contracts: Contracts
+    contracts: IndexedContracts
     emitters: tuple[Emitter, ...]
     dice: random.Random
     times: dict[bytes, int] = field(default_factory=dict)
@@ -121,7 +121,7 @@ async def staged(chain: DevChain) -> Scene:
     rfq = await emitters[0].deploy(chain)
     delta = await emitters[0].deploy(chain)
     await chain.mine(3)
-    return Scene(chain, Contracts(rfq, delta), emitters, random.Random(5))
+    return Scene(chain, IndexedContracts(rfq, delta), emitters, random.Random(5))
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import trio
 
 from cambist.codecs.transactions import Transaction, decode_transaction, sign_transaction
 from cambist.engine.chain.anvil import AnvilChain
-from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.relay_plan import TOO_LATE
 from cambist.engine.chain.relayer import Relayer
 from cambist.engine.store.queries import Query
@@ -189,7 +189,7 @@ async def test_what_the_node_refuses_for_good_has_failed_once_its_nonce_is_fille
 ) -> None:
     monkeypatch.setattr("cambist.engine.chain.relay_plan._AGAIN_MS", 500)
     async with relaying(chain, store) as relayer:
-        await relayer.submit("too much", Call(target(0), b"", gas_max=GAS_MAX))
+        await relayer.submit("too much", EthCall(target(0), b"", gas_max=GAS_MAX))
         keys = await submitted(relayer)
         await finish(chain, relayer, ["too much", *keys])
         outcome = await relayer.wait("too much")

@@ -19,7 +19,7 @@ from cambist.config.nodes import NodeSettings
 from cambist.config.timeouts import NODE_REST_S_MAX
 from cambist.crypto.keccak import keccak256
 from cambist.engine.chain import failover
-from cambist.engine.chain.port import Call, LogFilter
+from cambist.engine.chain.port import EthCall, LogFilter
 from cambist.engine.chain.rpc import RpcChain
 from support.patience import PATIENCE_S
 from support.rpc_nodes import (
@@ -240,7 +240,7 @@ async def test_a_node_that_comes_back_as_another_chains_is_not_used() -> None:
 
 # --- Batches --------------------------------------------------------------------------------------
 
-CALLS = [Call(bytes([at]) * 20, b"") for at in range(250)]
+CALLS = [EthCall(bytes([at]) * 20, b"") for at in range(250)]
 
 
 def echo(node: ScriptedRpc) -> None:
@@ -441,7 +441,7 @@ async def test_a_revert_is_an_answer() -> None:
     async with two_nodes() as (first, second, chain):
         first.replies["eth_call"] = fails(3, "execution reverted: over rate limit", "0x")
         with pytest.raises(Reverted):
-            await chain.call(Call(OWNER, b""))
+            await chain.call(EthCall(OWNER, b""))
         assert "eth_call" not in second.asked
 
 
@@ -542,7 +542,7 @@ async def test_a_node_that_overrides_no_time_is_asked_without_and_not_believed_a
         node.replies["eth_call"] = call
         node.replies["eth_getBlockByNumber"] = pending(number="0xb", timestamp="0x70")(node)
         upcoming = await chain.upcoming()
-        asked = [Call(ADDRESS, b""), Call(ADDRESS, b"\1")]
+        asked = [EthCall(ADDRESS, b""), EthCall(ADDRESS, b"\1")]
         for calls in (4, 2):
             node.asked.clear()
             assert await chain.call_many(asked, upcoming.head.hash, upcoming.made_s) == [b"\1", b"\1"]
@@ -562,7 +562,7 @@ async def test_a_call_that_a_node_refuses_at_any_time_does_not_cost_the_override
     async with one_node() as (node, chain):
         node.replies["eth_call"] = call
         node.replies["eth_getBlockByNumber"] = pending(number="0xb", timestamp="0x70")(node)
-        calls = [Call(ADDRESS, b""), Call(ADDRESS, b"\1")]
+        calls = [EthCall(ADDRESS, b""), EthCall(ADDRESS, b"\1")]
         with pytest.raises(ChainError, match="gas exceeds the cap"):
             await chain.call_many(calls, block_hash(10), 112)
         assert (await chain.upcoming()).made_s == 0x70
@@ -571,6 +571,6 @@ async def test_a_call_that_a_node_refuses_at_any_time_does_not_cost_the_override
 async def test_a_contract_that_says_so_is_no_node_that_overrides_no_time() -> None:
     async with one_node() as (node, chain):
         node.replies["eth_call"] = fails(3, "execution reverted: too many arguments", "0x")
-        (answer,) = await chain.call_many([Call(ADDRESS, b"")], block_hash(10), 112)
+        (answer,) = await chain.call_many([EthCall(ADDRESS, b"")], block_hash(10), 112)
         assert isinstance(answer, Reverted)
         assert chain._timeless == set()

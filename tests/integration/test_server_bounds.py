@@ -11,7 +11,7 @@ import structlog
 import trio
 import trio.testing
 
-from cambist.engine.server import Call, Reply, Router, StreamReply
+from cambist.engine.server import HttpCall, Reply, Router, StreamReply
 from cambist.engine.server.listener import address_share
 from cambist.engine.server.reactor import Reactor
 from cambist.feeds.net.streams import listen
@@ -102,7 +102,7 @@ async def test_all_bodies_together_are_bounded_and_what_ends_makes_room(reactor:
 async def test_a_body_counts_until_its_answer(reactor: bool) -> None:
     counted = []
 
-    async def look(call: Call) -> Reply:
+    async def look(call: HttpCall) -> Reply:
         counted.append(served.server._exchange.bodies.bytes)
         await trio.lowlevel.checkpoint()
         return Reply(200, b"1")
@@ -234,7 +234,7 @@ class _Pieces:
 
 
 def streaming(pieces: _Pieces, **options: Any) -> Router:
-    async def stream(call: Call) -> StreamReply:
+    async def stream(call: HttpCall) -> StreamReply:
         await trio.lowlevel.checkpoint()
         return StreamReply(content_type=b"text/plain", pieces=pieces, **options)
 
@@ -276,7 +276,7 @@ def socket_router(serve: Any, **options: Any) -> Router:
 
 @both
 async def test_a_first_message_larger_than_the_mark_passes(reactor: bool) -> None:
-    async def serve(call: Call, opened: WebSocket) -> None:
+    async def serve(call: HttpCall, opened: WebSocket) -> None:
         assert opened.send_nowait("x" * 500_000)
         await opened.until_sent()
         assert opened.statistics().send_bytes == 0
@@ -298,7 +298,7 @@ async def test_a_first_message_larger_than_the_mark_passes(reactor: bool) -> Non
 
 @both
 async def test_a_slow_consumer_still_gets_its_101(reactor: bool) -> None:
-    async def serve(call: Call, opened: WebSocket) -> None:
+    async def serve(call: HttpCall, opened: WebSocket) -> None:
         assert opened.send_nowait("x" * 500)
         assert not opened.send_nowait("y" * 5_000)
 
@@ -308,7 +308,7 @@ async def test_a_slow_consumer_still_gets_its_101(reactor: bool) -> None:
         assert data.endswith(b"slow consumer")
 
 
-async def idle(call: Call, opened: WebSocket) -> None:
+async def idle(call: HttpCall, opened: WebSocket) -> None:
     await opened.aclose()
 
 

@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.http1 import Response
 from cambist.config.timeouts import SERVER_DRAIN_IDLE_S
-from cambist.engine.server import Call, Reply, Router
+from cambist.engine.server import HttpCall, Reply, Router
 from cambist.engine.server.turns import PacedStream, Turns
 from support.patience import PATIENCE_S
 from support.server_harness import LAST_GET, Served, a_router, a_surface, answers, post, read_to_end, serving
@@ -114,7 +114,7 @@ def spin_1_ms() -> None:
         pass
 
 
-def spin(call: Call) -> Reply:
+def spin(call: HttpCall) -> Reply:
     spin_1_ms()
     return Reply(200, call.request.body)
 
@@ -252,7 +252,7 @@ async def test_a_cancelled_server_ends_whatever_its_queue_holds() -> None:
 async def test_a_server_that_is_cut_off_answers_no_crowd_before_it_ends(drains: bool) -> None:
     calls = 0
 
-    def count(call: Call) -> Reply:
+    def count(call: HttpCall) -> Reply:
         nonlocal calls
         calls += 1
         return spin(call)

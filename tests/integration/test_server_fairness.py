@@ -19,7 +19,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from cambist.config.server import TlsSettings
-from cambist.engine.server import Call, Reply, Router
+from cambist.engine.server import HttpCall, Reply, Router
 from support.call_counts import counted_calls
 from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
@@ -34,7 +34,7 @@ CROWD = 250
 HEADER_S = 0.4
 
 
-def spin(call: Call) -> Reply:
+def spin(call: HttpCall) -> Reply:
     until = perf_counter() + HANDLER_S
     while perf_counter() < until:
         pass

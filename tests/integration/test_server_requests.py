@@ -6,7 +6,7 @@ import pytest
 import structlog
 import trio
 
-from cambist.engine.server import Call, Reply, StreamReply, Surface
+from cambist.engine.server import HttpCall, Reply, StreamReply, Surface
 from support.patience import PATIENCE_S
 from support.server_harness import (
     GET,
@@ -139,7 +139,7 @@ async def test_a_reply_that_would_break_the_framing_is_our_own_fault(reactor: bo
     surface = Surface(encode_error)
     bad = Reply(200, b"", ((b"x", b"a\r\nset-cookie: b"),))
 
-    async def answer(call: Call) -> Reply:
+    async def answer(call: HttpCall) -> Reply:
         return bad
 
     if method == "plain":
@@ -212,7 +212,7 @@ async def test_an_old_client_may_keep_the_connection(reactor: bool) -> None:
 async def test_a_stream_is_cancelled_when_its_reader_goes_away(reactor: bool) -> None:
     ended = trio.Event()
 
-    async def subscribe(call: Call) -> StreamReply:
+    async def subscribe(call: HttpCall) -> StreamReply:
         async def pieces() -> AsyncIterator[bytes]:
             try:
                 yield b"first\n"
@@ -236,7 +236,7 @@ async def test_a_stream_is_cancelled_when_its_reader_goes_away(reactor: bool) ->
 
 @both
 async def test_a_stream_that_fails_is_cut_off_without_an_end(reactor: bool) -> None:
-    async def fail(call: Call) -> StreamReply:
+    async def fail(call: HttpCall) -> StreamReply:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"first\n"
             raise RuntimeError("no more")

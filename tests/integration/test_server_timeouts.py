@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.engine.server import Call, Reply, StreamReply
+from cambist.engine.server import HttpCall, Reply, StreamReply
 from support.server_harness import (
     GET,
     MemoryListener,
@@ -103,7 +103,7 @@ async def test_who_does_not_read_is_cut_off(clock: trio.testing.MockClock) -> No
 async def test_a_coroutine_route_is_bounded(clock: trio.testing.MockClock) -> None:
     cleaned = trio.Event()
 
-    async def hang(call: Call) -> Reply:
+    async def hang(call: HttpCall) -> Reply:
         try:
             await trio.sleep_forever()
         finally:
@@ -120,7 +120,7 @@ async def test_a_coroutine_route_is_bounded(clock: trio.testing.MockClock) -> No
 
 
 async def test_a_stream_may_take_its_time_but_not_its_reader(clock: trio.testing.MockClock) -> None:
-    async def count(call: Call) -> StreamReply:
+    async def count(call: HttpCall) -> StreamReply:
         async def pieces() -> AsyncIterator[bytes]:
             for number in range(5):
                 await trio.sleep(100)
@@ -173,7 +173,7 @@ async def test_a_drain_answers_what_has_come_and_closes_the_idle(clock: trio.tes
 async def test_a_drain_waits_for_a_route_and_cuts_off_what_takes_too_long(
     clock: trio.testing.MockClock,
 ) -> None:
-    async def nap(call: Call) -> Reply:
+    async def nap(call: HttpCall) -> Reply:
         await trio.sleep(float(call.parameters[0]))
         return Reply(200, b"1")
 
@@ -195,7 +195,7 @@ async def test_a_drain_waits_for_a_route_and_cuts_off_what_takes_too_long(
 async def test_a_drain_ends_subscriptions_and_sends_finite_streams_to_their_end(
     endless: bool, clock: trio.testing.MockClock
 ) -> None:
-    async def stream_reply(call: Call) -> StreamReply:
+    async def stream_reply(call: HttpCall) -> StreamReply:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"a"
             await trio.sleep(math.inf if endless else 5)

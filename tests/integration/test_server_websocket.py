@@ -8,7 +8,7 @@ import structlog
 import trio
 
 from cambist.config.errors import AuthError, WebSocketClosed
-from cambist.engine.server import Call, Reply, Router
+from cambist.engine.server import HttpCall, Reply, Router
 from cambist.feeds.net.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
 from support.server_harness import GET, LAST_GET, a_router, a_surface, answers, serving, statuses
@@ -22,12 +22,12 @@ HANDSHAKE = (
 BYTES: dict[str, Any] = {"message_bytes_max": 1_000, "send_bytes_max": 10_000}
 
 
-def check(call: Call) -> None:
+def check(call: HttpCall) -> None:
     if b"key=right" not in (call.request.query or b""):
         raise AuthError("X-AUTH-ACCESS-KEY", "unknown")
 
 
-async def serve(call: Call, socket: WebSocket) -> None:
+async def serve(call: HttpCall, socket: WebSocket) -> None:
     async for message in socket:
         if message == "fail":
             raise RuntimeError("the secret")
@@ -43,7 +43,7 @@ def sockets() -> Router:
     return a_router(surface)
 
 
-def plain(call: Call) -> Reply:
+def plain(call: HttpCall) -> Reply:
     return Reply(200, b'"plain"')
 
 

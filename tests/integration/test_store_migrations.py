@@ -12,7 +12,7 @@ import pytest
 from cambist.config.errors import CambistError, ConfigError
 from cambist.engine.store import postgres_connection, sqlite
 from cambist.engine.store.export import AMOUNTS, OTHERS
-from cambist.engine.store.migrate import Applied, Dialect, Migration, migrations, pending
+from cambist.engine.store.migrate import AppliedMigration, Dialect, Migration, migrations, pending
 from cambist.engine.store.tables import TABLES, Table
 from support.postgres import PostgresServer
 from support.stores import NOW_MS
@@ -37,7 +37,7 @@ class Database(Protocol):
 
     def migrate(self) -> list[str]: ...
 
-    def applied(self) -> list[Applied]: ...
+    def applied(self) -> list[AppliedMigration]: ...
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]: ...
 
@@ -56,7 +56,7 @@ class SqliteDatabase:
         with closing(sqlite.open_for_writing(self._path)) as connection:
             return sqlite.migrate(connection, lambda: NOW_MS)
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         with closing(sqlite.open_for_reading(self._path)) as connection:
             return sqlite.applied(connection)
 
@@ -82,7 +82,7 @@ class PostgresDatabase:
         with postgres_connection.connect(self._url) as connection:
             return postgres_connection.migrate(connection, lambda: NOW_MS)
 
-    def applied(self) -> list[Applied]:
+    def applied(self) -> list[AppliedMigration]:
         with postgres_connection.connect(self._url) as connection:
             return postgres_connection.applied(connection)
 
@@ -220,7 +220,7 @@ def test_a_program_that_cannot_migrate_names_the_file_and_closes_it(tmp_path: Pa
 
 
 def test_pending_looks_at_numbers_and_not_at_the_order_they_come_in() -> None:
-    rows = [Applied(one.number, one.name, one.checksum) for one in (SECOND, FIRST)]
+    rows = [AppliedMigration(one.number, one.name, one.checksum) for one in (SECOND, FIRST)]
     assert pending([THIRD, SECOND, FIRST], rows) == [THIRD]
 
 

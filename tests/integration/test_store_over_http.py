@@ -7,7 +7,7 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import StoreError, StoreUnavailable
-from cambist.engine.server import Call, Reply, Router, Surface
+from cambist.engine.server import HttpCall, Reply, Router, Surface
 from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
@@ -19,7 +19,7 @@ from support.stores import Engine, a_delta_order, page_of, submission
 CLIENTS = 12
 
 
-def a_router(submit: Callable[[Call], Awaitable[Reply]]) -> Router:
+def a_router(submit: Callable[[HttpCall], Awaitable[Reply]]) -> Router:
     surface = Surface(encode_error)
     surface.coroutine("POST", "/orders", submit)
     router = Router(encode_error)
@@ -27,11 +27,11 @@ def a_router(submit: Callable[[Call], Awaitable[Reply]]) -> Router:
     return router
 
 
-def submit_to(store: Store, together: int = 1) -> Callable[[Call], Awaitable[Reply]]:
+def submit_to(store: Store, together: int = 1) -> Callable[[HttpCall], Awaitable[Reply]]:
     """A route that writes once so many requests are there."""
     waiting, all_there = 0, trio.Event()
 
-    async def submit(call: Call) -> Reply:
+    async def submit(call: HttpCall) -> Reply:
         nonlocal waiting
         waiting += 1
         if waiting == together:
@@ -94,7 +94,7 @@ async def test_a_store_that_is_closed_is_503(engine: Engine) -> None:
 async def test_what_may_pass_says_when_to_try_again_and_damage_does_not(
     error: StoreError, status: int, retry_after: bytes | None
 ) -> None:
-    async def submit(_: Call) -> Reply:
+    async def submit(_: HttpCall) -> Reply:
         raise error
 
     async with serving(a_router(submit), reactor=True) as served:

@@ -17,7 +17,7 @@ from cambist.codecs.calldata import allowance, approve
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.cli import cli
 from cambist.feeds.net.httpx_transport import DialTransport
@@ -75,7 +75,7 @@ class Shell:
 
     async def allowed(self, token: str) -> int:
         data = allowance(USER.address, self.devnet.at("router"))
-        return int.from_bytes(await self.devnet.chain.call(Call(self.devnet.at(token), data)), "big")
+        return int.from_bytes(await self.devnet.chain.call(EthCall(self.devnet.at(token), data)), "big")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from cambist.engine.lifecycle import OTC_LIFECYCLE
 from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrder, amount32, amount_of
 from cambist.engine.venue.otc import life
 from cambist.engine.venue.otc.balances import Backed, is_backed, standings
-from cambist.engine.venue.otc.life import ENDED, LIVE, ChainFacts
+from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.venue.step import Step
 from support.stores import BOB, USDC, WETH, an_otc_order, hash_of
 
@@ -121,7 +121,7 @@ class Life(RuleBasedStateMachine):
         logs = self.logs()
         mixed = [*logs, *random.Random(seed).choices(logs, k=3 if logs else 0)]
         random.Random(seed).shuffle(mixed)
-        facts = ChainFacts(
+        facts = OtcFacts(
             [log for log in mixed if isinstance(log, OtcFill)],
             [log for log in mixed if isinstance(log, OtcCancel)],
             0,

@@ -8,7 +8,7 @@ from cambist.config.secret import Secret
 from cambist.config.venue import ApiKey, Rate, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission
 from cambist.engine.admission.signatures import SignatureBudget, SignatureUnits
-from cambist.engine.server import Call
+from cambist.engine.server import HttpCall
 
 NOW_MS = 1_700_000_000_000
 SECRET32 = bytes(range(32))
@@ -22,7 +22,7 @@ def a_call(
     now_ms: int = NOW_MS,
     target: bytes = b"/",
     x_api_key: str | None = None,
-) -> Call:
+) -> HttpCall:
     """A GET."""
     path, _, query = target.partition(b"?")
     fields = {name.encode(): value.encode("latin-1") for name, value in (headers or {}).items()}
@@ -31,7 +31,7 @@ def a_call(
     request = Request(
         b"GET", target, path, query or None, 1, [*fields.items()], keep_alive=True, fields=fields
     )
-    return Call(request, client, "id-1", now_ms, ())
+    return HttpCall(request, client, "id-1", now_ms, ())
 
 
 def signatures(burst: float = 1_000, *, now_ms: int = NOW_MS) -> SignatureBudget:

@@ -44,7 +44,7 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.codecs.vocabulary import OnChainOrderType, Side
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex

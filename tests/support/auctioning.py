@@ -22,7 +22,7 @@ from cambist.codecs.delta_calldata import settle_crossed
 from cambist.config.settings import parse_settings
 from cambist.config.venue import DeltaSettings
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import Call, Upcoming
+from cambist.engine.chain.port import EthCall, Upcoming
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
@@ -119,7 +119,7 @@ class _Chain:
         self.asked.set()
         return Upcoming(await self.block(), now_ms() // 1_000 if self.time_s is None else self.time_s)
 
-    async def call_many(self, calls: list[Call], block_hash: bytes, time_s: int | None) -> list[bytes]:
+    async def call_many(self, calls: list[EthCall], block_hash: bytes, time_s: int | None) -> list[bytes]:
         """Of sales."""
         self.times.append(time_s)
         await trio.lowlevel.checkpoint()

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cambist.codecs.transactions import ReceivedTransaction, decode_transaction
 from cambist.config.errors import ChainError, NodeUnavailable, RefusalKind, Reverted, TransactionRefused
-from cambist.engine.chain.port import At, Call, Fees, Header, Receipt
+from cambist.engine.chain.port import At, EthCall, Fees, Header, Receipt
 
 CHAIN_ID = 31_337
 GWEI = 10**9
@@ -99,7 +99,7 @@ class ChainModel:
                     )  # fmt: skip
         return None
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         self._asked("call")
         if self.is_mute:
             raise ChainError("the model has no such state")

@@ -32,7 +32,7 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.store.orders import order_id
 from cambist.engine.venue.delta.agent_caller import caller_of
 from support.agent_desks import Desk, a_desk
@@ -397,12 +397,12 @@ class Fuzz:
     async def _balances(self) -> dict[tuple[bytes, bytes], int]:
         """(holder, token) -> raw units."""
         pairs = [(holder, token) for holder in self._holders() for token in self.tokens]
-        calls = [Call(token, calldata.balance_of(holder)) for holder, token in pairs]
+        calls = [EthCall(token, calldata.balance_of(holder)) for holder, token in pairs]
         chain, delta = self.world.chain, self.world.at.delta
         answers = await chain.call_many(calls)
         found = dict(zip(pairs, map(_number, answers), strict=True))
         people = [key.address for key in (*self.owners, self.world.maker, self.world.partner)]
-        kept = await chain.call_many([Call(delta, delta_calldata.deposits(person)) for person in people])
+        kept = await chain.call_many([EthCall(delta, delta_calldata.deposits(person)) for person in people])
         deposits = dict(zip(people, map(_number, kept), strict=True))
         assert await chain.balance(delta) == sum(deposits.values())
         for person in people:
@@ -484,7 +484,7 @@ class Fuzz:
         callers = [caller_of(at.delta, agent) for agent in AGENTS]
         spenders = [world.partner.address, self.market.agent, self.many, at.delta, at.router, *callers]
         calls = [
-            Call(token, calldata.allowance(holder, spender))
+            EthCall(token, calldata.allowance(holder, spender))
             for token in self.tokens
             for holder in (at.delta, at.router, at.executor, at.fee_vault, self.desk.address)
             for spender in spenders

@@ -27,7 +27,7 @@ from cambist.codecs.eip712_orders.delta import (
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.store.orders import order_id
 from cambist.engine.store.queries import open_transactions
 from cambist.engine.store.tables import CHAIN_TX
@@ -182,7 +182,7 @@ class DeltaStory:
         """Of everybody, of every token."""
         chain = self.world.chain
         keys = [(who, token) for who in self.people for token in self.tokens if token != "ETH"]
-        calls = [Call(self.tokens[token], calldata.balance_of(self.people[who])) for who, token in keys]
+        calls = [EthCall(self.tokens[token], calldata.balance_of(self.people[who])) for who, token in keys]
         words = await chain.call_many(calls)
         found = {
             key: int.from_bytes(cast("bytes", word), "big") for key, word in zip(keys, words, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import trio
 
-from cambist.config.chains import Chain
+from cambist.config.chains import ChainSettings
 from cambist.config.nodes import NodeSettings
 from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.engine.chain.anvil import AnvilChain
@@ -101,7 +101,7 @@ async def served_chain(*, is_furnished: bool = False) -> AsyncIterator[Served]:
     funded = {key.address: 10_000 * 10**18 for key in KEYS}
     chain = EmbeddedChain(31_337, lambda: NOW_S, funded, known_errors())
     if is_furnished:
-        await furnish(chain, KEYS, Chain(name="devnet"))
+        await furnish(chain, KEYS, ChainSettings(name="devnet"))
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))

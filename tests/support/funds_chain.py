@@ -11,7 +11,7 @@ from cambist.codecs.abi import uint_word
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF
 from cambist.codecs.delta_calldata import DEPOSITS, ORDER_STATE
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
-from cambist.engine.chain.port import At, Call, Header
+from cambist.engine.chain.port import At, EthCall, Header
 
 CONTRACT = b"\xde" * 20
 PLENTY = 10**30
@@ -58,7 +58,7 @@ class FundsChain:
         return Header(self.number, self._hash(), bytes(32), self.number, 7)
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """At the latest block alone."""
         if self.is_away:
@@ -70,7 +70,7 @@ class FundsChain:
             raise ChainError("out of gas")
         return [self._answer(call) for call in calls]
 
-    def _answer(self, call: Call) -> bytes | Exception:
+    def _answer(self, call: EthCall) -> bytes | Exception:
         if call.to in self.garbage:
             return b"\x01"
         if call.to in self.refusing:

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from cambist.codecs import contract_events as events
-from cambist.engine.chain.applied import Contracts, read_events, rows_of
+from cambist.engine.chain.applied import IndexedContracts, read_events, rows_of
 from cambist.engine.chain.indexer import Indexer, IndexerState, Projection
 from cambist.engine.chain.port import Chain
 from cambist.engine.chain.watch import Pair, Watch
@@ -22,7 +22,7 @@ from support.scripted_chain import ScriptedChain, Sent, tx
 from support.stores import ALICE, BOB, NOW_MS, USDC, WETH, Engine, hash_of, structs_of
 
 RFQ, DELTA, TOKEN = b"\x0f" * 20, b"\xde" * 20, b"\x70" * 20
-CONTRACTS = Contracts(RFQ, DELTA)
+CONTRACTS = IndexedContracts(RFQ, DELTA)
 
 Kept = dict[str, list[Any]]
 """Table -> its rows, sorted."""
@@ -56,7 +56,7 @@ def an_indexer(
     chain: Chain,
     store: Store,
     *,
-    contracts: Contracts = CONTRACTS,
+    contracts: IndexedContracts = CONTRACTS,
     watch: Watch | None = None,
     told: Callable[[int, frozenset[Pair]], None] = lambda *_: None,
     first_block: int | None = 0,
@@ -103,7 +103,7 @@ async def kept_by(store: Store, chain_id: int) -> Kept:
 
 
 async def scanned(
-    chain: Chain, contracts: Contracts = CONTRACTS, known: dict[bytes, int] | None = None
+    chain: Chain, contracts: IndexedContracts = CONTRACTS, known: dict[bytes, int] | None = None
 ) -> Kept:
     """What the chain says now, from its first block on.
 

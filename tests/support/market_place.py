@@ -28,7 +28,7 @@ from cambist.codecs.market_messages import ContractParams, PriceRoute, Transacti
 from cambist.codecs.rounding import mul_div_up
 from cambist.codecs.vocabulary import Side
 from cambist.codecs.wire import encode
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
 from cambist.config.partners import Partner, Tier
@@ -36,7 +36,7 @@ from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
-from cambist.engine.chain.port import Call, Chain, Fees, Header
+from cambist.engine.chain.port import Chain, EthCall, Fees, Header
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
@@ -274,8 +274,8 @@ class TalkingChain:
         self.at_permit2 = 0
         self.outcome: int | Exception = 200_001
         self.is_stuck = self.is_silent = False
-        self.asked: list[Call] = []
-        self.calls: list[tuple[str, Call]] = []
+        self.asked: list[EthCall] = []
+        self.calls: list[tuple[str, EthCall]] = []
 
     async def block(self, at: object = None) -> Header:
         if self.is_stuck:
@@ -285,11 +285,11 @@ class TalkingChain:
     async def balance(self, address: bytes, at: object = None) -> int:
         return self.native
 
-    async def call_many(self, calls: list[Call], at: object = None) -> list[bytes | Exception]:
+    async def call_many(self, calls: list[EthCall], at: object = None) -> list[bytes | Exception]:
         self.asked += calls
         return [b"" if self.is_silent else self._answer(call) for call in calls]
 
-    def _answer(self, call: Call) -> bytes | Exception:
+    def _answer(self, call: EthCall) -> bytes | Exception:
         asked, first = call.data[:4], call.data[4:36]
         if call.to == PERMIT2:
             if asked == _AT_PERMIT2:
@@ -311,7 +311,7 @@ class TalkingChain:
             return Reverted("no permits here", b"")
         return bytes(32) if asked == NONCES else self.permits[owner]
 
-    async def call(self, call: Call, at: object = None) -> bytes:
+    async def call(self, call: EthCall, at: object = None) -> bytes:
         if call.data == PERMIT2_OF:
             return address_word(PERMIT2)
         self.calls.append(("call", call))
@@ -319,7 +319,7 @@ class TalkingChain:
             raise self.outcome
         return bytes(32)
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         self.calls.append(("estimate_gas", call))
         if isinstance(self.outcome, Exception):
             raise self.outcome

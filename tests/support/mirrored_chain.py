@@ -12,7 +12,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cambist.config.errors import ChainError, Reverted, TransactionRefused
-from cambist.engine.chain.port import At, Call, DevChain, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from cambist.engine.chain.port import At, DevChain, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from cambist.engine.chain.transact import mined
 
 T = TypeVar("T")
@@ -44,12 +44,12 @@ class MirroredChain:
 
     # --- Questions ------------------------------------------------------------------------------------
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         height = await self._height(at)
         return await self._same(lambda chain: chain.call(call, height))
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         height = await self._height(at)
         answers = [await chain.call_many(calls, height, time_s) for chain in self._chains]
@@ -59,7 +59,7 @@ class MirroredChain:
     async def upcoming(self) -> Upcoming:
         return await self.first.upcoming()
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         """Anvil's is a few units above the least; the larger one is taken."""
         found = [await _answer(chain, lambda one: one.estimate_gas(call)) for chain in self._chains]
         if isinstance(found[0], ChainError):

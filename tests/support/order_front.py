@@ -28,7 +28,7 @@ from cambist.codecs.eip712_orders.delta import (
     delta_domain_separator,
 )
 from cambist.codecs.http1 import Http1Limits, Response
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.partners import Partner
 from cambist.config.secret import Secret
 from cambist.config.server import ServerSettings

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from cambist.codecs.eip712_orders.delta import ORDER_CANCELLATIONS, ORDER_TYPES, Bridge
+from cambist.codecs.eip712_orders.delta import ORDER_CANCELLATIONS, ORDER_TYPES, DeltaBridge
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.codecs.eip712_orders.typed_struct import TypedStruct
 from cambist.crypto.addresses import to_checksum
@@ -26,7 +26,7 @@ DOMAIN = {
 def _member(type_name: str) -> st.SearchStrategy[Any]:
     if type_name == "Bridge":
         return st.builds(
-            Bridge,
+            DeltaBridge,
             values({}, "bytes4"),
             st.integers(0, 2**53 - 1),
             values({}, "address"),

@@ -20,7 +20,7 @@ from cambist.codecs.abi import encode, selector, uint_word, words_tail
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4
-from cambist.engine.chain.port import At, Call, Header
+from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.store.rows import OtcOrder, amount_of
 from support.log_emitter import record
 from support.scripted_chain import ScriptedChain, Sent, tx
@@ -152,7 +152,7 @@ class OtcChain(ScriptedChain):
         return await super().block(at)
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         """At any block that is in the chain."""
         await trio.lowlevel.checkpoint()
@@ -167,7 +167,7 @@ class OtcChain(ScriptedChain):
             raise ChainError("out of gas")
         return [self._answer(self._states[block_hash], call) for call in calls]
 
-    def _answer(self, state: State, call: Call) -> bytes | Exception:
+    def _answer(self, state: State, call: EthCall) -> bytes | Exception:
         name, words = call.data[:4], [call.data[at : at + 32] for at in range(4, len(call.data), 32)]
         self.calls[name] += 1
         if call.to in self.garbage:

@@ -25,7 +25,7 @@ from cambist.codecs import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.codecs.http1 import Http1Limits, Response
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
 from cambist.config.tokens import Token

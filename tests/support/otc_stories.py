@@ -22,7 +22,7 @@ from cambist.codecs import calldata
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain import indexer
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.transact import mined
 from cambist.engine.venue import accounts_watch
 from cambist.engine.venue.otc import drafts
@@ -239,7 +239,7 @@ class OtcStory(OtcFront):
     async def balances(self) -> Moved:
         """Of everybody, of every token."""
         keys = [(who, token) for who in self._people for token in self._tokens]
-        calls = [Call(self._tokens[token], calldata.balance_of(self._people[who])) for who, token in keys]
+        calls = [EthCall(self._tokens[token], calldata.balance_of(self._people[who])) for who, token in keys]
         words = await self.world.chain.call_many(calls)
         return {
             key: int.from_bytes(cast("bytes", word), "big") for key, word in zip(keys, words, strict=True)

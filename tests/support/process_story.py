@@ -23,13 +23,13 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.http1 import Http1Limits
 from cambist.config import limits
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.nodes import NodeSettings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.http_client import HttpClient
@@ -126,7 +126,7 @@ class Story:
 
     async def balance(self, token: str, owner: bytes) -> int:
         """Of an account on the chain, raw units."""
-        call = Call(self.running.devnet.at(token), calldata.balance_of(owner))
+        call = EthCall(self.running.devnet.at(token), calldata.balance_of(owner))
         return int.from_bytes(await self.chain.call(call), "big")
 
     async def settled_once(self, numbers: Iterable[int]) -> None:

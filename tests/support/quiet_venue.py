@@ -24,9 +24,8 @@ from cambist.config.errors import CambistError
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.chain.port import At, Fees, Header
-from cambist.engine.chain.port import Call as ChainCall
-from cambist.engine.server.routing import Call, Reply
+from cambist.engine.chain.port import At, EthCall, Fees, Header
+from cambist.engine.server.routing import HttpCall, Reply
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.book import build_book
@@ -153,7 +152,7 @@ class QuietChain:
         assert at in (None, self._head.hash)
         return b""
 
-    async def call_many(self, calls: Sequence[ChainCall], at: At = None) -> list[bytes]:
+    async def call_many(self, calls: Sequence[EthCall], at: At = None) -> list[bytes]:
         assert at in (None, self._head.hash)
         return [bytes(32) for _ in calls]
 
@@ -185,7 +184,7 @@ class QuietVenue:
             method.encode(), target.encode(), path, query or None, 1, [*fields.items()], True, fields, body
         )
         route, parameters = self.app.router.resolve(request)
-        call = Call(request, "127.0.0.1", "request-1", self.clock.now_ms() + later_ms, parameters)
+        call = HttpCall(request, "127.0.0.1", "request-1", self.clock.now_ms() + later_ms, parameters)
         try:
             if route.plain:
                 return route.plain(call)

@@ -17,7 +17,7 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.fee_policy import FeePolicy
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay_plan import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relayer import Outcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
@@ -105,7 +105,7 @@ class Life:
         deadline_s = None if within_s is None else self.now_ms() // 1_000 + within_s
         self.wanted[name] = data, deadline_s
         target = FORBIDDEN if kind == "F" else TARGET
-        await self.relayer.submit(name, Call(target, data, gas_max=100_000), deadline_s)
+        await self.relayer.submit(name, EthCall(target, data, gas_max=100_000), deadline_s)
         return name
 
     async def ended(self, key: str, *, final: bool = True) -> Outcome:

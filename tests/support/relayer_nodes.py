@@ -20,7 +20,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.fee_policy import FeePolicy
-from cambist.engine.chain.port import Call, Chain
+from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.chain.relay_plan import RelayPolicy
 from cambist.engine.chain.relayer import Relayer
 from cambist.engine.store.leases import Leases
@@ -41,9 +41,9 @@ def target(number: int) -> bytes:
     return b"\xee" * 16 + number.to_bytes(4, "big")
 
 
-def effect(number: int) -> tuple[str, Call]:
+def effect(number: int) -> tuple[str, EthCall]:
     """(key, call): one wei to an account of its own."""
-    return f"effect {number}", Call(target(number), b"", value_wei=1, gas_max=50_000)
+    return f"effect {number}", EthCall(target(number), b"", value_wei=1, gas_max=50_000)
 
 
 def relay_key() -> PolicedRelayKey:

@@ -26,7 +26,7 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from support.world import MOST, ONE, USDC, World
 
 FILLED_OR_CANCELLED = 1
@@ -72,7 +72,7 @@ async def remaining(world: World, order: RfqOrder) -> int:
 
 async def remaining_of(world: World, maker: bytes, order_hashes: Sequence[bytes]) -> list[int]:
     """The same of many orders of a maker, in one question."""
-    question = Call(world.at.rfq, calldata.remaining_balances(maker, order_hashes))
+    question = EthCall(world.at.rfq, calldata.remaining_balances(maker, order_hashes))
     answer = await world.chain.call(question)
     count = decode_uint(answer, 1)
     assert len(answer) == (2 + count) * WORD_BYTES
@@ -93,18 +93,18 @@ async def _state(world: World, orders: Sequence[RfqOrder]) -> list[bytes | str]:
     assets = {asset for order in orders for asset in (order.maker_asset, order.taker_asset)}
     tokens = {world.weth, world.usdc, world.dai} | assets
     questions = [
-        Call(token, question)
+        EthCall(token, question)
         for token in sorted(tokens)
         for owner in sorted(owners)
         for question in (calldata.balance_of(owner), calldata.allowance(owner, world.at.rfq))
-    ] + [Call(world.at.rfq, calldata.remaining(order.maker, world.rfq_hash(order))) for order in orders]
+    ] + [EthCall(world.at.rfq, calldata.remaining(order.maker, world.rfq_hash(order))) for order in orders]
     answers = await world.chain.call_many(questions)
     return [answer if isinstance(answer, bytes) else str(answer) for answer in answers]
 
 
 async def the_returned(world: World, key: SigningKey, data: bytes) -> int:
     """The number that a call of the Rfq would return to somebody."""
-    return decode_uint(await world.chain.call(Call(world.at.rfq, data, key.address)))
+    return decode_uint(await world.chain.call(EthCall(world.at.rfq, data, key.address)))
 
 
 # --- Contracts as makers ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import trio
 from msgspec import Struct
 
 from cambist.config.errors import BlockGone, LogsRefused
-from cambist.engine.chain.port import At, Call, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from cambist.engine.chain.port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
 from support.log_emitter import Record
 
 
@@ -124,18 +124,18 @@ class ScriptedChain:
 
     # --- What no indexer asks ---------------------------------------------------------------------
 
-    async def call(self, call: Call, at: At = None) -> bytes:
+    async def call(self, call: EthCall, at: At = None) -> bytes:
         raise NotImplementedError
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         raise NotImplementedError
 
     async def upcoming(self) -> Upcoming:
         raise NotImplementedError
 
-    async def estimate_gas(self, call: Call) -> int:
+    async def estimate_gas(self, call: EthCall) -> int:
         raise NotImplementedError
 
     async def send_raw(self, raw: bytes) -> bytes:

@@ -17,7 +17,7 @@ from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.server import ServerSettings
 from cambist.engine.chain.json_rpc import Node
-from cambist.engine.server import Call, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, listen
@@ -54,7 +54,7 @@ class ScriptedNode:
         self.lists_asked = 0
         self.tags: set[str] = set()
 
-    def answer(self, call: Call) -> Reply:
+    def answer(self, call: HttpCall) -> Reply:
         if self.away:
             raise ServiceUnavailable
         asked = msgspec.json.decode(call.request.body)
@@ -62,7 +62,7 @@ class ScriptedNode:
             return Reply(200, encode([self._result(request) for request in asked]))
         return Reply(200, encode(self._result(asked)))
 
-    def list_takers(self, _: Call) -> Reply:
+    def list_takers(self, _: HttpCall) -> Reply:
         self.lists_asked += 1
         if self.away:
             raise ServiceUnavailable

@@ -48,7 +48,7 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.signatures import signer
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.venue.delta.terms import SettledOrder, next_part, side_of, terms_of
 from cambist.feeds.net.websocket import WebSocketClosed, serve_websocket
 from support.scripted_server import Caller, scripted_server
@@ -220,7 +220,7 @@ class OrderVenue(ScriptedVenue):
 
     async def allowed(self, token: bytes, owner: bytes) -> int:
         """What the Delta contract may take."""
-        return decode_uint(await self.world.chain.call(Call(token, allowance(owner, self.world.at.delta))))
+        return decode_uint(await self.world.chain.call(EthCall(token, allowance(owner, self.world.at.delta))))
 
     @property
     def only(self) -> Placed:

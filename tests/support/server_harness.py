@@ -12,7 +12,7 @@ from cambist.codecs.http1 import ClientConnection, Http1Limits, Response
 from cambist.codecs.resource_messages import maker_error_body
 from cambist.config.errors import CambistError, InvalidInput, RateLimited
 from cambist.config.server import ServerSettings
-from cambist.engine.server import AccessLog, Call, Reply, Router, Server, StreamReply, Surface
+from cambist.engine.server import AccessLog, HttpCall, Reply, Router, Server, StreamReply, Surface
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 
@@ -30,36 +30,36 @@ def post(path: bytes, body: bytes, *headers: bytes) -> bytes:
     return b"\r\n".join((b"POST %b HTTP/1.1" % path, b"Host: a", length, *headers, b"", body))
 
 
-def hello(call: Call) -> Reply:
+def hello(call: HttpCall) -> Reply:
     return Reply(200, b'"hello"')
 
 
-def echo(call: Call) -> Reply:
+def echo(call: HttpCall) -> Reply:
     return Reply(200, call.request.body)
 
 
-def refuse(call: Call) -> Reply:
+def refuse(call: HttpCall) -> Reply:
     raise InvalidInput(field="side", expected="BUY or SELL", got="HOLD")
 
 
-def limited(call: Call) -> Reply:
+def limited(call: HttpCall) -> Reply:
     raise RateLimited
 
 
-def broken(call: Call) -> Reply:
+def broken(call: HttpCall) -> Reply:
     raise RuntimeError("the secret of the service")
 
 
-def wide(call: Call) -> Reply:
+def wide(call: HttpCall) -> Reply:
     return Reply(200, b'"%b"' % (b"x" * 1_000_000))
 
 
-async def slow_echo(call: Call) -> Reply:
+async def slow_echo(call: HttpCall) -> Reply:
     await trio.lowlevel.checkpoint()
     return Reply(200, call.request.body)
 
 
-async def numbers(call: Call) -> StreamReply:
+async def numbers(call: HttpCall) -> StreamReply:
     async def pieces() -> AsyncIterator[bytes]:
         for number in range(3):
             await trio.lowlevel.checkpoint()

@@ -7,14 +7,14 @@ import sys
 import trio
 
 from cambist.config.server import ServerSettings
-from cambist.engine.server import Call, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.server.processes import inherited_listener, parent_ended, process_place, run_processes
 from cambist.feeds.net.streams import listen
 
 SETTINGS = ServerSettings(processes=2, drain_s=5)
 
 
-def who(call: Call) -> Reply:
+def who(call: HttpCall) -> Reply:
     place = process_place()
     return Reply(200, b"%d %d %d" % (os.getpid(), place.index, place.count))
 

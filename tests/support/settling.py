@@ -42,7 +42,7 @@ from cambist.config.limits import UINT256_MAX
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.deploy import create
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.terms import whole_of
 from support.world import DELTA_NAME, DELTA_VERSION, HOUR_S, NATIVE, NOBODY, ONE, USDC, World
@@ -150,7 +150,7 @@ class Market(msgspec.Struct, frozen=True):
         """What a settlement by the relayer would return now."""
         data = self.settlement(order, *steps, **how)
         world = self.world
-        return decode_settled(await world.chain.call(Call(world.at.delta, data, world.relayer.address)))
+        return decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
 
     async def refused_settlement(
         self, order: AnyOrder, *steps: Step, key: SigningKey | None = None, **how: Any
@@ -174,7 +174,7 @@ class Market(msgspec.Struct, frozen=True):
         assert await world.now_s() == at_s
         assert await self.state(order, world.relayer) == before
         with pytest.raises(Reverted) as refusal:
-            await world.chain.call(Call(world.at.delta, data, world.relayer.address))
+            await world.chain.call(EthCall(world.at.delta, data, world.relayer.address))
         return refusal.value.reason
 
     # --- Crossings ------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Market(msgspec.Struct, frozen=True):
         world = self.world
         data = delta_calldata.settle_crossed(crossings)
         held = await self.held(crossings)
-        outcome = decode_crossed(await world.chain.call(Call(world.at.delta, data, world.relayer.address)))
+        outcome = decode_crossed(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
         receipt = await world.send(world.relayer, world.at.delta, data, gas=2 * SETTLEMENT_GAS)
         settled = tuple(events(receipt, OrderSettled))
         assert list(map(_told_of, settled)) == [_settled_as(world, crossing.order) for crossing in crossings]
@@ -250,12 +250,12 @@ class Market(msgspec.Struct, frozen=True):
         }
         tokens = {world.weth, world.usdc, world.dai, order.src_token, order.dest_token} - {NATIVE}
         calls = {
-            f"{token.hex()} of {holder.hex()}": Call(token, calldata.balance_of(holder))
+            f"{token.hex()} of {holder.hex()}": EthCall(token, calldata.balance_of(holder))
             for token in tokens
             for holder in holders
         }
         calls |= {
-            name: Call(at.delta, question)
+            name: EthCall(at.delta, question)
             for name, question in {
                 "state": delta_calldata.order_state(order.owner, order.nonce, order_hash),
                 "deposit": delta_calldata.deposits(order.owner),
@@ -438,7 +438,7 @@ async def order_state(world: World, order: AnyOrder) -> OrderState:
     """The state of an order, as the contract tells it."""
     order_hash = world.delta_hash(order)
     question = delta_calldata.order_state(order.owner, order.nonce, order_hash)
-    answer = await world.chain.call(Call(world.at.delta, question))
+    answer = await world.chain.call(EthCall(world.at.delta, question))
     return decode_order_state(answer, order_hash, is_scheduled=not isinstance(order, DeltaOrder))
 
 

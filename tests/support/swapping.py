@@ -19,7 +19,7 @@ from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.router_calldata import Hop, Swap
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, person
 
 UNFILLED = "Couldn't swap the requested fill amount"
@@ -117,7 +117,7 @@ class Venue(msgspec.Struct, frozen=True):
     async def _sent(self, data: bytes, key: SigningKey | None, value_wei: int) -> tuple[int, Done]:
         """The number that the swap returns where it is simulated, and what came of it when it was mined."""
         sender, router = key or self.world.user, self.world.at.router
-        returned = await self.world.chain.call(Call(router, data, sender.address, value_wei))
+        returned = await self.world.chain.call(EthCall(router, data, sender.address, value_wei))
         receipt = await self.world.send(sender, router, data, value_wei=value_wei)
         events = [decode_event(log.topics, log.data) for log in receipt.logs]
         (event,) = [event for event in events if isinstance(event, Swapped)]
@@ -147,11 +147,11 @@ class Venue(msgspec.Struct, frozen=True):
         people = (world.user, world.maker, self.rival, world.taker, world.stranger)
         holders = {*(key.address for key in people), at.router, at.executor, at.fee_vault}
         calls = {
-            f"balance {token.hex()} {holder.hex()}": Call(token, calldata.balance_of(holder))
+            f"balance {token.hex()} {holder.hex()}": EthCall(token, calldata.balance_of(holder))
             for token in (world.weth, world.usdc, world.dai)
             for holder in holders
         }
-        calls["allowance"] = Call(world.weth, calldata.allowance(world.user.address, at.router))
+        calls["allowance"] = EthCall(world.weth, calldata.allowance(world.user.address, at.router))
         answers = await world.chain.call_many(list(calls.values()))
         state: dict[str, bytes | int] = {}
         for name, answer in zip(calls, answers, strict=True):

@@ -21,7 +21,7 @@ from cambist.codecs.vocabulary import Side
 from cambist.config.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
-from cambist.engine.chain.port import At, Call
+from cambist.engine.chain.port import At, EthCall
 from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_route import FirmRoute
 from cambist.engine.routing.firm_scores import FirmMaker
@@ -68,7 +68,7 @@ class RichChain(ScriptedChain):
     """Everybody has everything, and no order was seen before."""
 
     async def call_many(
-        self, calls: Sequence[Call], at: At = None, time_s: int | None = None
+        self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         await trio.lowlevel.checkpoint()
         return [bytes(32) if call.data.startswith(REMAINING) else uint_word(2**255) for call in calls]

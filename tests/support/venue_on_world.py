@@ -16,7 +16,7 @@ from msgspec import Struct
 from cambist.codecs.http1 import Http1Limits
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.address_book import ChainEntry, chain_entry, write_entries
+from cambist.engine.chain.address_book import DeployedChain, chain_entry, write_entries
 from cambist.engine.devnet.serve import RunningChain
 from cambist.engine.venue.app import opened_venue
 from cambist.feeds.net.http_client import HttpClient
@@ -29,7 +29,7 @@ from support.world import World
 class _At(Struct, frozen=True):
     """A chain that needs no node: what `Devnet` reads of a running one."""
 
-    entry: ChainEntry
+    entry: DeployedChain
     url: str = "http://127.0.0.1:9"
 
 

@@ -28,7 +28,7 @@ import trio
 from msgspec import Struct
 
 from cambist.config.nodes import NodeSettings
-from cambist.engine.chain.address_book import ChainEntry, read_book, write_entries
+from cambist.engine.chain.address_book import DeployedChain, read_book, write_entries
 from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.feeds.net.http_client import HttpClient
@@ -103,7 +103,7 @@ class _Place(Struct, frozen=True):
     """A devnet in another process: what `Devnet` reads of a running one."""
 
     url: str
-    entry: ChainEntry
+    entry: DeployedChain
 
 
 @contextmanager

@@ -20,14 +20,14 @@ import trio
 from cambist.codecs.calldata import approve, balance_of
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config import limits
-from cambist.config.chains import Chain as ChainSettings
+from cambist.config.chains import ChainSettings
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.mnemonic import DEV_MNEMONIC, account_keys
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import ChainEntry, write_entries
+from cambist.engine.chain.address_book import DeployedChain, write_entries
 from cambist.engine.chain.evm import IS_INSTALLED
-from cambist.engine.chain.port import Call, DevChain
+from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.devnet.node import Node
 from cambist.engine.devnet.serve import EMBEDDED, RunningChain, Wanted, running_chain
@@ -139,7 +139,7 @@ class Devnet:
         self.running = running
 
     @property
-    def entry(self) -> ChainEntry:
+    def entry(self) -> DeployedChain:
         """Its contracts and tokens."""
         return self.running.entry
 
@@ -165,7 +165,7 @@ class Devnet:
         address = who.address if isinstance(who, SigningKey) else who
         if token == "ETH":
             return await self.chain.balance(address)
-        return int.from_bytes(await self.chain.call(Call(self.at(token), balance_of(address))), "big")
+        return int.from_bytes(await self.chain.call(EthCall(self.at(token), balance_of(address))), "big")
 
 
 class RunningVenue:
@@ -296,7 +296,7 @@ async def _running_anvil(folder: Path) -> AsyncIterator[Devnet]:
         yield Devnet(chain, running)
 
 
-async def _allow_makers_tokens(chain: DevChain, entry: ChainEntry) -> None:
+async def _allow_makers_tokens(chain: DevChain, entry: DeployedChain) -> None:
     devnet = Devnet(chain, RunningChain(CHAIN_ID, "", "", entry))
     for key in MAKER_KEYS.values():
         for token in ("WETH", "USDC", "DAI", "WBTC"):

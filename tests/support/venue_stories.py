@@ -36,8 +36,8 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import ChainEntry, chain_entry, write_entries
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.address_book import DeployedChain, chain_entry, write_entries
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.transact import mined
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.venue.app import opened_venue
@@ -109,7 +109,7 @@ rfq = true
 class _At(Struct, frozen=True):
     """A chain that needs no node: what `Devnet` reads of a running one."""
 
-    entry: ChainEntry
+    entry: DeployedChain
     url: str = "http://127.0.0.1:9"
 
 
@@ -266,7 +266,7 @@ class Story:
         chain = self.world.chain
         keys = [(who, token) for who in self.people for token in self.tokens]
         calls = [
-            Call(self.tokens[token], calldata.balance_of(self.people[who]))
+            EthCall(self.tokens[token], calldata.balance_of(self.people[who]))
             for who, token in keys
             if token != "ETH"
         ]

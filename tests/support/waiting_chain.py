@@ -20,7 +20,7 @@ from cambist.config.errors import Reverted
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, Log, LogFilter
+from cambist.engine.chain.port import EthCall, Log, LogFilter
 from support.settling import AnyOrder, Market, a_market
 from support.venue_role import CHAIN_ID
 from support.waiting_model import Facts, Known, left_of
@@ -149,13 +149,13 @@ class OnChain:
             src_given=given if known.buys else 0,
         )
         try:
-            await self.chain.call(Call(self.world.at.delta, data, FOREIGNER.address))
+            await self.chain.call(EthCall(self.world.at.delta, data, FOREIGNER.address))
         except Reverted:
             return
         await self.send(FOREIGNER, self.world.at.delta, data)
 
     async def _numbers(self, *questions: bytes, to: bytes = b"", at: bytes | None = None) -> list[int]:
-        calls = [Call(to or self.world.at.delta, question) for question in questions]
+        calls = [EthCall(to or self.world.at.delta, question) for question in questions]
         answers = await self.chain.call_many(calls, at)
         return [int.from_bytes(answer[:32], "big") for answer in answers if isinstance(answer, bytes)]
 

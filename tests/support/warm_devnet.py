@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from cambist.config.chains import Chain
+from cambist.config.chains import ChainSettings
 from cambist.config.errors import ChainError
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.address_book import ChainEntry
+from cambist.engine.chain.address_book import DeployedChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.devnet.furnish import furnish
@@ -23,7 +23,7 @@ class _Made(Struct):
     """A furnished chain that nobody has, and the snapshot that leads back to it."""
 
     chain: EmbeddedChain
-    entry: ChainEntry
+    entry: DeployedChain
     snapshot: int
 
 
@@ -34,8 +34,8 @@ _free: list[_Made] = []
 async def warm_chain(
     chain_id: int,
     keys: Sequence[SigningKey],
-    more: Callable[[EmbeddedChain, ChainEntry], Awaitable[None]],
-) -> AsyncIterator[tuple[EmbeddedChain, ChainEntry]]:
+    more: Callable[[EmbeddedChain, DeployedChain], Awaitable[None]],
+) -> AsyncIterator[tuple[EmbeddedChain, DeployedChain]]:
     """A furnished chain whose latest block is of now.
 
     Args:
@@ -65,9 +65,9 @@ async def _restored() -> _Made | None:
 async def _new(
     chain_id: int,
     keys: Sequence[SigningKey],
-    more: Callable[[EmbeddedChain, ChainEntry], Awaitable[None]],
+    more: Callable[[EmbeddedChain, DeployedChain], Awaitable[None]],
 ) -> _Made:
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
-    entry = await furnish(chain, keys, Chain(name="devnet"))
+    entry = await furnish(chain, keys, ChainSettings(name="devnet"))
     await more(chain, entry)
     return _Made(chain, entry, await chain.snapshot())

@@ -36,8 +36,8 @@ from cambist.config.errors import Reverted
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import Contracts, Plan, create, deploy
-from cambist.engine.chain.port import Call, DevChain, Receipt
+from cambist.engine.chain.deploy import DeployedContracts, Plan, create, deploy
+from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, mined, transact
 from support.anvil import KEYS
 
@@ -68,7 +68,7 @@ class World(msgspec.Struct):
     """
 
     chain: DevChain
-    at: Contracts
+    at: DeployedContracts
     weth: bytes
     permit2: bytes
     usdc: bytes
@@ -92,7 +92,7 @@ class World(msgspec.Struct):
 
     async def refused(self, key: SigningKey, to: bytes, data: bytes, *, value_wei: int = 0) -> str:
         """Why a call is refused: in a simulation, and then mined all the same, which changes no state."""
-        call = Call(to, data, key.address, value_wei)
+        call = EthCall(to, data, key.address, value_wei)
         try:
             await self.chain.call(call)
         except Reverted as error:
@@ -136,7 +136,7 @@ class World(msgspec.Struct):
 
     async def ask(self, to: bytes, data: bytes) -> int:
         """A view function that returns one number."""
-        return decode_uint(await self.chain.call(Call(to, data)))
+        return decode_uint(await self.chain.call(EthCall(to, data)))
 
     async def now_s(self) -> int:
         """The time of the latest block."""

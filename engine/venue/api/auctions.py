@@ -18,7 +18,7 @@ from ....codecs.wire import encode
 from ....config.errors import AuctionNotFound, OrderNotFound
 from ....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
 from ....crypto.addresses import to_checksum
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...store.queries import auction_rounds, last_rounds
 from ...store.rows import AuctionRound
 from ...store.store import Store
@@ -167,18 +167,18 @@ class Auctions:
             )
         )
 
-    async def _auction(self, call: Call) -> Reply:
+    async def _auction(self, call: HttpCall) -> Reply:
         return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))
 
-    async def _explain(self, call: Call) -> Reply:
+    async def _explain(self, call: HttpCall) -> Reply:
         return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
 
-    def _list_agents(self, call: Call) -> Reply:
+    def _list_agents(self, call: HttpCall) -> Reply:
         place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
 
-    def _scores(self, call: Call) -> Reply:
+    def _scores(self, call: HttpCall) -> Reply:
         place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         reports = {} if of_chain is None else of_chain.reports()

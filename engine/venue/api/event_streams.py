@@ -36,7 +36,7 @@ from ...events.follower import place_of
 from ...events.hub import EventHub
 from ...events.ring import RingEntry
 from ...events.subscription import Subscription
-from ...server.routing import Call, StreamReply
+from ...server.routing import HttpCall, StreamReply
 from ...store.orders import DELTA, OTC
 from .routes import Endpoint, Socket
 from .streams import CONTENT_TYPE, HEADERS
@@ -52,7 +52,7 @@ Asking: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
 """A query -> which events are wanted, and the token to begin behind, if one is given. Raises InvalidInput."""
 
 
-Sees: TypeAlias = Callable[[Call, str | None], bool]
+Sees: TypeAlias = Callable[[HttpCall, str | None], bool]
 """Whether a request may read the orders of a partner, or of all partners, without naming an owner."""
 
 _WHOSE = {
@@ -103,7 +103,9 @@ class EventStreams:
         streams_max: at a time.
     """
 
-    def __init__(self, hub: EventHub, *, caller: Callable[[Call], str], sees: Sees, streams_max: int) -> None:
+    def __init__(
+        self, hub: EventHub, *, caller: Callable[[HttpCall], str], sees: Sees, streams_max: int
+    ) -> None:
         self._hub = hub
         self._caller = caller
         self._sees = sees
@@ -156,7 +158,7 @@ class EventStreams:
         subscription.leave()
         self._open.leave(caller)
 
-    def _asked(self, asking: Asking, call: Call) -> _Asked:
+    def _asked(self, asking: Asking, call: HttpCall) -> _Asked:
         """The events that a request asks for, if it may read them.
 
         Raises:
@@ -172,7 +174,7 @@ class EventStreams:
 
     # --- Server-sent events -----------------------------------------------------------------------------
 
-    async def _stream(self, asking: Asking, call: Call) -> StreamReply:
+    async def _stream(self, asking: Asking, call: HttpCall) -> StreamReply:
         asked = self._asked(asking, call)
         caller = self._caller(call)
         subscription = await self._enter(caller, asked)
@@ -201,11 +203,11 @@ class EventStreams:
 
     # --- WebSocket --------------------------------------------------------------------------------------
 
-    def _check(self, asking: Asking, call: Call) -> None:
+    def _check(self, asking: Asking, call: HttpCall) -> None:
         self._asked(asking, call)
         self._open.check(self._caller(call))
 
-    async def _serve(self, asking: Asking, call: Call, socket: WebSocket) -> None:
+    async def _serve(self, asking: Asking, call: HttpCall, socket: WebSocket) -> None:
         asked = self._asked(asking, call)
         caller = self._caller(call)
         try:
@@ -288,7 +290,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-def _asked(asking: Asking, call: Call) -> _Asked:
+def _asked(asking: Asking, call: HttpCall) -> _Asked:
     """What a request wants.
 
     Raises:

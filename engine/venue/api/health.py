@@ -19,7 +19,7 @@ from msgspec import Struct
 from ....codecs.wire import encode
 from ....config.errors import PathNotFound
 from ...admission.admission import is_local
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...telemetry.metrics import CONTENT_TYPE, Metrics
 
 
@@ -55,16 +55,16 @@ class Health:
         self._metrics = metrics
         self._open_to_all = open_to_all
 
-    def healthy(self, _: Call) -> Reply:
+    def healthy(self, _: HttpCall) -> Reply:
         """GET /healthz."""
         return Reply(200, encode(Healthy("ok")))
 
-    def ready(self, _: Call) -> Reply:
+    def ready(self, _: HttpCall) -> Reply:
         """GET /readyz."""
         readiness = self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 
-    async def metrics(self, call: Call) -> Reply:
+    async def metrics(self, call: HttpCall) -> Reply:
         """GET /metrics."""
         if not self._open_to_all and not is_local(call):
             raise PathNotFound

@@ -30,7 +30,7 @@ from ....feeds.maker_health import HealthReport
 from ...admission.admission import is_local
 from ...routing.fault_notices import fault_of
 from ...server.gate import Gate
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..place import Places, place_at
 from .resources import network_of
 from .routes import Endpoint
@@ -62,7 +62,7 @@ class MakerScoreBoard:
             ),
         )
 
-    def _scores(self, call: Call) -> Reply:
+    def _scores(self, call: HttpCall) -> Reply:
         network = network_of(decode_adapters_query(call.request.query or b""))
         places = self._places.values() if network is None else (place_at(self._places, network, "network"),)
         shown = self._shown(call)
@@ -73,7 +73,7 @@ class MakerScoreBoard:
         ]
         return Reply(200, encode(scores))
 
-    def _shown(self, call: Call) -> frozenset[str]:
+    def _shown(self, call: HttpCall) -> frozenset[str]:
         """Makers whose faults the caller may see.
 
         Raises:

@@ -17,7 +17,7 @@ from ....codecs.market_messages import (
 )
 from ....codecs.wire import encode
 from ...admission.signatures import SignatureBudget
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..market.market_desk import MarketDesk
 from ..market.unfilled import Asker
 from .resources import chain_in_path
@@ -38,9 +38,9 @@ class Market:
     def __init__(
         self,
         desk: MarketDesk,
-        asker_of: Callable[[Call], Asker],
-        partner_of: Callable[[Call], str],
-        signatures_of: Callable[[Call], SignatureBudget],
+        asker_of: Callable[[HttpCall], Asker],
+        partner_of: Callable[[HttpCall], str],
+        signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = desk
         self._asker_of = asker_of
@@ -86,16 +86,16 @@ class Market:
             ),
         )
 
-    def _prices(self, call: Call) -> Reply:
+    def _prices(self, call: HttpCall) -> Reply:
         partner = self._partner_of(call)
         return Reply(200, encode(self._desk.prices(call.request.query or b"", call.now_ms, partner)))
 
-    async def _swap(self, call: Call) -> Reply:
+    async def _swap(self, call: HttpCall) -> Reply:
         partner = self._partner_of(call)
         query, asker = call.request.query or b"", self._asker_of(call)
         return Reply(200, encode(await self._desk.swap(query, call.now_ms, asker, partner)))
 
-    async def _transaction(self, call: Call) -> Reply:
+    async def _transaction(self, call: HttpCall) -> Reply:
         request = call.request
         chain_id = chain_in_path(call.parameters[0])
         built = await self._desk.transaction(

@@ -22,7 +22,7 @@ from ....config.errors import InvalidInput, OrderNotFound
 from ....config.limits import VENUE_ORDER_IDS_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...store.queries import DeltaFilter
 from ...store.store import Store
 from ..asking import in_time
@@ -48,7 +48,7 @@ class OrderReads:
         sees_all: whether a request may list everybody's orders.
     """
 
-    def __init__(self, places: Places, store: Store, *, sees_all: Callable[[Call], bool]) -> None:
+    def __init__(self, places: Places, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
         self._places = places
         self._sees_all = sees_all
         self._stored = StoredOrders(store)
@@ -106,14 +106,14 @@ class OrderReads:
             ),
         )
 
-    async def _by_id(self, call: Call) -> Reply:
+    async def _by_id(self, call: HttpCall) -> Reply:
         text = call.parameters[0]
         (row,) = await self._stored.rows_of_ids([text])
         if row is None:
             raise OrderNotFound(field="orderId", got=text)
         return await self._record(row.order_hash)
 
-    async def _by_hash(self, call: Call) -> Reply:
+    async def _by_hash(self, call: HttpCall) -> Reply:
         expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"
         order_hash = parse_hex(call.parameters[0], "hash", expected)
         if len(order_hash) != _HASH_BYTES:
@@ -126,7 +126,7 @@ class OrderReads:
             raise OrderNotFound(field="hash", got=to_hex(order_hash))
         return Reply(200, encode(record))
 
-    async def _list(self, call: Call) -> Reply:
+    async def _list(self, call: HttpCall) -> Reply:
         query = decode_orders_query(call.request.query or b"")
         if query.user_address is None and query.ids is None and not self._sees_all(call):
             raise InvalidInput(
@@ -149,13 +149,13 @@ class OrderReads:
             raise InvalidInput(field="ids", expected=f"at most {VENUE_ORDER_IDS_MAX} ids", got=len(query.ids))
         return await self._stored.page_of_ids(query.ids, wanted, query.page, query.limit)
 
-    async def _committed(self, call: Call) -> Reply:
+    async def _committed(self, call: HttpCall) -> Reply:
         place, user, tokens = self._account(call)
         taken = promised(await self._stored.settled_of(user, place.chain_id, OPEN, OrderType.LIMIT))
         answer: FillableBalance = {to_hex(token): str(taken.get(token, 0)) for token in tokens}
         return Reply(200, encode(answer))
 
-    async def _available(self, call: Call) -> Reply:
+    async def _available(self, call: HttpCall) -> Reply:
         place, user, tokens = self._account(call)
         listed = [token for token in tokens if token in place.tokens.by_address]
         taken = promised(await self._stored.settled_of(user, place.chain_id, MAY_BE_SETTLED))
@@ -165,7 +165,7 @@ class OrderReads:
         }
         return Reply(200, encode(answer))
 
-    def _account(self, call: Call) -> tuple[Place, bytes, list[bytes]]:
+    def _account(self, call: HttpCall) -> tuple[Place, bytes, list[bytes]]:
         """(the chain, the account, the token of the path or all listed tokens) of a request for balances."""
         chain_text, user_text, *tokens = call.parameters
         place = delta_place_at(self._places, chain_in_path(chain_text), "chainId")

@@ -21,7 +21,7 @@ from ....codecs.delta_messages import (
 from ....codecs.wire import encode
 from ....config.settings import Settings
 from ...admission.signatures import SignatureBudget
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...store.store import Store
 from ..delta.live_orders import LiveOrders
 from ..delta.order_desk import OrderDesk
@@ -50,8 +50,8 @@ class OrderSubmission:
         orders: LiveOrders,
         store: Store,
         *,
-        partner_of: Callable[[Call], str],
-        signatures_of: Callable[[Call], SignatureBudget],
+        partner_of: Callable[[HttpCall], str],
+        signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
             places,
@@ -94,17 +94,17 @@ class OrderSubmission:
             ),
         )
 
-    async def _submit(self, call: Call) -> Reply:
+    async def _submit(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             body = decode_submit_body(call.request.body)
             record = await self._desk.submit(body, call.now_ms, signatures, self._partner_of(call))
             return Reply(200, encode(record))
 
-    async def _build_cancellation(self, call: Call) -> Reply:
+    async def _build_cancellation(self, call: HttpCall) -> Reply:
         body = decode_cancellation_build_body(call.request.body)
         return Reply(200, encode(await self._desk.cancellation(body)))
 
-    async def _cancel(self, call: Call) -> Reply:
+    async def _cancel(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             body = decode_cancel_body(call.request.body)
             return Reply(200, encode(await self._desk.cancel(body, call.now_ms, signatures)))

@@ -15,7 +15,7 @@ from ....codecs.vocabulary import Side
 from ....codecs.wire import encode
 from ....config.errors import InvalidInput, RouteValidationFailed
 from ....config.settings import Settings
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..delta.build import BuildTerms, built, delta_domains, wanted_side
 from ..delta.issued import IssuedRoutes, quoted_as
 from ..market.prices import Fees, with_partner
@@ -38,7 +38,7 @@ class DeltaOrders:
         issued: IssuedRoutes,
         *,
         random32: Callable[[], bytes],
-        partner_of: Callable[[Call], str],
+        partner_of: Callable[[HttpCall], str],
     ) -> None:
         self._places = places
         self._fees = Fees(settings.partners, settings.tiers)
@@ -83,7 +83,7 @@ class DeltaOrders:
         )
         return built(body, route, terms)
 
-    async def _build(self, call: Call) -> Reply:
+    async def _build(self, call: HttpCall) -> Reply:
         body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
         return Reply(200, encode(await self.build(body, call.now_ms)))
 

@@ -34,7 +34,7 @@ from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...admission.signatures import SignatureBudget
 from ...chain.holdings import Question, holdings
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...store.queries import OtcFilter
 from ...store.rows import amount32
 from ...store.store import Store
@@ -75,7 +75,7 @@ class OtcEndpoints:
         store: Store,
         *,
         small_usd: Decimal,
-        signatures_of: Callable[[Call], SignatureBudget],
+        signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._places = places
         self._stored = StoredOtcOrders(store)
@@ -131,14 +131,14 @@ class OtcEndpoints:
             ),
         )
 
-    async def _post(self, call: Call) -> Reply:
+    async def _post(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             place = self._place(call.parameters[0])
             body = decode_otc_order(call.request.body)
             posted = await self._desk.submit(place.chain_id, body, call.now_ms, signatures)
             return Reply(200, encode(posted))
 
-    async def _by_hash(self, call: Call) -> Reply:
+    async def _by_hash(self, call: HttpCall) -> Reply:
         expected = f"0x and {2 * _HASH_BYTES} hexadecimal digits"
         order_hash = parse_hex(call.parameters[0], "orderHash", expected)
         if len(order_hash) != _HASH_BYTES:
@@ -148,13 +148,13 @@ class OtcEndpoints:
             raise OrderNotFound(field="orderHash", got=to_hex(order_hash))
         return Reply(200, encode(order))
 
-    async def _of_maker(self, call: Call) -> Reply:
+    async def _of_maker(self, call: HttpCall) -> Reply:
         return await self._list(call, "maker")
 
-    async def _of_taker(self, call: Call) -> Reply:
+    async def _of_taker(self, call: HttpCall) -> Reply:
         return await self._list(call, "taker")
 
-    async def _list(self, call: Call, role: Literal["maker", "taker"]) -> Reply:
+    async def _list(self, call: HttpCall, role: Literal["maker", "taker"]) -> Reply:
         place = self._place(call.parameters[0])
         account = parse_address(call.parameters[1], "account")
         query = decode_otc_listing_query(call.request.query or b"")
@@ -171,7 +171,7 @@ class OtcEndpoints:
         listing = OtcListing(page.orders, query.limit, query.offset, page.total, has_more, page.as_of)
         return Reply(200, encode(listing))
 
-    async def _fillable(self, call: Call) -> Reply:
+    async def _fillable(self, call: HttpCall) -> Reply:
         chain_text, account_text, *tokens = call.parameters
         place = self._place(chain_text)
         account = parse_address(account_text, "account")

@@ -47,7 +47,7 @@ from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ...routing.gas import swap_gas
 from ...routing.plan import PlanTotal
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..delta.issued import IssuedRoutes, quoted_as
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
@@ -83,7 +83,7 @@ class Quotes:
         *,
         delta_gas: int,
         random16: Callable[[], bytes],
-        partner_of: Callable[[Call], str],
+        partner_of: Callable[[HttpCall], str],
     ) -> None:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self._places = places
@@ -182,17 +182,17 @@ class Quotes:
             return QuoteResponse(market=market, fallback_reason=reason)
         return QuoteResponse(delta=block, delta_address=block.spender)
 
-    def _quote(self, call: Call) -> Reply:
+    def _quote(self, call: HttpCall) -> Reply:
         return Reply(200, self.body(call.request.query or b"", call.now_ms, self._partner_of(call)))
 
-    def _delta_prices(self, call: Call) -> Reply:
+    def _delta_prices(self, call: HttpCall) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
         place = delta_place_at(self._places, query.chain_id, "chainId")
         _check_lane(query)
         return Reply(200, encode(self._delta(place, query, call.now_ms)))
 
-    def _is_supported(self, call: Call) -> Reply:
+    def _is_supported(self, call: HttpCall) -> Reply:
         query = decode_token_support_query(call.request.query or b"")
         tokens = delta_place_at(self._places, query.chain_id, "chainId").tokens
         try:
@@ -204,7 +204,7 @@ class Quotes:
             return Reply(200, encode(IsTokenSupported(supported=False)))
         return Reply(200, encode(IsTokenSupported(supported=True)))
 
-    def _strategies(self, call: Call) -> Reply:
+    def _strategies(self, call: HttpCall) -> Reply:
         delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         return Reply(200, encode(Strategies()))
 
@@ -234,12 +234,12 @@ class Quotes:
         return plan.gas - swap_gas(plan.side, 0, 0) + self._delta_gas
 
 
-def _bridge_routes(call: Call) -> Reply:
+def _bridge_routes(call: HttpCall) -> Reply:
     decode_bridge_routes_query(call.request.query or b"")
     return Reply(200, encode(BridgeRoutes(())))
 
 
-def _bridge_protocols(_: Call) -> Reply:
+def _bridge_protocols(_: HttpCall) -> Reply:
     return Reply(200, encode(BridgeProtocols(())))
 
 

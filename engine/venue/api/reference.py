@@ -9,7 +9,7 @@ from typing import Any
 
 from ....codecs.wire import encode
 from ....crypto.addresses import to_checksum
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..place import Places
 from .openapi import openapi_document
 from .routes import Endpoint
@@ -90,10 +90,10 @@ class Reference:
     def _page(self) -> bytes:
         return docs_page(openapi_document(self._all, self._examples)).encode()
 
-    def _serve_document(self, _: Call) -> Reply:
+    def _serve_document(self, _: HttpCall) -> Reply:
         return Reply(200, self._document)
 
-    def _serve_page(self, _: Call) -> Reply:
+    def _serve_page(self, _: HttpCall) -> Reply:
         return Reply(200, self._page, _HEADERS, HTML)
 
 

@@ -46,9 +46,9 @@ from ....config.limits import NETWORK_DEFAULT, UINT256_MAX
 from ....config.partners import resolve_fee
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
-from ...chain.port import Call as ContractCall
+from ...chain.port import EthCall
 from ...routing.tokens import ListedToken
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ..place import Place, Places, place_at
 from .routes import Endpoint
 
@@ -185,18 +185,18 @@ class Resources:
             ),
         )
 
-    def _list_tokens(self, call: Call) -> Reply:
+    def _list_tokens(self, call: HttpCall) -> Reply:
         place = place_in_path(self._places, call.parameters[0])
         return Reply(200, self._tokens[place.chain_id])
 
-    async def _user_tokens(self, call: Call) -> Reply:
+    async def _user_tokens(self, call: HttpCall) -> Reply:
         place = place_in_path(self._places, call.parameters[0])
         user = parse_address(call.parameters[1], "user")
         return Reply(
             200, encode(UserTokens(await user_tokens(place, user, place.tokens.by_address.values())))
         )
 
-    async def _user_token(self, call: Call) -> Reply:
+    async def _user_token(self, call: HttpCall) -> Reply:
         chain, named, text = call.parameters
         place = place_in_path(self._places, chain)
         user, token = parse_address(named, "user"), place.tokens.listed(text, "token")
@@ -205,7 +205,7 @@ class Resources:
             raise TokenNotSupported("its contract answers balanceOf with no number", field="token", got=text)
         return Reply(200, encode(OneUserToken(*found)))
 
-    def _contracts(self, call: Call) -> Reply:
+    def _contracts(self, call: HttpCall) -> Reply:
         place = self._asked(call)
         return Reply(
             200,
@@ -220,14 +220,14 @@ class Resources:
             ),
         )
 
-    def _sources(self, call: Call) -> Reply:
+    def _sources(self, call: HttpCall) -> Reply:
         return Reply(200, encode(sorted(self._asked(call).feeds)))
 
-    def _takers(self, call: Call) -> Reply:
+    def _takers(self, call: HttpCall) -> Reply:
         place = self._asked(call)
         return Reply(200, encode([to_checksum(place.executor)] if place.executor else []))
 
-    def _partner_fee(self, call: Call) -> Reply:
+    def _partner_fee(self, call: HttpCall) -> Reply:
         place_in_path(self._places, call.parameters[0])
         query = decode_partner_fee_query(call.request.query or b"")
         fee = resolve_fee(query.partner, None, self._partners, self._tiers)
@@ -242,7 +242,7 @@ class Resources:
             ),
         )
 
-    def _asked(self, call: Call) -> Place:
+    def _asked(self, call: HttpCall) -> Place:
         network = network_of(decode_adapters_query(call.request.query or b""))
         return place_at(self._places, network or NETWORK_DEFAULT, "network")
 
@@ -278,9 +278,9 @@ async def user_tokens(place: Place, user: bytes, tokens: Iterable[ListedToken]) 
         _user_token(place, token, await place.chain.balance(user, header.hash), UINT256_MAX)
         for token in listed[: len(listed) - len(others)]
     ]
-    calls = [ContractCall(token.address, balance_of(user)) for token in others]
+    calls = [EthCall(token.address, balance_of(user)) for token in others]
     if place.router:
-        calls += [ContractCall(token.address, allowance(user, place.router)) for token in others]
+        calls += [EthCall(token.address, allowance(user, place.router)) for token in others]
     answers = [_amount(answer) for answer in await place.chain.call_many(calls, header.hash)] if calls else []
     balances, allowed = answers[: len(others)], answers[len(others) :] or [None] * len(others)
     found += [
@@ -302,7 +302,7 @@ def _user_token(place: Place, token: ListedToken, balance: int, allowed: int) ->
     return UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance), str(allowed))
 
 
-def _fixed(body: bytes) -> Callable[[Call], Reply]:
+def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
     return lambda _: Reply(200, body)
 
 

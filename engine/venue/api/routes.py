@@ -19,10 +19,10 @@ from ....codecs.wire import encode
 from ....config.errors import CambistError
 from ...admission.admission import Admission
 from ...server.routing import (
-    Call,
     CoroutineHandler,
     ErrorEncoder,
     HandshakeCheck,
+    HttpCall,
     PlainHandler,
     Router,
     SocketHandler,
@@ -151,7 +151,7 @@ def surface_of(
 def _admitted(check: HandshakeCheck, admission: Admission, cost: int) -> HandshakeCheck:
     """The check of a WebSocket behind admission."""
 
-    def admitted(call: Call) -> None:
+    def admitted(call: HttpCall) -> None:
         headers = admission.admit(call, cost) if cost else ()
         try:
             check(call)

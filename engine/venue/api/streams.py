@@ -32,7 +32,7 @@ from ....config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ....feeds.pair_index import PairIndex
 from ...admission.open_streams import OpenStreams
 from ...routing.tokens import TokenTable
-from ...server.routing import Call, StreamReply
+from ...server.routing import HttpCall, StreamReply
 from .routes import encode_trading_error
 
 # raw query, now_ms, default partner -> the body of GET /v2/quote; raises its errors
@@ -159,8 +159,8 @@ class QuoteStreams:
         quote: Quote,
         chains: Mapping[int, StreamedChain],
         *,
-        caller: Callable[[Call], str],
-        partner_of: Callable[[Call], str],
+        caller: Callable[[HttpCall], str],
+        partner_of: Callable[[HttpCall], str],
         streams_max: int,
         wall_ms: Callable[[], int],
     ) -> None:
@@ -184,7 +184,7 @@ class QuoteStreams:
                 await changes.mark()
             await trio.sleep(QUOTE_STREAM_LOOK_S)
 
-    async def open(self, call: Call) -> StreamReply:
+    async def open(self, call: HttpCall) -> StreamReply:
         """GET /v2/quote/stream.
 
         Raises:
@@ -271,7 +271,7 @@ class _Stream:
         self,
         streams: QuoteStreams,
         changes: _Changes,
-        call: Call,
+        call: HttpCall,
         src: bytes,
         dest: bytes,
         caller: str,

@@ -31,7 +31,7 @@ from ....config.limits import WEBHOOK_PAGE_MAX
 from ...events.deliveries import Hook, replayed
 from ...events.follower import place_of
 from ...events.webhooks import Webhooks
-from ...server.routing import Call, Reply
+from ...server.routing import HttpCall, Reply
 from ...store.queries import by, deliveries, delivery_counts
 from ...store.rows import Delivery, Webhook
 from ...store.store import Store
@@ -52,7 +52,12 @@ class WebhookDesk:
     """
 
     def __init__(
-        self, webhooks: Webhooks, store: Store, *, key_of: Callable[[Call], str], now_ms: Callable[[], int]
+        self,
+        webhooks: Webhooks,
+        store: Store,
+        *,
+        key_of: Callable[[HttpCall], str],
+        now_ms: Callable[[], int],
     ) -> None:
         self._webhooks = webhooks
         self._store = store
@@ -96,7 +101,7 @@ class WebhookDesk:
             ),
         )
 
-    async def _list(self, call: Call) -> Reply:
+    async def _list(self, call: HttpCall) -> Reply:
         key = self._key_of(call)
         hooks = [hook for hook in self._webhooks.hooks.values() if hook.manager == key]
         return Reply(200, encode(WebhookList(tuple([await self._entry(hook) for hook in hooks]))))
@@ -120,7 +125,7 @@ class WebhookDesk:
             surfaces=tuple(sorted(hook.surfaces)),
         )
 
-    async def _deliveries(self, call: Call) -> Reply:
+    async def _deliveries(self, call: HttpCall) -> Reply:
         hook = self._hook(call)
         query = decode_deliveries_query(call.request.query or b"")
         after = query.after or ""
@@ -132,7 +137,7 @@ class WebhookDesk:
         )
         return Reply(200, encode(page))
 
-    async def _replay(self, call: Call) -> Reply:
+    async def _replay(self, call: HttpCall) -> Reply:
         hook = self._hook(call)
         tokens = decode_replay_body(call.request.body).tokens
         if tokens:
@@ -161,7 +166,7 @@ class WebhookDesk:
         found: list[Delivery] = [row_of(DELIVERY, values) for values in rows]
         return [one for one in found if one.state is DeliveryState.DEAD]
 
-    def _hook(self, call: Call) -> Hook:
+    def _hook(self, call: HttpCall) -> Hook:
         """The webhook of the path, if the caller may manage it."""
         key, name = self._key_of(call), call.parameters[0]
         hook = self._webhooks.hooks.get(name)

@@ -51,7 +51,7 @@ from ....codecs.trading_token import check_account
 from ....codecs.vocabulary import BuildOrderType, Side
 from ....codecs.wire import encode
 from ....config import limits
-from ....config.chains import Chain
+from ....config.chains import ChainSettings
 from ....config.errors import (
     InvalidExternalOrderParams,
     InvalidInput,
@@ -135,7 +135,7 @@ class _Amounts(Struct, frozen=True):
 
 
 def delta_domain_of(
-    chain_id: int, contract: bytes, chain: Chain, served: Iterable[NamedDomain] = ()
+    chain_id: int, contract: bytes, chain: ChainSettings, served: Iterable[NamedDomain] = ()
 ) -> DeltaDomain:
     """The domain of a chain, as configured.
 
@@ -157,7 +157,7 @@ def delta_domains(places: Places) -> dict[int, DeltaDomain]:
     }
 
 
-def _named(chain_id: int, contract: bytes, chain: Chain) -> NamedDomain:
+def _named(chain_id: int, contract: bytes, chain: ChainSettings) -> NamedDomain:
     return NamedDomain(chain.delta_domain_name, chain.delta_domain_version, chain_id, contract)
 
 

@@ -43,7 +43,7 @@ from ....config.errors import (
 from ....config.limits import VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, Question, holdings
-from ...chain.port import Call, Chain
+from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
 from ...store.rows import DeltaOrder
@@ -263,7 +263,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
 
     async def _answers(self, questions: Sequence[bytes], block_hash: bytes) -> list[bytes]:
         """What the Delta contract answers to each, a word at least."""
-        calls = [Call(self._delta, question) for question in questions]
+        calls = [EthCall(self._delta, question) for question in questions]
         answers = await self._chain.call_many(calls, block_hash) if calls else []
         told = [answer for answer in answers if isinstance(answer, bytes) and len(answer) >= WORD_BYTES]
         if len(told) < len(calls):

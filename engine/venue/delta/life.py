@@ -52,7 +52,7 @@ DeltaStep = Step[DeltaOrder]
 """One step of a Delta order."""
 
 
-class ChainFacts(Struct, frozen=True):
+class DeltaFacts(Struct, frozen=True):
     """What the logs say of one order, as of one block.
 
     Attributes:
@@ -178,7 +178,7 @@ def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> Delt
 
 
 def told_by_chain(
-    row: DeltaOrder, facts: ChainFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
+    row: DeltaOrder, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
     """What the logs make of an order.
 
@@ -201,7 +201,7 @@ def told_by_chain(
     return Step(after, more=more)
 
 
-def _status(row: DeltaOrder, facts: ChainFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
+def _status(row: DeltaOrder, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
     used = facts.nonce_used
     if any(fill.is_closed for fill in facts.fills):
         return _S.COMPLETED
@@ -227,7 +227,7 @@ def _waits_active(row: DeltaOrder) -> bool:
     return is_scheduled or row.type is OrderType.LIMIT
 
 
-def _is_final(status: OrderStatus, facts: ChainFacts, intended: Sequence[Effect]) -> bool:
+def _is_final(status: OrderStatus, facts: DeltaFacts, intended: Sequence[Effect]) -> bool:
     closing = [fill.block_number for fill in facts.fills if fill.is_closed]
     if status is _S.COMPLETED:
         return bool(closing) and closing[0] <= facts.settled_below

@@ -29,7 +29,7 @@ from ...store.rows import (
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, NONCE_USED, PRE_SIGNATURE
 from ...store.units import Change, row_of
-from .life import ChainFacts, told_by_chain
+from .life import DeltaFacts, told_by_chain
 from .live_orders import LiveOrders
 
 _SLICE = 64
@@ -76,7 +76,7 @@ class DeltaProjection:
         changes: list[Change] = []
         for one in orders:
             live = self._orders.get(one.row.order_hash)
-            facts = ChainFacts(
+            facts = DeltaFacts(
                 one.fills,
                 one.nonce_used,
                 one.is_pre_signed,

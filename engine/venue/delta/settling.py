@@ -39,7 +39,7 @@ from ....config.timeouts import (
     SETTLING_STUCK_S,
 )
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Call
+from ...chain.port import EthCall
 from ...chain.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
 from ...chain.relayer import Outcome, Relayer
 from ...chain.ring import NOTHING_READ
@@ -301,7 +301,7 @@ class Settling:
             outcome = Outcome(settlement.key, IntentState.CANCELLED, why, None)
             await self._failed_for(order_hash, effect, outcome, is_starved=order_hash in lacking)
             return
-        call = Call(self._delta, settlement.data, gas_max=settlement.gas)
+        call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
         await self._relayer.submit(settlement.key, call, settlement.deadline_s)
         self._told(settlement, order_hash, Notice.SETTLING)
         outcome = await self._outcome(order_hash, settlement)

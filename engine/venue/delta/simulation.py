@@ -23,7 +23,7 @@ from ....codecs.rounding import div_up
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, Reverted
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Call
+from ...chain.port import EthCall
 from .bids import Candidate, Rejection
 
 _GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
@@ -71,7 +71,7 @@ class Simulated(Struct):
     unknown: set[bytes]
 
 
-def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> Call:
+def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: int) -> EthCall:
     """The call that says what a bid is worth.
 
     Args:
@@ -79,7 +79,7 @@ def simulation_of(candidate: Candidate, delta: bytes, relayer: bytes, gas_max: i
         relayer: who would settle.
         gas_max: units that a settlement may use.
     """
-    return Call(delta, candidate.calldata, relayer, gas_max=gas_max)
+    return EthCall(delta, candidate.calldata, relayer, gas_max=gas_max)
 
 
 def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejection:

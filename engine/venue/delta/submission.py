@@ -90,7 +90,7 @@ from ....config.partners import Partner, partner_of_order
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Call, Header
+from ...chain.port import EthCall, Header
 from ...routing.tokens import ListedToken, TokenTable
 from ...store.rows import DeltaOrder as OrderRow
 from ...store.rows import amount32
@@ -405,21 +405,21 @@ def _check_deadline(order: SettledOrder, now_s: int) -> None:
 # --- With the chain -----------------------------------------------------------------------------------
 
 
-def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, Call]:
+def submission_calls(found: Submission, delta: bytes, permit2: bytes) -> dict[str, EthCall]:
     """What the chain is asked, each by its name.
 
     Args:
         permit2: the contract that Delta takes permits to; empty where the order has none for it.
     """
     terms, order_hash = found.terms, found.order_hash
-    calls = {"state": Call(delta, order_state(terms.owner, terms.nonce, order_hash))}
+    calls = {"state": EthCall(delta, order_state(terms.owner, terms.nonce, order_hash))}
     signing = signature_call(found.signature, delta)
     if signing is not None:
         calls["signature"] = signing
     if found.is_native:
-        calls["balance"] = Call(delta, deposits(terms.owner))
+        calls["balance"] = EthCall(delta, deposits(terms.owner))
     else:
-        calls["balance"] = Call(terms.src_token, balance_of(terms.owner))
+        calls["balance"] = EthCall(terms.src_token, balance_of(terms.owner))
         calls |= taking_calls(_taking(found, delta, permit2))
     return calls
 

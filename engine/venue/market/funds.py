@@ -10,7 +10,7 @@ from ....codecs.calldata import balance_of
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import InsufficientBalance, ServiceUnavailable
 from ....config.limits import CHAIN_TOKEN_GAS_MAX
-from ...chain.port import Call, Chain, Header
+from ...chain.port import Chain, EthCall, Header
 from ..asking import Permit2s, latest_block
 from ..permit_proof import Taking, check_taking, check_words, needs_permit2, taking_calls
 from .ticket import Ticket
@@ -59,7 +59,7 @@ class Funds(Struct, frozen=True):
             owner_field="userAddress",
             permit_field="permit",
         )
-        balance = Call(ticket.src_token, balance_of(ticket.user), gas_max=CHAIN_TOKEN_GAS_MAX)
+        balance = EthCall(ticket.src_token, balance_of(ticket.user), gas_max=CHAIN_TOKEN_GAS_MAX)
         calls = {"balance": balance} | taking_calls(taking)
         answers = dict(zip(calls, await self.chain.call_many([*calls.values()], header.hash), strict=True))
         told = answers["balance"]

@@ -46,7 +46,7 @@ from ....config.errors import (
 from ....config.limits import UINT256_MAX, VENUE_SIGNATURE_GAS_MAX, VENUE_SWAP_ORDERS_MAX
 from ....crypto.addresses import to_checksum
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
-from ...chain.port import Call
+from ...chain.port import EthCall
 from ...routing.legs import Exchanged, bought_of, sold_to
 from ..token_permits import granted, permit_calls
 from .signed_orders import OrderSwap, SignedOrder
@@ -138,17 +138,17 @@ class Filled(Struct, frozen=True):
     expiry_s: int
 
 
-def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[Key, Call]:
+def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[Key, EthCall]:
     """What the chain is asked."""
-    calls: dict[Key, Call] = {}
+    calls: dict[Key, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
-        calls["remaining", digest32] = Call(rfq, remaining(order.maker, digest32))
-        calls["balance", order.maker] = Call(order.maker_asset, balance_of(order.maker))
-        calls["allowance", order.maker] = Call(order.maker_asset, allowance(order.maker, rfq))
+        calls["remaining", digest32] = EthCall(rfq, remaining(order.maker, digest32))
+        calls["balance", order.maker] = EthCall(order.maker_asset, balance_of(order.maker))
+        calls["allowance", order.maker] = EthCall(order.maker_asset, allowance(order.maker, rfq))
         if not signed.signature.is_by_key:
             data = is_valid_signature_calldata(digest32, signed.signature.kept)
-            calls["signature", digest32] = Call(order.maker, data, rfq, gas_max=VENUE_SIGNATURE_GAS_MAX)
+            calls["signature", digest32] = EthCall(order.maker, data, rfq, gas_max=VENUE_SIGNATURE_GAS_MAX)
         if signed.permit:
             tried = permit_calls(signed.permit, order.maker_asset, order.maker, rfq)
             calls |= {(name, digest32): call for name, call in tried.items()}

@@ -44,7 +44,7 @@ from ....config.timeouts import SIMULATION_S
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...admission.signatures import SignatureBudget
-from ...chain.port import Call, Chain
+from ...chain.port import Chain, EthCall
 from ...routing.firm_parts import HeldQuote
 from ...routing.plan import RoutePlan, Wanted
 from ..asking import latest_block
@@ -156,7 +156,7 @@ async def _built(
     data = _CALLDATA[ticket.side](swap)
     gas = None
     if not query.ignore_checks:
-        call = Call(place.router, data, ticket.user, ticket.value_wei)
+        call = EthCall(place.router, data, ticket.user, ticket.value_wei)
         gas = await _answered(_tried(place, call, wants_gas=not query.ignore_gas_estimate))
     if query.only_params:
         return params_of(ticket.side, swap, place.router)
@@ -209,7 +209,7 @@ async def _begun(place: "Place", leave: Leave, user: bytes, now_s: int) -> Unfil
     others = unfilled.in_the_way(asker, user, now_s)
     quotes = [quote for swap in others for quote in swap.quotes if quote.digest32]
     if quotes:
-        calls = [Call(place.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
+        calls = [EthCall(place.rfq, remaining(quote.maker, quote.digest32)) for quote in quotes]
         answers = await place.chain.call_many(calls)
         filled = {
             quote.digest32 for quote, word in zip(quotes, answers, strict=True) if _is_filled(quote, word)
@@ -224,7 +224,7 @@ def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
     return 0 < left <= quote.amount // _LEFT_PART + 1
 
 
-async def _tried(place: "Place", call: Call, *, wants_gas: bool) -> int | None:
+async def _tried(place: "Place", call: EthCall, *, wants_gas: bool) -> int | None:
     """Pass where the transaction would go through now. Returns the limit of gas, if it is wanted."""
     try:
         if wants_gas:

@@ -10,7 +10,7 @@ from ....config.errors import InvalidSignature
 from ....crypto.signatures import signer
 from ...store.rows import OtcCancel, OtcFill, OtcOrder, amount_of
 from .document import OtcDocument
-from .life import ChainFacts
+from .life import OtcFacts
 
 _MAY_OPEN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
@@ -24,13 +24,13 @@ def facts_of(
     settled_below: int = 0,
     ended_at: int | None = None,
     is_short: bool = False,
-) -> ChainFacts:
-    """What `life.told_by_chain` is asked with; see `ChainFacts`.
+) -> OtcFacts:
+    """What `life.told_by_chain` is asked with; see `OtcFacts`.
 
     Args:
         settled_below: 0 where nobody asks whether its end is final.
     """
-    return ChainFacts(
+    return OtcFacts(
         fills,
         cancels,
         amount_of(document.filled_before),

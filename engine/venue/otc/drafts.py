@@ -33,7 +33,7 @@ from ....config.limits import VENUE_DRAFTS_MAX, VENUE_SIGNATURE_GAS_MAX
 from ....config.timeouts import DRAFT_LOOK_S
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import Call, Chain
+from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...store.rows import OtcOrder
 from .life import signed
@@ -167,9 +167,9 @@ class Drafts:
             elif live.order_hash in self._waiting:
                 self._waiting[live.order_hash] = top.hash
 
-    def _question(self, live: LiveOtc) -> Call:
+    def _question(self, live: LiveOtc) -> EthCall:
         data = is_valid_signature_calldata(live.order_hash, live.document.signature)
-        return Call(live.row.maker, data, self._rfq, gas_max=VENUE_SIGNATURE_GAS_MAX)
+        return EthCall(live.row.maker, data, self._rfq, gas_max=VENUE_SIGNATURE_GAS_MAX)
 
     async def _sign(self, order_hash: bytes) -> None:
         try:

@@ -38,7 +38,7 @@ from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
 from ....config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, Question, holdings
-from ...chain.port import Call, Chain
+from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
 from ...store.orders import OTC
@@ -225,7 +225,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         left: dict[OtcAccount, dict[bytes, int | None]] = {account: {} for account in accounts}
         for at in range(0, len(parts), _CALLS_MAX):
             some = parts[at : at + _CALLS_MAX]
-            calls = [Call(self._rfq, remaining_balances(account[1], hashes)) for account, hashes in some]
+            calls = [EthCall(self._rfq, remaining_balances(account[1], hashes)) for account, hashes in some]
             answers = await self._chain.call_many(calls, top.hash)
             for (account, hashes), answer in zip(some, answers, strict=True):
                 left[account] |= zip(hashes, _left_of(answer, len(hashes)), strict=True)

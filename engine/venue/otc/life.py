@@ -47,7 +47,7 @@ _NONE32 = amount32(0)
 _NO_FUNDS = {"maker_balance": _NONE32, "reserved": _NONE32, "swappable": _NONE32}
 
 
-class ChainFacts(Struct, frozen=True):
+class OtcFacts(Struct, frozen=True):
     """What the logs say of one order, as of one block.
 
     Attributes:
@@ -105,7 +105,7 @@ def expired(row: OtcOrder, now_s: int, now_ms: int) -> Step[OtcOrder] | None:
     return Step(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
 
 
-def told_by_chain(row: OtcOrder, facts: ChainFacts, now_ms: int) -> Step[OtcOrder] | None:
+def told_by_chain(row: OtcOrder, facts: OtcFacts, now_ms: int) -> Step[OtcOrder] | None:
     """What the logs make of an order."""
     if row.is_final:
         return None
@@ -140,7 +140,7 @@ def told_by_chain(row: OtcOrder, facts: ChainFacts, now_ms: int) -> Step[OtcOrde
     return Step(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
 
 
-def _status(row: OtcOrder, facts: ChainFacts, left: int, cancel: OtcCancel | None) -> OtcState:
+def _status(row: OtcOrder, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:
     if not left:
         return _S.FULFILLED
     if cancel is not None:
@@ -159,7 +159,7 @@ def _counts(cancel: OtcCancel, row: OtcOrder) -> bool:
     return cancel.maker == row.maker and is_in_time
 
 
-def _is_final(status: OtcState, facts: ChainFacts, cancel: OtcCancel | None) -> bool:
+def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bool:
     heights = [fill.block_number for fill in facts.fills]
     if cancel is not None:
         heights.append(cancel.block_number)

@@ -28,7 +28,7 @@ from ....config import limits
 from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
 from ....crypto.hexadecimal import to_hex
 from ...admission.signatures import SignatureBudget
-from ...chain.port import Call, Header
+from ...chain.port import EthCall, Header
 from ...store.rows import OtcOrder, amount_of
 from ..asking import in_time, latest_block, signer_has_code
 from ..place import Place, Places, otc_place_at
@@ -209,7 +209,7 @@ class OtcDesk:
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
             raise ServiceUnavailable("what was filled of the order before is not known yet")
-        call = Call(place.rfq, remaining(terms.order.maker, terms.order_hash))
+        call = EthCall(place.rfq, remaining(terms.order.maker, terms.order_hash))
         (answer,) = await place.chain.call_many([call], cursor.block_hash)
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)
 

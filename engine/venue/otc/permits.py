@@ -14,7 +14,7 @@ Choice: A permit counts for the orders posted with it alone.
 from collections.abc import Sequence
 
 from ...chain.holdings import Holding
-from ...chain.port import Call
+from ...chain.port import EthCall
 from ..token_permits import granted, is_over, permit_calls
 
 _NAMES = ("permit", "nonces")
@@ -27,9 +27,9 @@ def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now
     return holding.allowance < remaining and not is_over(permit, now_s)
 
 
-def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[Call]:
+def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
     """What the chain is asked to find what permits of 224 or 256 bytes grant the RFQ contract."""
-    calls: list[Call] = []
+    calls: list[EthCall] = []
     for permit in permits:
         found = permit_calls(permit, token, maker, rfq)
         calls += [found[name] for name in _NAMES]

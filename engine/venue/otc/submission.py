@@ -29,7 +29,7 @@ from ....config.limits import CHAIN_TOKEN_GAS_MAX
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding
-from ...chain.port import Call
+from ...chain.port import EthCall
 from ...store.rows import NEVER_S, OtcFill, OtcOrder, amount32, amount_of
 from ..signed_by import SignatureState, signature_call, signature_state
 from ..token_permits import granted, permit_calls
@@ -70,15 +70,15 @@ class Begun(Struct, frozen=True):
     fills: tuple[OtcFill, ...] = ()
 
 
-def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, Call]:
+def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
     """What the chain is asked, each by its name."""
     order = terms.order
     calls = {
         "makerAsset": _question(order.maker_asset, balance_of(order.maker)),
         "takerAsset": _question(order.taker_asset, balance_of(order.maker)),
         "allowance": _question(order.maker_asset, allowance(order.maker, rfq)),
-        "remaining": Call(rfq, remaining(order.maker, terms.order_hash)),
-        "cancelledUntil": Call(rfq, cancelled_until(order.maker)),
+        "remaining": EthCall(rfq, remaining(order.maker, terms.order_hash)),
+        "cancelledUntil": EthCall(rfq, cancelled_until(order.maker)),
     }
     signing = signature_call(terms.signature, rfq)
     if signing is not None:
@@ -223,8 +223,8 @@ def _standing(this: Backed, others: Sequence[OtcOrder], holding: Holding) -> Sta
     return standings([*backed, this], holding)[this.order_hash]
 
 
-def _question(token: bytes, data: bytes) -> Call:
-    return Call(token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
+def _question(token: bytes, data: bytes) -> EthCall:
+    return EthCall(token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
 
 
 def _told(answer: bytes | Exception, fault: str, field: str, asset: bytes, *, has_code: bool = True) -> int:

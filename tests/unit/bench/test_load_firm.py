@@ -27,7 +27,7 @@ from bench.measured import PERCENTILES, Measured
 from bench.waiting_orders import TASK, TIMER, WHOLE, Waited
 
 from cambist.codecs.http1 import Http1Limits, Request, ServerConnection
-from cambist.engine.server import Call
+from cambist.engine.server import HttpCall
 
 ROUND_OF_WORK = 4 * PAIRS  # all pairs, both directions, both kinds of amount
 
@@ -37,7 +37,7 @@ def maker() -> Maker:
     return build_maker()
 
 
-def answered(maker: Maker, call: Call) -> bytes:
+def answered(maker: Maker, call: HttpCall) -> bytes:
     return maker.surface.firm(call).body
 
 

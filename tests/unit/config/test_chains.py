@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from cambist.config.chains import SHIPPED_CHAINS, Chain
+from cambist.config.chains import SHIPPED_CHAINS, ChainSettings
 from cambist.crypto.addresses import checked_address
 
 
@@ -35,7 +35,7 @@ def test_no_contract_of_ours_is_claimed_to_be_anywhere(chain_id: int) -> None:
 
 
 def test_signing_domains_are_those_that_clients_hard_code() -> None:
-    chain = Chain(name="devnet")
+    chain = ChainSettings(name="devnet")
     assert (chain.rfq_domain_name, chain.delta_domain_name, chain.delta_domain_version) == (
         "AUGUSTUS RFQ",
         "Portikus",
@@ -46,4 +46,4 @@ def test_signing_domains_are_those_that_clients_hard_code() -> None:
 
 def test_a_misspelt_setting_of_a_chain_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="rfq_contrat"):
-        msgspec.convert({"name": "x", "rfq_contrat": "0x"}, Chain)
+        msgspec.convert({"name": "x", "rfq_contrat": "0x"}, ChainSettings)

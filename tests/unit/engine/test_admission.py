@@ -13,13 +13,13 @@ from cambist.config.settings import parse_settings
 from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.admission.admission import Admission, Headers, is_local
 from cambist.engine.admission.keys import KeyRing
-from cambist.engine.server import Call, Reply, StreamReply
+from cambist.engine.server import HttpCall, Reply, StreamReply
 from support.admitting import ALICE_KEY, BOB_KEY, NOW_MS, SECRET32, a_call, an_admission
 
 HELLO = Reply(200, b'"hello"', ((b"x-kept", b"1"),))
 
 
-def hello(_: Call) -> Reply:
+def hello(_: HttpCall) -> Reply:
     return HELLO
 
 
@@ -45,7 +45,7 @@ class TestLimits:
     def test_beyond_it_is_429_until_it_says_and_the_handler_is_not_reached(self) -> None:
         reached: list[int] = []
 
-        def count(call: Call) -> Reply:
+        def count(call: HttpCall) -> Reply:
             reached.append(call.now_ms)
             return HELLO
 
@@ -65,7 +65,7 @@ class TestLimits:
         assert reached == [NOW_MS, NOW_MS + 8_000]
 
     def test_a_refusal_of_the_handler_says_what_is_left_too(self) -> None:
-        def refuse(_: Call) -> Reply:
+        def refuse(_: HttpCall) -> Reply:
             raise NoRoute
 
         with pytest.raises(NoRoute) as refused:
@@ -76,13 +76,13 @@ class TestLimits:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"x"
 
-        async def answer(_: Call) -> Reply:
+        async def answer(_: HttpCall) -> Reply:
             return HELLO
 
-        async def stream(_: Call) -> StreamReply:
+        async def stream(_: HttpCall) -> StreamReply:
             return StreamReply(content_type=b"text/plain", pieces=pieces(), endless=True)
 
-        async def refuse(_: Call) -> Reply:
+        async def refuse(_: HttpCall) -> Reply:
             raise NoRoute
 
         admission = an_admission()

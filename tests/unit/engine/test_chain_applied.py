@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs import contract_events as events
 from cambist.config.errors import NodeContradiction, NodeFault
-from cambist.engine.chain.applied import DELTA_TOPICS, RFQ_TOPICS, Contracts, read_events, rows_of
+from cambist.engine.chain.applied import DELTA_TOPICS, RFQ_TOPICS, IndexedContracts, read_events, rows_of
 from cambist.engine.chain.port import Log
 from cambist.engine.store import rows, tables
 from cambist.engine.store.rows import amount32
@@ -120,7 +120,7 @@ def test_every_event_of_the_contracts_about_orders_is_asked_for(
 
 
 def test_a_chain_without_one_of_the_contracts_asks_for_the_other_alone() -> None:
-    rfq, delta = Contracts(rfq=RFQ).filter(), Contracts(delta=DELTA).filter()
+    rfq, delta = IndexedContracts(rfq=RFQ).filter(), IndexedContracts(delta=DELTA).filter()
     assert (rfq.addresses, delta.addresses) == ((RFQ,), (DELTA,))
     fill, settlement = (a_log(RFQ, record(a_fill_event())), a_log(DELTA, record(a_settlement())))
     assert [rfq.matches(fill), rfq.matches(settlement)] == [True, False]

@@ -15,7 +15,7 @@ from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.engine.cli import cli
 from cambist.engine.store.file_lock import locked
-from cambist.engine.store.migrate import Applied, Migration, migrations
+from cambist.engine.store.migrate import AppliedMigration, Migration, migrations
 from cambist.engine.store.orders import DELTA, OTC, Intent, finished
 from cambist.engine.store.place import PostgresPlace, SqlitePlace, place_of
 from cambist.engine.store.rows import NEVER_S, Effect, amount32
@@ -182,11 +182,15 @@ def test_status_says_what_is_wrong_with_the_tables(here: Folder) -> None:
 
 def test_a_schema_is_compared_by_number_and_text() -> None:
     known = [Migration(number, "m", f"-- {number}") for number in (1, 2, 3)]
-    there = [Applied(1, "m", known[0].checksum), Applied(2, "m", "other"), Applied(4, "later", "x")]
+    there = [
+        AppliedMigration(1, "m", known[0].checksum),
+        AppliedMigration(2, "m", "other"),
+        AppliedMigration(4, "later", "x"),
+    ]
     schema = schema_of(known, there)
     assert schema == Schema(("0001_m", "0002_m", "0004_later"), ("0003_m",), ("0004_later",), ("0002_m",))
     assert not schema.is_right
-    assert schema_of(known, [Applied(one.number, one.name, one.checksum) for one in known]).is_right
+    assert schema_of(known, [AppliedMigration(one.number, one.name, one.checksum) for one in known]).is_right
 
 
 def test_a_disk_that_cannot_be_written_is_not_measured(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from bench.peers.ports import held_port, port_of
 from cambist.codecs.http1 import Request, encode_response
 from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
-from cambist.engine.chain.json_rpc import AnswerTooLarge, Call
+from cambist.engine.chain.json_rpc import AnswerTooLarge, RpcCall
 from cambist.engine.chain.rpc_wording import Fault
 from support.scripted_node import node_at, node_that_says
 from support.scripted_server import Caller, scripted_server
 
 NAME = "chains.1.node.urls[0]"
-TWO: list[Call] = [("eth_chainId", []), ("eth_gasPrice", [])]
+TWO: list[RpcCall] = [("eth_chainId", []), ("eth_gasPrice", [])]
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["1", "2", "0x1", "batch too large"]),
@@ -31,7 +31,7 @@ _VALUES = st.recursive(
 )
 
 
-async def outcomes(body: bytes, calls: list[Call], status: int = 200) -> list[bytes | Fault]:
+async def outcomes(body: bytes, calls: list[RpcCall], status: int = 200) -> list[bytes | Fault]:
     async with node_that_says(encode_response(status, body), NAME) as node:
         found = await outcome.acapture(node.outcomes, calls)
     return found.unwrap()  # out here, where no nursery makes a group of an error

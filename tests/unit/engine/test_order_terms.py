@@ -9,7 +9,7 @@ from cambist.codecs.delta_messages import BuildResponse, DeltaBlock, decode_buil
 from cambist.codecs.eip712_orders.delta import DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.codecs.vocabulary import OrderType, Side
 from cambist.codecs.wire import encode
-from cambist.config.chains import Chain
+from cambist.config.chains import ChainSettings
 from cambist.config.errors import UnsafeTransaction
 from cambist.config.partners import Partner
 from cambist.config.tokens import Token
@@ -27,7 +27,7 @@ from cambist.engine.venue.market.prices import Fees
 DELTA, OWNER, OTHER = b"\xde" * 20, b"\x0a" * 20, b"\x0b" * 20
 SRC, DEST = TradedToken(b"\x51" * 20, "SRC", 18), TradedToken(b"\xd5" * 20, "DEST", 6)
 CHAIN_ID, NOW_S = 31_337, 1_700_000_000
-DOMAIN = delta_domain_of(CHAIN_ID, DELTA, Chain(name="test"))
+DOMAIN = delta_domain_of(CHAIN_ID, DELTA, ChainSettings(name="test"))
 NO_PARTNERS = Fees({}, {})
 CONTRACT = DeltaContract(CHAIN_ID, DELTA, DOMAIN.separator)
 

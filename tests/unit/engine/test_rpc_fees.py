@@ -7,7 +7,7 @@ import pytest
 from cambist.config.errors import ChainError
 from cambist.engine.chain.port import Fees, Header
 from cambist.engine.chain.rpc_fees import fees_of, next_base_fee
-from cambist.engine.chain.rpc_values import Block
+from cambist.engine.chain.rpc_values import FullHeader
 from cambist.engine.chain.rpc_wording import Fault
 
 ABSENT = Fault(-32601, "the method does not exist")
@@ -61,4 +61,4 @@ def test_a_node_that_tells_nothing() -> None:
 def test_the_next_base_fee(base_fee_wei: int, gas_used: int, gas_limit: int, after: int) -> None:
     """EIP-1559: by an eighth at most, up by one at least."""
     header = Header(1, b"\1" * 32, b"\2" * 32, 1, base_fee_wei)
-    assert next_base_fee(Block(header, bytes(256), gas_used, gas_limit)) == after
+    assert next_base_fee(FullHeader(header, bytes(256), gas_used, gas_limit)) == after

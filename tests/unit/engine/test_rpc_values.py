@@ -11,7 +11,7 @@ import pytest
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import CHAIN_COUNT_MAX, UINT256_MAX
 from cambist.engine.chain import rpc_values as values
-from cambist.engine.chain.port import Call, Header, Log, LogFilter, Receipt
+from cambist.engine.chain.port import EthCall, Header, Log, LogFilter, Receipt
 
 HASH, PARENT, TX = ("0x" + digit * 64 for digit in "abc")
 ADDRESS = "0x" + "d" * 40
@@ -185,8 +185,8 @@ def test_how_nodes_are_asked() -> None:
     assert values.block_parameter(None) == "latest"
     assert values.block_parameter(255) == "0xff"
     assert values.block_parameter(b"\1" * 32) == {"blockHash": "0x" + "01" * 32, "requireCanonical": True}
-    assert values.call_parameter(Call(b"\1" * 20, b"\2")) == {"to": "0x" + "01" * 20, "data": "0x02"}
-    assert values.call_parameter(Call(b"", b"", b"\3" * 20, 5, 21_000)) == {
+    assert values.call_parameter(EthCall(b"\1" * 20, b"\2")) == {"to": "0x" + "01" * 20, "data": "0x02"}
+    assert values.call_parameter(EthCall(b"", b"", b"\3" * 20, 5, 21_000)) == {
         "data": "0x", "from": "0x" + "03" * 20, "value": "0x5", "gas": "0x5208",
     }  # fmt: skip
     assert values.filter_parameter(LogFilter()) == {}

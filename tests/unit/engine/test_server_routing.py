@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.http1 import Request
 from cambist.config.errors import CambistError, ChainError, InvalidInput, RateLimited
-from cambist.engine.server import Call, Reply, Router, StreamReply, Surface
+from cambist.engine.server import HttpCall, Reply, Router, StreamReply, Surface
 from support.server_harness import encode_error
 
 
@@ -24,7 +24,7 @@ def naming(name: str) -> Surface:
     return Surface(encode)
 
 
-def telling(text: str) -> Callable[[Call], Reply]:
+def telling(text: str) -> Callable[[HttpCall], Reply]:
     return lambda call: Reply(200, "|".join((text, *call.parameters)).encode())
 
 
@@ -32,7 +32,7 @@ def ask(router: Router, method: str, path: str, *headers: tuple[bytes, bytes]) -
     request = request_for(method, path, *headers)
     route, parameters = router.resolve(request)
     assert route.plain
-    return route.plain(Call(request, "1.2.3.4", "id-1", 0, parameters))
+    return route.plain(HttpCall(request, "1.2.3.4", "id-1", 0, parameters))
 
 
 def routed(*routes: tuple[str, str], **mount: str) -> Router:
@@ -248,7 +248,7 @@ class TestCors:
 
 
 def test_a_path_with_a_websocket_only_asks_a_plain_get_to_upgrade() -> None:
-    async def serve(call: Call, socket: object) -> None: ...
+    async def serve(call: HttpCall, socket: object) -> None: ...
 
     router = Router(encode_error)
     surface = Surface(encode_error)

@@ -12,12 +12,12 @@ from cambist.config.timeouts import TRADER_AGAIN_S, TRADER_FOLLOW_S
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.trader.sending import gas_needed, send_and_follow, signed, why_reverted
 
 KEY = SigningKey(b"\7" * 32)
 TO = b"\x42" * 20
-CALL = Call(TO, b"", KEY.address, 5)
+CALL = EthCall(TO, b"", KEY.address, 5)
 POLICY = TransactionPolicy(frozenset({(31_337, TO)}), 10**12, 100_000, value_max_wei=5)
 
 

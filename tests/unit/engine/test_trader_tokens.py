@@ -12,7 +12,7 @@ from cambist.config.errors import ChainError, ConfigError, Reverted
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip712 import Types, domain_separator, signing_digest
 from cambist.crypto.secp256k1 import SigningKey, recover_address
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.trader.permits import permit_basis, sign_permit
 from cambist.engine.trader.terms import TradedToken
 from cambist.engine.trader.tokens import find_token
@@ -43,7 +43,7 @@ class Tokens:
             b"\x0f" * 20: (b"", b""),
         } | answers
 
-    async def call_many(self, calls: list[Call]) -> list[bytes | Exception]:
+    async def call_many(self, calls: list[EthCall]) -> list[bytes | Exception]:
         answers = self.answers.get(calls[0].to, (Reverted("no"), Reverted("no")))
         return [answers[0] if call.data == DECIMALS else answers[1] for call in calls]
 

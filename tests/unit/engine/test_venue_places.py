@@ -10,7 +10,7 @@ from cambist.codecs.resource_messages import DocumentMeta
 from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import parse_address
-from cambist.engine.chain.address_book import AddressBook, ChainEntry
+from cambist.engine.chain.address_book import AddressBook, DeployedChain
 from cambist.engine.routing.served import ServedChain, served_chains
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import opened_venue
@@ -38,7 +38,7 @@ BOOK = AddressBook(
                 "name": "devnet", "augustusV6_2": VAULT, "delta": DELTA, "augustusRFQ": RFQ,
                 "executor": EXECUTOR, "feeClaimer": VAULT, "wrappedNative": WETH,
             },
-            ChainEntry,
+            DeployedChain,
         )
     },
 )  # fmt: skip

@@ -7,7 +7,7 @@ from cambist.crypto.eip1271 import MAGIC_VALUE4, is_valid_signature_calldata
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.venue.signed_by import SignatureState, read_signature, signature_call, signature_state
 
 KEY = SigningKey((7).to_bytes(32, "big"))
@@ -77,7 +77,7 @@ def test_the_key_of_somebody_else_is_named_where_no_contract_is(is_awaited: bool
 )
 def test_who_is_asked(text: str, is_awaited: bool, asked: bytes) -> None:
     call = signature_call(read_signature(text, DIGEST, OWNER, is_awaited=is_awaited), ASKER)
-    assert isinstance(call, Call)
+    assert isinstance(call, EthCall)
     assert call.to == asked
     if asked == OWNER:
         assert call.data == is_valid_signature_calldata(DIGEST, bytes.fromhex(text[2:]))

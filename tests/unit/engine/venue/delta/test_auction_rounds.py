@@ -22,7 +22,7 @@ from cambist.config.limits import (
     VENUE_ROUNDS_OPEN_MAX,
 )
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.store.frames import prepared
 from cambist.engine.store.orders import step
 from cambist.engine.store.queries import among, last_rounds
@@ -343,7 +343,7 @@ def simulations(auction: PlayedAuction) -> list[int]:
     chain: Any = auction.auctioneer._place.chain
     call_many, sizes = chain.call_many, list[int]()
 
-    async def counted(calls: list[Call], *at: Any) -> list[bytes]:
+    async def counted(calls: list[EthCall], *at: Any) -> list[bytes]:
         sizes.append(len(calls))
         if any(bytes.fromhex(ENDLESS) in call.data for call in calls):
             await trio.sleep_forever()
@@ -394,7 +394,7 @@ async def test_an_order_that_was_not_simulated_is_in_the_next_round_and_none_cou
         sizes, chain = simulations(auction), cast("Any", auction.auctioneer._place.chain)
         counted, failures = chain.call_many, 1
 
-        async def fails_once(calls: list[Call], *at: Any) -> list[bytes]:
+        async def fails_once(calls: list[EthCall], *at: Any) -> list[bytes]:
             nonlocal failures
             if len(sizes) == 1 and failures:
                 failures -= 1

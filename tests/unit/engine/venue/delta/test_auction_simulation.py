@@ -5,7 +5,7 @@ import pytest
 from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.agent_messages import Notice
 from cambist.config.errors import NodeUnavailable, Reverted
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.simulation import (
     Outcome,
@@ -36,7 +36,7 @@ def crossed(spent: list[int], received: list[int], gas: int) -> bytes:
 def test_the_call_is_the_settlement_from_the_relayer() -> None:
     candidate = a_candidate("alpha", (SALE, FAIR), calldata=CALLDATA)
     call = simulation_of(candidate, b"\x0d" * 20, b"\x4e" * 20, 3_000_000)
-    assert call == Call(b"\x0d" * 20, CALLDATA, b"\x4e" * 20, gas_max=3_000_000)
+    assert call == EthCall(b"\x0d" * 20, CALLDATA, b"\x4e" * 20, gas_max=3_000_000)
     assert transaction_gas(CALLDATA) == BASE
 
 

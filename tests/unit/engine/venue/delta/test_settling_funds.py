@@ -11,7 +11,7 @@ import trio
 
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.chain.port import Call
+from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relayer import Outcome
 from cambist.engine.store.rows import DeltaFill, IntentState, amount32
 from cambist.engine.store.tables import DELTA_FILL
@@ -52,7 +52,7 @@ class PlayedRelayer:
         await trio.lowlevel.checkpoint()
         return Outcome(key, IntentState.WAITING, "", None) if key in self.handed else None
 
-    async def submit(self, key: str, call: Call, deadline_s: int) -> None:
+    async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
         """As `Relayer.submit`."""
         self.handed += [key] if key not in self.handed else []
 

@@ -10,7 +10,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.delta_calldata import Execution, agent_id, settle
-from cambist.engine.chain.port import Call, Receipt
+from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.relayer import Outcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.venue.delta.live_orders import LiveOrder
@@ -45,7 +45,7 @@ class FailingRelayer:
         """As `Relayer.outcome`."""
         return None
 
-    async def submit(self, key: str, call: Call, deadline_s: int) -> None:
+    async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
         """As `Relayer.submit`."""
         self.handed.append(call.data)
 

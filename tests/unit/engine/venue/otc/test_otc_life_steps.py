@@ -9,7 +9,7 @@ from cambist.engine.lifecycle import OTC_LIFECYCLE
 from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrder, amount32, amount_of
 from cambist.engine.venue.otc import life
 from cambist.engine.venue.otc.balances import Standing
-from cambist.engine.venue.otc.life import ENDED, LIVE, ChainFacts
+from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
 from cambist.engine.venue.step import Step
 from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
 
@@ -40,14 +40,14 @@ def a_cancel(
     return OtcCancel(*place, row.order_hash, row.maker if sender is None else sender, at_ms)
 
 
-def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> ChainFacts:
+def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> OtcFacts:
     fills = [log for log in logs if isinstance(log, OtcFill)]
     cancels = [log for log in logs if isinstance(log, OtcCancel)]
     values: dict[str, Any] = {"filled_before": 0, "settled_below": 0}
-    return ChainFacts(fills, cancels, **values | changed)
+    return OtcFacts(fills, cancels, **values | changed)
 
 
-def told(row: OtcOrder, known: ChainFacts) -> OtcOrder | None:
+def told(row: OtcOrder, known: OtcFacts) -> OtcOrder | None:
     return checked(row, life.told_by_chain(row, known, LATER_MS))
 
 
