@@ -18,8 +18,7 @@ from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.codecs.wire import encode
 from cambist.engine.store.orders import effect_key
-from cambist.engine.store.rows import DeltaFill, Effect, amount32
-from cambist.engine.store.rows import DeltaOrder as OrderRow
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, amount32
 from cambist.engine.venue.delta.auction import decide
 from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
@@ -164,9 +163,9 @@ def bench_auction_answer_plain(benchmark: Any) -> None:
     assert len(benchmark(lambda: plain_answer(following()))) == ORDERS
 
 
-def row_of(number: int) -> OrderRow:
+def row_of(number: int) -> DeltaOrderRow:
     order_hash = hash_of(number)
-    return OrderRow(
+    return DeltaOrderRow(
         order_hash, order_hash[0], 31_337, order_hash[:20], amount32(number), OnChainOrderType.ORDER,
         OrderType.MARKET, Side.SELL, "anon", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS,
         amount32(0), amount32(0), False,
@@ -201,7 +200,7 @@ def bench_told_by_chain(benchmark: Any) -> None:
 def bench_told_by_chain_plain(benchmark: Any) -> None:
     rows = [(row_of(number), fill_of(number)) for number in range(ORDERS)]
 
-    def told() -> list[OrderRow]:
+    def told() -> list[DeltaOrderRow]:
         return [
             msgspec.structs.replace(
                 row, status=OrderStatus.COMPLETED, version=row.version + 1, updated_ms=NOW_MS,

@@ -23,7 +23,7 @@ from cambist.engine.events.follower import START, token_of
 from cambist.engine.events.hub import EventHub
 from cambist.engine.events.message import encode_event
 from cambist.engine.store.orders import DELTA, order_id
-from cambist.engine.store.rows import DeltaOrder, OrderEvent, amount32
+from cambist.engine.store.rows import DeltaOrderRow, OrderEvent, amount32
 from cambist.engine.store.store import Store
 
 LISTENERS = 1_000
@@ -31,9 +31,9 @@ NOW_MS = 1_795_000_000_000
 _numbers = itertools.count(1)
 
 
-def an_order(number: int) -> DeltaOrder:
+def an_order(number: int) -> DeltaOrderRow:
     order_hash = hashlib.sha256(b"order %d" % number).digest()
-    return DeltaOrder(
+    return DeltaOrderRow(
         order_hash, order_hash[0], 1, owner_of(number), order_hash, OnChainOrderType.ORDER, OrderType.LIMIT,
         Side.SELL, "acme", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS + number,
         amount32(10**18), amount32(2_500 * 10**6), False,
@@ -188,7 +188,7 @@ def bench_event_body_json(benchmark: Any) -> None:
     assert benchmark(lambda: json.dumps(body(orders())).encode())
 
 
-def body(order: DeltaOrder) -> dict[str, Any]:
+def body(order: DeltaOrderRow) -> dict[str, Any]:
     return {
         "type": order.type,
         "onChainOrderType": order.kind,
@@ -198,7 +198,7 @@ def body(order: DeltaOrder) -> dict[str, Any]:
     }
 
 
-def plain(order: DeltaOrder, token: str) -> dict[str, Any]:
+def plain(order: DeltaOrderRow, token: str) -> dict[str, Any]:
     return {
         "event": "order",
         "token": token,

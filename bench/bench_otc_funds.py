@@ -25,7 +25,7 @@ from cambist.engine.chain.ring import Mark
 from cambist.engine.chain.watch import Watch
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
-from cambist.engine.store.rows import NEVER_S, OtcOrder, amount32
+from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.otc.document import OtcDocument
 from cambist.engine.venue.otc.funds_watch import OtcAccount, OtcFundsWatch
@@ -90,9 +90,9 @@ def _maker(number: int) -> bytes:
     return (10_000 + number).to_bytes(20, "big")
 
 
-def _order(number: int, maker: bytes) -> OtcOrder:
+def _order(number: int, maker: bytes) -> OtcOrderRow:
     order_hash, amount = keccak256(number.to_bytes(8, "big")), amount32(AMOUNT)
-    return OtcOrder(
+    return OtcOrderRow(
         order_hash, order_hash[0], 1, maker, ANYBODY, ANYBODY, TOKEN, OTHER_TOKEN, amount, amount,
         OtcType.LIMIT, NOW_MS + number, NEVER_S, 1, OtcState.PENDING, NOW_MS + number,
         amount, amount, amount, amount, None, False,

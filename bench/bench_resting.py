@@ -25,8 +25,7 @@ from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.store.rows import DeltaOrder as OrderRow
-from cambist.engine.store.rows import amount32
+from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.venue.delta.document import DeltaDocument
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.price_watch import PriceWatch
@@ -72,7 +71,7 @@ def an_order(number: int, ends: tuple[bytes, bytes], dollars: int, price: Fracti
         int(dollars * price * 10 ** DECIMALS[dest] / PRICES[dest]), 0, 1_900_000_000, KIND_SELL, number, 0,
         b"", b"", SAME_CHAIN,
     )  # fmt: skip
-    row = OrderRow(
+    row = DeltaOrderRow(
         order_hash, order_hash[0], 1, order_hash[:20], amount32(number), OnChainOrderType.ORDER,
         OrderType.LIMIT, Side.SELL, "anon", NOW_MS, 1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS, amount32(0),
         amount32(0), is_final=False,

@@ -42,7 +42,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall
-from cambist.engine.events.follower import START, Follower
+from cambist.engine.events.follower import START, EventFollower
 from cambist.engine.store.orders import order_id
 from cambist.engine.venue.app import VenueApp
 from cambist.engine.venue.delta.build import delta_domains
@@ -217,7 +217,7 @@ class OrderLoad:
     # --- Beside them ------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        async for _, event in Follower(self.app.delta.store, START):
+        async for _, event in EventFollower(self.app.delta.store, START):
             if event.status == "COMPLETED":
                 self._completed.add(event.order_hash)
 

@@ -32,7 +32,7 @@ from bench.peers.postgres import PostgresServer, postgres_programs, running_post
 from bench.store_work import TABLES, order, rows, submission, submissions
 from cambist.config.settings import Settings
 from cambist.config.store import StoreSettings
-from cambist.engine.events.follower import START, Follower
+from cambist.engine.events.follower import START, EventFollower
 from cambist.engine.store import sqlite
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.postgres_batch import BoolArray, BytesArray, IntArray, TextArray, form
@@ -206,7 +206,7 @@ async def _event_lag(url: str, folder: Path) -> Found:
 
 
 async def _follow(store: Store, send: trio.MemorySendChannel[bytes]) -> None:
-    async for _, event in Follower(store, START):
+    async for _, event in EventFollower(store, START):
         await send.send(event.order_hash)
 
 

@@ -43,7 +43,7 @@ from cambist.engine.chain.deploy import create
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
-from cambist.engine.events.follower import START, Follower
+from cambist.engine.events.follower import START, EventFollower
 from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
@@ -223,7 +223,7 @@ async def _submit(client: HttpClient, waiting: list[tuple[bytes, bytes]], sent: 
 
 
 async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
-    async for _, event in Follower(app.delta.orders._store, START):
+    async for _, event in EventFollower(app.delta.orders._store, START):
         if event.status == "COMPLETED":
             done[event.order_hash] = time.perf_counter()
             if len(done) == count:

@@ -13,11 +13,11 @@ from unittest.mock import patch
 import trio
 
 from cambist.engine.chain.embedded import EmbeddedChain
-from cambist.engine.chain.ledger import Ledger
+from cambist.engine.chain.ledger import BlockLedger
 
 _STEP_S = 0.000_1
 _STEPS = 50_000
-_EVM = ((EmbeddedChain, "_called"), (Ledger, "execute"))
+_EVM = ((EmbeddedChain, "_called"), (BlockLedger, "execute"))
 
 
 class Spread:

@@ -29,7 +29,7 @@ from cambist.codecs.wire import encode
 from cambist.config.settings import parse_settings
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.queries import OtcFilter
-from cambist.engine.store.rows import NEVER_S, OtcOrder, amount32
+from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount32
 from cambist.engine.store.statements import insert
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.store.units import values_of
@@ -78,14 +78,14 @@ PAGES = (
 )
 
 
-def an_order(number: int) -> OtcOrder:
+def an_order(number: int) -> OtcOrderRow:
     """Orders are dealt out so that those of the heavy maker lie among the others."""
     order_hash = hashlib.sha256(b"order %d" % number).digest()
     is_heavy = number < HEAVY
     is_live = number >= HEAVY - LIVE
     is_open = bool(number % 2)
     left = _AMOUNT if is_live else _NONE
-    return OtcOrder(
+    return OtcOrderRow(
         order_hash, order_hash[0], CHAIN_ID,
         HEAVY_MAKER if is_heavy else light_maker(number),
         NOBODY if is_open else TAKER if is_heavy else order_hash[:20],

@@ -7,7 +7,7 @@ import msgspec
 
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.store.orders import DELTA
-from cambist.engine.store.rows import NEVER_S, DeltaOrder, amount32
+from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, amount32
 from cambist.engine.store.units import Change, New, Put, Unit, values_of
 
 DOCUMENT_BYTES = 300
@@ -19,10 +19,10 @@ Rows = list[tuple[object, ...]]
 _ZERO = amount32(0)
 
 
-def order() -> DeltaOrder:
+def order() -> DeltaOrderRow:
     """A new order of a new owner."""
     order_hash = os.urandom(32)
-    return DeltaOrder(
+    return DeltaOrderRow(
         order_hash,
         order_hash[0],
         1,
@@ -43,7 +43,7 @@ def order() -> DeltaOrder:
     )
 
 
-def submission(new: DeltaOrder | None = None) -> Unit:
+def submission(new: DeltaOrderRow | None = None) -> Unit:
     """Keep a new order, its document and its event."""
     return DELTA.submitted(new or order(), os.urandom(DOCUMENT_BYTES))
 

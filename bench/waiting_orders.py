@@ -30,8 +30,7 @@ from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.chain.watch import Watch
 from cambist.engine.scheduler import Scheduler
-from cambist.engine.store.rows import DeltaOrder as OrderRow
-from cambist.engine.store.rows import amount32
+from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.store.units import Fence
 from cambist.engine.venue.delta.document import (
     DeltaDocument,
@@ -130,7 +129,7 @@ def an_order(number: int) -> LiveOrder:
     )  # fmt: skip
     document = decode_document(encode_document(DeltaDocument("Order", order_json("Order", made), bytes(64))))
     order = cast("SettledOrder", order_of(document))
-    row = OrderRow(
+    row = DeltaOrderRow(
         order_hash, order_hash[0], 1, _owner(number), amount32(number), OnChainOrderType.ORDER,
         OrderType.LIMIT, Side.SELL, "anon", NOW_MS + number, DEADLINE_S, 2, OrderStatus.ACTIVE, NOW_MS,
         amount32(0), amount32(0), is_final=False,

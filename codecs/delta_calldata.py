@@ -100,7 +100,7 @@ class Execution(msgspec.Struct, frozen=True):
     receiver: bytes = EXECUTOR
 
 
-class Crossing(msgspec.Struct, frozen=True):
+class CrossedOrder(msgspec.Struct, frozen=True):
     """One of several orders that are settled against each other.
 
     Attributes:
@@ -152,7 +152,7 @@ def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Executio
     return SETTLE + encode(_order(order), bytes_tail(signature), uint_word(amount), _execution(execution))
 
 
-def settle_crossed(crossings: Sequence[Crossing]) -> bytes:
+def settle_crossed(crossings: Sequence[CrossedOrder]) -> bytes:
     """Settle orders against each other, all of them or none.
 
     Args:

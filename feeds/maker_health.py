@@ -55,7 +55,7 @@ PAIR = Tolerance(2, 10)
 MAKER = Tolerance(5, 20)
 
 
-class Health(Struct, frozen=True):
+class QuoteHealth(Struct, frozen=True):
     """What is known of the last quotes.
 
     Attributes:
@@ -78,7 +78,7 @@ class PairHealth(Struct, frozen=True):
 
     one: bytes
     other: bytes
-    health: Health
+    health: QuoteHealth
 
 
 class FaultTold(Struct, frozen=True):
@@ -105,7 +105,7 @@ class HealthReport(Struct, frozen=True):
         bounds: of what it is asked for, by direction.
     """
 
-    maker: Health
+    maker: QuoteHealth
     pairs: tuple[PairHealth, ...]
     last_faults: tuple[FaultTold, ...] = ()
     bounds: dict[Direction, SizeBound] = {}
@@ -166,7 +166,7 @@ class _Record:
         while self.refusals and self.refusals[0] <= now_ms - _MEMORY_MS:
             self.refusals.popleft()
 
-    def told(self, now_ms: int) -> Health:
+    def told(self, now_ms: int) -> QuoteHealth:
         """What is known now."""
         self.forget(now_ms)
         reasons = Counter(quote.fault.value for quote in self.quotes if quote.fault is not None)
@@ -175,7 +175,7 @@ class _Record:
         if self.refusals:
             reasons[FirmFault.REFUSED.value] = len(self.refusals)
         is_resting = self.until_ms > now_ms
-        return Health(
+        return QuoteHealth(
             quotes,
             score,
             dict(reasons),

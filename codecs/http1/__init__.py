@@ -2,7 +2,7 @@
 
 from .chunked import LAST_CHUNK, encode_chunk
 from .client import ClientConnection, Response
-from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
+from .events import Closed, Event, Headers, Phase, Request, RequestFault, Upgrade
 from .limits import Bodies, Http1Limits
 from .request_head import METHODS
 from .responses import JSON, encode_response, encode_stream_head
@@ -17,11 +17,11 @@ __all__ = [
     "ClientConnection",
     "Closed",
     "Event",
-    "Fault",
     "Headers",
     "Http1Limits",
     "Phase",
     "Request",
+    "RequestFault",
     "Response",
     "ServerConnection",
     "Upgrade",

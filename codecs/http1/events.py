@@ -1,6 +1,6 @@
 """What a server connection reports: whole requests in order, then how the connection ended.
 
-`Upgrade`, `Fault` and `Closed` are last: no event follows them.
+`Upgrade`, `RequestFault` and `Closed` are last: no event follows them.
 """
 
 from enum import Enum
@@ -60,7 +60,7 @@ class Upgrade(Struct, frozen=True):
     trailing: bytes
 
 
-class Fault(Struct, frozen=True):
+class RequestFault(Struct, frozen=True):
     """The bytes are no request we take: answer with `error` and `connection: close`, then close.
 
     Attributes:
@@ -81,4 +81,4 @@ class Closed(Struct, frozen=True):
     clean: bool
 
 
-Event: TypeAlias = Request | Upgrade | Fault | Closed
+Event: TypeAlias = Request | Upgrade | RequestFault | Closed

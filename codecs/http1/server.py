@@ -20,7 +20,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from ...config.errors import BodyTooLarge, HttpFault, ServiceUnavailable, TargetTooLong, TransitionError
 from .chunked import ChunkedBody
-from .events import Closed, Event, Fault, Headers, Phase, Request, Upgrade
+from .events import Closed, Event, Headers, Phase, Request, RequestFault, Upgrade
 from .fields import FieldSink, bare_line_feed, check_count, check_unfinished
 from .framing import CHUNKED, joined
 from .limits import Bodies, Http1Limits
@@ -151,7 +151,7 @@ class ServerConnection:
             request = self._request
             self._close()
             self.release()
-            return Fault(fault, request)
+            return RequestFault(fault, request)
         if event is None and self._eof and not self.is_due and self.phase not in (CLOSED, UPGRADED):
             clean = self.phase is IDLE
             self._close()

@@ -36,8 +36,8 @@ from . import blocks
 from .blocks import Block
 from .evm import Message, Outcome
 from .journal import Account
-from .ledger import Ledger, check_funds, check_nonce
-from .port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from .ledger import BlockLedger, check_funds, check_nonce
+from .port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .waiting import Waiting
 
@@ -82,7 +82,7 @@ class EmbeddedChain:
         self._chain_id = chain_id
         self._now_s = now_s
         self._errors = errors
-        self._ledger = Ledger(chain_id, now_s(), funded)
+        self._ledger = BlockLedger(chain_id, now_s(), funded)
         self._waiting = Waiting()
         self._automine = True
         self._clock_ahead_s = 0
@@ -163,10 +163,10 @@ class EmbeddedChain:
         async with self._state(at):
             return self._ledger.evm.slot(address, slot)
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         """As `Chain`."""
         async with self._lock:
-            return Fees(self._next_base_fee_wei(), TIP_WEI)
+            return GasFees(self._next_base_fee_wei(), TIP_WEI)
 
     async def block(self, at: At = None) -> Header | None:
         """As `Chain`."""

@@ -33,7 +33,7 @@ from ...config.errors import (
 from ...config.timeouts import NODE_PROBE_S, NODE_REST_S, NODE_REST_S_MAX
 from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
 from .rpc_values import read_quantity
-from .rpc_wording import Fault, is_internal, is_over_rate
+from .rpc_wording import RpcError, is_internal, is_over_rate
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class NotDone(ChainError):
         fault: the error.
     """
 
-    def __init__(self, fault: Fault, method: str) -> None:
+    def __init__(self, fault: RpcError, method: str) -> None:
         super().__init__(f"{method}: {fault}")
         self.fault = fault
 
@@ -110,7 +110,7 @@ class Talk:
         """
         outcomes = await self._node.outcomes(calls)
         for outcome in outcomes:
-            if isinstance(outcome, Fault) and is_over_rate(outcome):
+            if isinstance(outcome, RpcError) and is_over_rate(outcome):
                 raise NodeUnavailable(f"{self._node.name}: over its rate: {outcome}")
         return outcomes
 
@@ -130,7 +130,7 @@ def result_of(outcome: Outcome, method: str) -> bytes:
     Raises:
         NotDone: it is an error.
     """
-    if isinstance(outcome, Fault):
+    if isinstance(outcome, RpcError):
         raise NotDone(outcome, method)
     return outcome
 
@@ -257,7 +257,7 @@ class Nodes:
         """Before its first use, and after each rest: what is behind a URL may change."""
         (outcome,) = await health.node.outcomes([_CHAIN_ID])
         name = health.node.name
-        if isinstance(outcome, Fault):
+        if isinstance(outcome, RpcError):
             kind = NodeUnavailable if is_over_rate(outcome) else ChainError
             raise kind(f"{name}: eth_chainId: {outcome}")
         try:

@@ -12,7 +12,7 @@ Source: EIP-1559; the replacement rule of nodes' mempools (10 % on both fees).
 from msgspec import Struct
 
 from ...config.limits import BPS_ONE
-from .port import Fees
+from .port import GasFees
 
 
 class GasPrice(Struct, frozen=True):
@@ -37,7 +37,7 @@ class FeePolicy(Struct, frozen=True):
     bump_bps: int
 
 
-def first_price(fees: Fees, policy: FeePolicy) -> GasPrice | None:
+def first_price(fees: GasFees, policy: FeePolicy) -> GasPrice | None:
     """The price to begin with; None while not even the base fee is within the cap.
 
     Head-room over the base fee shrinks first under the cap, the tip only after it.
@@ -49,7 +49,7 @@ def first_price(fees: Fees, policy: FeePolicy) -> GasPrice | None:
     return GasPrice(fee_max_wei, min(tip_wei, fee_max_wei))
 
 
-def replacement_price(before: GasPrice, fees: Fees, policy: FeePolicy) -> GasPrice | None:
+def replacement_price(before: GasPrice, fees: GasFees, policy: FeePolicy) -> GasPrice | None:
     """The price of what replaces a transaction; None where it would be above the cap."""
     least = GasPrice(_raised(before.fee_max_wei, policy), _raised(before.tip_wei, policy))
     now = first_price(fees, policy)

@@ -25,10 +25,10 @@ from ...config.errors import BodyTooLarge, ChainError, ConfigError, InvalidInput
 from ...config.timeouts import NODE_CALL_S, NODE_REST_S_MAX
 from ...crypto.hexadecimal import parse_hex, to_hex
 from ...feeds.net.httpx_transport import DialTransport, origin_of
-from .rpc_wording import Fault, is_batch_refusal, is_too_large
+from .rpc_wording import RpcError, is_batch_refusal, is_too_large
 
 RpcCall = tuple[str, list[object]]  # method, parameters
-Outcome = bytes | Fault  # the JSON of a result, or the error in its place
+Outcome = bytes | RpcError  # the JSON of a result, or the error in its place
 
 _OVER_RATE = 429
 _ANSWER_MIB = limits.CHAIN_ANSWER_BYTES_MAX >> 20
@@ -55,7 +55,7 @@ class _LatestBlock(msgspec.Struct):
 class _Answer(msgspec.Struct):
     id: int | None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: Fault | None = None
+    error: RpcError | None = None
 
 
 class AnswerTooLarge(ChainError):
@@ -137,7 +137,7 @@ class Node:
         """
         results: list[bytes] = []
         for (method, _), outcome in zip(calls, await self.outcomes(calls), strict=True):
-            if isinstance(outcome, Fault):
+            if isinstance(outcome, RpcError):
                 raise ChainError(f"{self.name}: {method}: {outcome}")
             results.append(outcome)
         return results

@@ -49,7 +49,7 @@ class RolledBack(Struct, frozen=True):
     redo: _Undo
 
 
-class Ledger:
+class BlockLedger:
     """Blocks and state.
 
     Args:

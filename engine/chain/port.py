@@ -100,7 +100,7 @@ class Upcoming(Struct, frozen=True, gc=False):
         return self.head.time_s if self.made_s is None else self.made_s
 
 
-class Fees(Struct, frozen=True, gc=False):
+class GasFees(Struct, frozen=True, gc=False):
     """What a unit of gas costs now.
 
     Attributes:
@@ -201,7 +201,7 @@ class Chain(Protocol):
         """The contract at an address; empty where there is none."""
         ...
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         """What a unit of gas costs now."""
         ...
 

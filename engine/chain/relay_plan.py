@@ -28,7 +28,7 @@ from ..store.rows import ChainIntent, ChainTx, IntentState, TxStatus, amount_of
 from ..store.tables import CHAIN_INTENT, CHAIN_TX
 from ..store.units import Change, cas
 from .fee_policy import FeePolicy, GasPrice, first_price, replacement_price
-from .port import Fees, Header, Receipt
+from .port import GasFees, Header, Receipt
 
 ENDED = RELAY_INTENT_LIFECYCLE.terminal()
 
@@ -81,7 +81,7 @@ class Facts(Struct, frozen=True):
     head: Header
     nonce: int
     balance_wei: int
-    fees: Fees
+    fees: GasFees
     receipts: Mapping[bytes, Receipt]
     on_chain: frozenset[bytes]
 

@@ -48,11 +48,11 @@ from .failover import Nodes, NodeStatistics, NotDone, Talk, WrongChain, result_o
 from .heads import Heads, HeadStatistics
 from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
 from .logs_bloom import bloom_of, covers, may_match
-from .port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from .port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
 from .rpc_fees import fees_of
 from .rpc_wording import (
-    Fault,
+    RpcError,
     as_revert,
     is_block_unknown,
     is_known_already,
@@ -187,7 +187,7 @@ class RpcChain:
 
         async def converse(talk: Talk) -> int:
             (outcome,) = await talk.outcomes([("eth_estimateGas", [values.call_parameter(call), "latest"])])
-            if isinstance(outcome, Fault):
+            if isinstance(outcome, RpcError):
                 raise as_revert(outcome, self._reason) or NotDone(outcome, "eth_estimateGas")
             return values.read_quantity(outcome)
 
@@ -200,7 +200,7 @@ class RpcChain:
             BlockGone: there is no such block.
             ChainError: it is another error.
         """
-        if not isinstance(outcome, Fault):
+        if not isinstance(outcome, RpcError):
             return values.read_bytes(outcome)
         if is_block_unknown(outcome):
             raise _gone(at)
@@ -217,7 +217,7 @@ class RpcChain:
 
         async def converse(talk: Talk) -> bytes:
             (outcome,) = await talk.outcomes([("eth_sendRawTransaction", [to_hex(raw)])])
-            if not isinstance(outcome, Fault):
+            if not isinstance(outcome, RpcError):
                 answered = values.read_hash(outcome)
                 if answered != tx_hash:
                     raise ChainError(f"took {to_hex(tx_hash)} for {to_hex(answered)}")
@@ -253,10 +253,10 @@ class RpcChain:
         """As `Chain`."""
         return await self._nodes.ask(lambda talk: _knows(talk, tx_hash))
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         """As `Chain`. The tip is what the node suggests, else what was paid in the latest block."""
 
-        async def converse(talk: Talk) -> Fees:
+        async def converse(talk: Talk) -> GasFees:
             history, suggested, latest, price = await talk.outcomes(
                 [
                     ("eth_feeHistory", ["0x1", "latest", [_TIP_PERCENTILE]]),
@@ -286,7 +286,7 @@ class RpcChain:
     async def _state(self, method: str, read: Callable[[bytes], T], address: bytes, at: At) -> T:
         async def converse(talk: Talk) -> T:
             (outcome,) = await talk.outcomes([(method, [to_hex(address), values.block_parameter(at)])])
-            if isinstance(outcome, Fault) and is_block_unknown(outcome):
+            if isinstance(outcome, RpcError) and is_block_unknown(outcome):
                 raise _gone(at)
             return read(result_of(outcome, method))
 
@@ -317,7 +317,7 @@ class RpcChain:
                 return Upcoming(head, None)
             (outcome,) = await talk.outcomes([("eth_getBlockByNumber", ["pending", False])])
             return Upcoming(
-                head, None if isinstance(outcome, Fault) else values.read_pending_time(outcome, head)
+                head, None if isinstance(outcome, RpcError) else values.read_pending_time(outcome, head)
             )
 
         return await self._nodes.ask(converse)
@@ -336,7 +336,7 @@ class RpcChain:
                     ("eth_getBlockByNumber", [hex(last), False]),
                 ]
             )
-            if isinstance(outcome, Fault) and is_logs_refusal(outcome):
+            if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
                 raise LogsRefused(f"blocks {first} to {last}: {outcome}")
             block = values.read_block(result_of(head, "eth_getBlockByNumber"))
             if block is None:
@@ -373,7 +373,7 @@ class RpcChain:
             ]
         )
         block = values.read_block(result_of(found, "eth_getBlockByHash"))
-        if block is None or (isinstance(outcome, Fault) and is_block_unknown(outcome)):
+        if block is None or (isinstance(outcome, RpcError) and is_block_unknown(outcome)):
             raise _gone(block_hash)
         logs = values.read_logs(result_of(outcome, "eth_getLogs"))
         for log in logs:
@@ -396,7 +396,7 @@ class RpcChain:
         self._cross_checks += 1
         named = to_hex(block.header.hash)
         (outcome,) = await talk.outcomes([("eth_getLogs", [{"blockHash": named}])])
-        if isinstance(outcome, Fault) and is_logs_refusal(outcome):
+        if isinstance(outcome, RpcError) and is_logs_refusal(outcome):
             return  # too many to be had: nothing is proven
         logs = values.read_logs(result_of(outcome, "eth_getLogs"))
         if any(wanted.matches(log) for log in logs) or not covers(bloom_of(logs), block.bloom):
@@ -489,7 +489,7 @@ async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
     named = hex(at) if isinstance(at, int) else to_hex(at)
     method = "eth_getBlockByNumber" if is_height else "eth_getBlockByHash"
     (outcome,) = await talk.outcomes([(method, [named, False])])
-    if isinstance(outcome, Fault) and is_block_unknown(outcome):
+    if isinstance(outcome, RpcError) and is_block_unknown(outcome):
         return None
     block = values.read_block(result_of(outcome, method))
     if block is not None and at not in (block.header.number, block.header.hash):

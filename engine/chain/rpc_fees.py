@@ -6,15 +6,15 @@ Source: EIP-1559; eth_feeHistory, eth_maxPriorityFeePerGas and eth_gasPrice of t
 from ...config.errors import ChainError
 from .failover import result_of
 from .json_rpc import Outcome
-from .port import Fees
+from .port import GasFees
 from .rpc_values import FullHeader, read_block, read_fee_history, read_quantity
-from .rpc_wording import Fault
+from .rpc_wording import RpcError
 
 _ELASTICITY = 2  # a block that is half full leaves the base fee as it is
 _CHANGE_DIVISOR = 8  # by 1/8 at most from block to block
 
 
-def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcome) -> Fees:
+def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcome) -> GasFees:
     """The next base fee, and the tip to pay on top.
 
     Args:
@@ -27,7 +27,7 @@ def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcom
         InvalidInput, ChainError: the node makes no sense, or has none of these.
     """
     tip: int | None = None
-    if isinstance(history, Fault):
+    if isinstance(history, RpcError):
         block = read_block(result_of(latest, "eth_getBlockByNumber"))
         if block is None:
             raise ChainError("has no latest block")
@@ -35,11 +35,11 @@ def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcom
     else:
         known = read_fee_history(history)
         base_fee_wei, tip = known.base_fee_wei, known.tip_wei
-    if not isinstance(suggested, Fault):
+    if not isinstance(suggested, RpcError):
         tip = read_quantity(suggested)
     if tip is None:
         tip = max(0, read_quantity(result_of(price, "eth_gasPrice")) - base_fee_wei)
-    return Fees(base_fee_wei, tip)
+    return GasFees(base_fee_wei, tip)
 
 
 def next_base_fee(block: FullHeader) -> int:

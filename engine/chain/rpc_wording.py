@@ -26,7 +26,7 @@ from ...crypto.hexadecimal import parse_hex
 DETAIL_CHARS_MAX = 200
 
 
-class Fault(msgspec.Struct, frozen=True):
+class RpcError(msgspec.Struct, frozen=True):
     """An error that a node answers a call with.
 
     Attributes:
@@ -148,7 +148,7 @@ _REFUSALS: tuple[tuple[str, RefusalKind], ...] = (
 _decode_data = decoder(object, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
-def is_over_rate(fault: Fault) -> bool:
+def is_over_rate(fault: RpcError) -> bool:
     """Whether the node wants to be asked less often. -32005 is also said of logs, of batches, and by besu of
     transactions."""
     if is_logs_refusal(fault) or is_batch_refusal(fault) or refusal_kind(fault) is not None:
@@ -156,50 +156,50 @@ def is_over_rate(fault: Fault) -> bool:
     return fault.code in _RATE_CODES or _node_says(fault, _RATE_WORDS)
 
 
-def is_batch_refusal(fault: Fault) -> bool:
+def is_batch_refusal(fault: RpcError) -> bool:
     """Whether it takes no batches, or none so large."""
     return _node_says(fault, _BATCH_WORDS)
 
 
-def is_too_large(fault: Fault) -> bool:
+def is_too_large(fault: RpcError) -> bool:
     """Whether what it has to say is more than it wants to send."""
     return _node_says(fault, _LARGE_WORDS)
 
 
-def is_logs_refusal(fault: Fault) -> bool:
+def is_logs_refusal(fault: RpcError) -> bool:
     """Whether a range of logs is too wide for it."""
     return _node_says(fault, _LOGS_WORDS + _LARGE_WORDS) and not _node_says(fault, _AHEAD_WORDS)
 
 
-def is_block_unknown(fault: Fault) -> bool:
+def is_block_unknown(fault: RpcError) -> bool:
     """Whether it does not have the block that was named, or not on its chain."""
     return _node_says(fault, _GONE_WORDS) or _node_says(fault, _AHEAD_WORDS)
 
 
-def is_internal(fault: Fault) -> bool:
+def is_internal(fault: RpcError) -> bool:
     """Whether it says of itself that something is wrong with it."""
     return fault.code == _INTERNAL
 
 
 def is_parameter_refusal(outcome: object) -> bool:
     """Whether an answer is a refusal of the parameters themselves: of one more than the node knows."""
-    if not isinstance(outcome, Fault) or is_block_unknown(outcome):
+    if not isinstance(outcome, RpcError) or is_block_unknown(outcome):
         return False
     return outcome.code == _PARAMETERS or _node_says(outcome, ("too many arguments",))
 
 
-def is_known_already(fault: Fault) -> bool:
+def is_known_already(fault: RpcError) -> bool:
     """Whether the transaction that was sent is there."""
     return _says(fault, _KNOWN_WORDS) and not _says(fault, ("unknown",))
 
 
-def refusal_kind(fault: Fault) -> RefusalKind | None:
+def refusal_kind(fault: RpcError) -> RefusalKind | None:
     """Why a transaction was not taken; None where that is not what the node says."""
     said = fault.message.lower()
     return next((kind for words, kind in _REFUSALS if words in said), None)
 
 
-def revert_data(fault: Fault) -> bytes | None:
+def revert_data(fault: RpcError) -> bytes | None:
     """What a contract returned as it refused; None where the error is no revert.
 
     Nodes put it into `data`, into `data.data`, behind a word in `data` ("Reverted 0x..."), or leave it out.
@@ -217,7 +217,7 @@ def revert_data(fault: Fault) -> bytes | None:
         return b""
 
 
-def as_revert(fault: Fault, decode: Callable[[bytes], str]) -> Reverted | None:
+def as_revert(fault: RpcError, decode: Callable[[bytes], str]) -> Reverted | None:
     """The refusal of a contract; None where the error is another.
 
     Args:
@@ -245,12 +245,12 @@ def _decoded(data: msgspec.Raw) -> object:
         return None
 
 
-def _node_says(fault: Fault, words: tuple[str, ...]) -> bool:
+def _node_says(fault: RpcError, words: tuple[str, ...]) -> bool:
     """Whether these are words of the node itself: a contract may revert with any of them."""
     quotes = fault.code == _REVERT_CODE or fault.message.lower().startswith(_QUOTING)
     return not quotes and _says(fault, words)
 
 
-def _says(fault: Fault, words: tuple[str, ...]) -> bool:
+def _says(fault: RpcError, words: tuple[str, ...]) -> bool:
     said = fault.message.lower()
     return any(word in said for word in words)

@@ -23,7 +23,7 @@ from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
-from ..trader.order_following import Follower, Subject
+from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_placing import OrderOffer, OrderPlacer
 from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
@@ -285,7 +285,7 @@ async def _followed(
     record = placed.record
     if record is None:
         return placed
-    follower = Follower(venue, record.id, tell)
+    follower = OrderFollower(venue, record.id, tell)
     try:
         subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         follower.see(record)

@@ -22,7 +22,7 @@ from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.client import VenueClient
 from ..trader.order_events import EventsWanted, OrderEvents, Wanted
-from ..trader.order_following import Follower, Subject
+from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_listing import event_line
 from ..trader.order_placing import delta_contract
 from ..trader.order_safety import signed_order
@@ -106,7 +106,7 @@ async def _watch(
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with place.open() as venue:
-        follower = Follower(venue, name, tell)
+        follower = OrderFollower(venue, name, tell)
         under_way.hint = f"the order goes on: {place.hint(name)}"
         await follower.follow(place.timeout_s)
         record = follower.record

@@ -22,7 +22,7 @@ from ...crypto.hmac_auth import (
     HmacKey,
     RequestSigner,
 )
-from .exchange import Exchange, error_text, judge_refusal
+from .exchange import HttpExchange, error_text, judge_refusal
 from .rules import Result, Said, judged
 
 STALE_MS = 60_000
@@ -231,7 +231,7 @@ def _spaced(body: bytes) -> bytes:
     return b"{\n " + b" ,\r\n\t".join(members) + b"\n}\n"
 
 
-def judge_tampering(case: Tampering, exchange: Exchange, right_signature: str) -> Iterator[Result]:
+def judge_tampering(case: Tampering, exchange: HttpExchange, right_signature: str) -> Iterator[Result]:
     """What came of one.
 
     Args:
@@ -255,13 +255,13 @@ def judge_tampering(case: Tampering, exchange: Exchange, right_signature: str) -
         yield judged("auth.specific", named, where, f"an error that names {case.names}", text)
 
 
-def _is_other_refusal(exchange: Exchange) -> bool:
+def _is_other_refusal(exchange: HttpExchange) -> bool:
     """A 4xx that is not about who asks."""
     about_auth = exchange.status in (401, 403) or "x-auth" in error_text(exchange).lower()
     return 400 <= exchange.status <= 499 and not about_auth
 
 
-def judge_signed(resource: str, exchange: Exchange) -> Iterator[Result]:
+def judge_signed(resource: str, exchange: HttpExchange) -> Iterator[Result]:
     """A right signature is taken."""
     refused = exchange.status in (401, 403)
     yield judged(

@@ -20,7 +20,7 @@ _INTEGER_DIGITS_MAX = 400
 TOO_MANY = 429
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class HttpExchange(Struct, frozen=True, kw_only=True):
     """One request and its answer.
 
     Attributes:
@@ -60,7 +60,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
         return Said(f"{self.status} {text}{'...' if len(self.body) > 200 else ''}")
 
 
-class Document(Struct, frozen=True):
+class JsonDocument(Struct, frozen=True):
     """A JSON text.
 
     Attributes:
@@ -73,7 +73,7 @@ class Document(Struct, frozen=True):
     fault: str = ""
 
 
-def read_json(raw: bytes) -> Document:
+def read_json(raw: bytes) -> JsonDocument:
     """Reads a JSON text: fractions as Decimal, the last of double keys, and never an exception."""
     duplicates: list[str] = []
 
@@ -94,12 +94,12 @@ def read_json(raw: bytes) -> Document:
             parse_constant=_not_json,
         )
     except RecursionError:
-        return Document(fault="nested too deep")
+        return JsonDocument(fault="nested too deep")
     except UnicodeDecodeError:
-        return Document(fault="not UTF-8")
+        return JsonDocument(fault="not UTF-8")
     except (ValueError, ArithmeticError) as error:
-        return Document(fault=str(error) or "not JSON")
-    return Document(value, tuple(duplicates))
+        return JsonDocument(fault=str(error) or "not JSON")
+    return JsonDocument(value, tuple(duplicates))
 
 
 def _integer(text: str) -> int:
@@ -112,17 +112,17 @@ def _not_json(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def is_json_type(exchange: Exchange) -> bool:
+def is_json_type(exchange: HttpExchange) -> bool:
     """Whether the answer is labelled as JSON."""
     return exchange.headers.get("content-type", "").partition(";")[0].strip().lower() in _JSON_TYPES
 
 
-def is_refused(exchange: Exchange) -> bool:
+def is_refused(exchange: HttpExchange) -> bool:
     """Whether an answer came and is a 4xx or 5xx."""
     return not exchange.failure and 400 <= exchange.status <= 599
 
 
-def error_text(exchange: Exchange) -> str:
+def error_text(exchange: HttpExchange) -> str:
     """The `error` string of an answer; empty where there is none."""
     value = read_json(exchange.body).value
     text = value.get("error") if isinstance(value, dict) else None
@@ -130,7 +130,7 @@ def error_text(exchange: Exchange) -> str:
 
 
 def judge_refusal(
-    check: str, exchange: Exchange, what: str, *, client_error: bool = False
+    check: str, exchange: HttpExchange, what: str, *, client_error: bool = False
 ) -> Iterator[Result]:
     """What was sent must be refused; how the refusal is worded is judged by checks of its own.
 
@@ -150,7 +150,7 @@ def judge_refusal(
         yield from judge_error_form(exchange, where)
 
 
-def judge_error_form(exchange: Exchange, where: str) -> Iterator[Result]:
+def judge_error_form(exchange: HttpExchange, where: str) -> Iterator[Result]:
     """A refusal is JSON, says so, and carries an `error` string."""
     kind = exchange.headers.get("content-type", "none")
     yield judged("errors.content-type", is_json_type(exchange), where, "content-type: application/json", kind)

@@ -25,8 +25,8 @@ from ...config.errors import InvalidInput
 from ...crypto.addresses import parse_address
 from ...crypto.keccak import keccak256
 from ...feeds.book import Ladder
-from .exchange import Exchange, read_json
-from .market import Leg, Market, Range, deviation_bps, expected_range
+from .exchange import HttpExchange, read_json
+from .market import GridLeg, Market, Range, deviation_bps, expected_range
 from .rules import Result, Said, fault, gap, judged, passed
 
 FIRM_KEYS = frozenset(
@@ -52,7 +52,7 @@ class Asking(Struct, frozen=True):
     """
 
     pair_id: str
-    leg: Leg
+    leg: GridLeg
     amount: int
     purpose: str
     body: dict[str, Any]
@@ -87,7 +87,7 @@ class Users:
 def ask(
     market: Market,
     pair_id: str,
-    leg: Leg,
+    leg: GridLeg,
     amount: int,
     user: str,
     taker: str,
@@ -106,26 +106,26 @@ def ask(
     return Asking(pair_id, leg, amount, purpose, body, **more)
 
 
-def small_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
+def small_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
     """Within the first level and a small part of the depth; at least 1."""
     return _part(leg, ladder, rng, _SMALL_PARTS)
 
 
-def tiny_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
+def tiny_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
     """As `small_amount`, so small that hundreds of them tie up little of a maker's funds."""
     return _part(leg, ladder, rng, _TINY_PARTS)
 
 
-def _part(leg: Leg, ladder: Ladder, rng: random.Random, parts: int) -> int:
+def _part(leg: GridLeg, ladder: Ladder, rng: random.Random, parts: int) -> int:
     most = _most(leg, ladder, parts)
     return rng.randint(max(most // 10, 1), most)
 
 
-def _most(leg: Leg, ladder: Ladder, parts: int) -> int:
+def _most(leg: GridLeg, ladder: Ladder, parts: int) -> int:
     return max(min(leg.first_level(ladder), leg.depth(ladder) // parts), 1)
 
 
-def deep_amount(leg: Leg, ladder: Ladder, rng: random.Random) -> int:
+def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
     """From a tenth to half of the depth, beyond the first level where half of the depth is."""
     most = max(leg.depth(ladder) // 2, 1)
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)
@@ -201,7 +201,7 @@ class Quoted(Struct, frozen=True):
     """
 
     asking: Asking
-    exchange: Exchange
+    exchange: HttpExchange
     order: dict[str, Any]
 
     @property
@@ -211,7 +211,7 @@ class Quoted(Struct, frozen=True):
 
 
 def judge_answer(
-    asking: Asking, exchange: Exchange, before: Market, after: Market
+    asking: Asking, exchange: HttpExchange, before: Market, after: Market
 ) -> Iterator[Result | Quoted]:
     """Whether it was quoted at all and has the form of an order; then the order itself, for more judges."""
     where = asking.where
@@ -240,7 +240,7 @@ def judge_answer(
         yield Quoted(asking, exchange, order)
 
 
-def _judge_success(asking: Asking, exchange: Exchange) -> Iterator[Result]:
+def _judge_success(asking: Asking, exchange: HttpExchange) -> Iterator[Result]:
     where = asking.where
     if not exchange.succeeded:
         yield fault("firm.quotes", where, "200 with an order: the grids hold this amount", exchange.said)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from ...config.limits import UINT256_MAX
-from .exchange import Exchange, read_json
+from .exchange import HttpExchange, read_json
 from .firm import Asking, ask
 from .market import Market
 from .rules import Result, judged, skipped
@@ -163,7 +163,7 @@ def not_there(market: Market, *, taker_given: bool) -> Iterator[Result]:
         yield skipped("refuse.silent-side", "every pair has both sides")
 
 
-def judge_blacklisted(exchange: Exchange, address: str) -> Iterator[Result]:
+def judge_blacklisted(exchange: HttpExchange, address: str) -> Iterator[Result]:
     """A blacklisted user gets a success without `order`."""
     where = f"{exchange.where} (user {address})"
     value = read_json(exchange.body).value

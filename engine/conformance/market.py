@@ -34,12 +34,12 @@ from ...config.limits import BPS_ONE
 from ...crypto.addresses import parse_address
 from ...feeds.book import Ladder, build_ladder
 from ...feeds.fill import base_paid, base_received, quote_paid, quote_received
-from .exchange import Exchange
+from .exchange import HttpExchange
 
 ROUNDING_UNITS = 3  # "off by a few units", as interop.md section 4 has it of inverted amounts
 
 
-class Leg(Struct, frozen=True):
+class GridLeg(Struct, frozen=True):
     """One of the four ways to ask.
 
     Attributes:
@@ -79,7 +79,7 @@ class Leg(Struct, frozen=True):
 
 
 LEGS = (
-    Leg(
+    GridLeg(
         "sell-base",
         "bids",
         "takerAmount",
@@ -88,7 +88,7 @@ LEGS = (
         given_in_quote=False,
         user_receives=True,
     ),
-    Leg(
+    GridLeg(
         "buy-quote",
         "bids",
         "makerAmount",
@@ -97,7 +97,7 @@ LEGS = (
         given_in_quote=True,
         user_receives=False,
     ),
-    Leg(
+    GridLeg(
         "buy-base",
         "asks",
         "makerAmount",
@@ -106,7 +106,7 @@ LEGS = (
         given_in_quote=False,
         user_receives=False,
     ),
-    Leg(
+    GridLeg(
         "sell-quote",
         "asks",
         "takerAmount",
@@ -124,7 +124,7 @@ class UsableBook(Struct, frozen=True):
     bids: Ladder | None
     asks: Ladder | None
 
-    def side(self, leg: Leg) -> Ladder | None:
+    def side(self, leg: GridLeg) -> Ladder | None:
         """The side that a leg walks."""
         return self.bids if leg.side == "bids" else self.asks
 
@@ -143,18 +143,18 @@ class Market(Struct, frozen=True):
     books: Mapping[str, UsableBook]
     grids: Mapping[str, PriceGrid]
 
-    def assets(self, pair_id: str, leg: Leg) -> tuple[str, str]:
+    def assets(self, pair_id: str, leg: GridLeg) -> tuple[str, str]:
         """(makerAsset, takerAsset) of a leg, lower case."""
         pair = self.pairs[pair_id]
         base, quote = (self.tokens[token].address.lower() for token in (pair.base, pair.quote))
         return (quote, base) if leg.maker_gives_quote else (base, quote)
 
-    def ladder(self, pair_id: str, leg: Leg) -> Ladder | None:
+    def ladder(self, pair_id: str, leg: GridLeg) -> Ladder | None:
         """The side of a pair that a leg walks; None where it is not quoted, or was not read."""
         book = self.books.get(pair_id)
         return None if book is None else book.side(leg)
 
-    def legs(self) -> list[tuple[str, Leg, Ladder]]:
+    def legs(self) -> list[tuple[str, GridLeg, Ladder]]:
         """Everything that can be asked for now: pairs in order, then legs."""
         return [
             (pair_id, leg, ladder)
@@ -163,7 +163,7 @@ class Market(Struct, frozen=True):
             if (ladder := book.side(leg)) is not None
         ]
 
-    def silent_legs(self) -> list[tuple[str, Leg]]:
+    def silent_legs(self) -> list[tuple[str, GridLeg]]:
         """What must be refused: both sides of disabled pairs, the missing side of one-sided ones."""
         return [
             (pair_id, leg)
@@ -183,19 +183,19 @@ class Market(Struct, frozen=True):
         return pair is not None and pair.base in self.tokens and pair.quote in self.tokens
 
 
-def read_tokens(exchange: Exchange) -> Mapping[str, Token]:
+def read_tokens(exchange: HttpExchange) -> Mapping[str, Token]:
     """The sound tokens of GET /tokens; other checks report the rest."""
     found: Mapping[str, Token] = getattr(_decoded(decode_tokens, exchange), "tokens", {})
     return {token_id: token for token_id, token in found.items() if _has_address(token)}
 
 
-def read_pairs(exchange: Exchange) -> Mapping[str, Pair]:
+def read_pairs(exchange: HttpExchange) -> Mapping[str, Pair]:
     """The sound pairs of GET /pairs."""
     found: Mapping[str, Pair] = getattr(_decoded(decode_pairs, exchange), "pairs", {})
     return found
 
 
-def read_grids(exchange: Exchange) -> Mapping[str, PriceGrid]:
+def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
     """The sound grids of GET /prices."""
     found: Mapping[str, PriceGrid] = getattr(_decoded(decode_prices, exchange), "prices", {})
     return found
@@ -219,7 +219,7 @@ def market_of(
     return Market(tokens, pairs, books, grids)
 
 
-def _decoded(decode: Callable[[bytes], object], exchange: Exchange) -> object:
+def _decoded(decode: Callable[[bytes], object], exchange: HttpExchange) -> object:
     if not exchange.succeeded:
         return None
     try:
@@ -259,7 +259,7 @@ class Range(Struct, frozen=True):
     still: bool
 
 
-def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount: int) -> Range | None:
+def expected_range(before: Market, after: Market, pair_id: str, leg: GridLeg, amount: int) -> Range | None:
     """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
 
     Choice: A maker may refuse an amount whose counterpart rounds to zero.
@@ -271,7 +271,7 @@ def expected_range(before: Market, after: Market, pair_id: str, leg: Leg, amount
     return Range(min(amounts), max(amounts), amounts[0] == amounts[1])
 
 
-def _walk(market: Market, pair_id: str, leg: Leg, amount: int) -> int | None:
+def _walk(market: Market, pair_id: str, leg: GridLeg, amount: int) -> int | None:
     ladder = market.ladder(pair_id, leg)
     return None if ladder is None else leg.walk(ladder, amount) or None
 

@@ -22,7 +22,7 @@ from ...config.errors import MakerError
 from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...crypto.hmac_auth import RequestSigner
 from ...feeds.net.streams import client_tls, dial
-from .exchange import Exchange
+from .exchange import HttpExchange
 from .hostile import RawAnswer
 from .options import Place
 
@@ -38,7 +38,7 @@ class Unreachable(MakerError):
     """No connection at all: there is nothing to judge."""
 
 
-class Line:
+class ProbeConnection:
     """One connection of its own, opened with the first request and again after it ended."""
 
     def __init__(self, probe: "Probe") -> None:
@@ -59,7 +59,7 @@ class Line:
         body: bytes = b"",
         headers: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-    ) -> Exchange:
+    ) -> HttpExchange:
         """One request and its answer.
 
         Args:
@@ -89,7 +89,7 @@ class Line:
             probe.latencies_ms.append(latency_ms)
         probe.late += scope.cancelled_caught
         await trio.sleep(probe.pause_s)  # behind the answer: what was just signed is not held back
-        return Exchange(
+        return HttpExchange(
             method=method,
             target=target,
             request_body=body,
@@ -168,7 +168,7 @@ class Probe:
         firm_requests: how many of the whole ones asked for a firm quote.
         latencies_ms: of the last answers.
         late: requests without an answer in time.
-        send: as `Line.send`, on the connection kept for it.
+        send: as `ProbeConnection.send`, on the connection kept for it.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Probe:
         self.latencies_ms: deque[float] = deque(maxlen=_LATENCIES_MAX)
         self.tls: ssl.SSLContext | None = client_tls(authorities) if place.is_tls else None
         self._signer = signer
-        self._line = Line(self)
+        self._line = ProbeConnection(self)
         self.send = self._line.send
 
     async def __aenter__(self) -> Self:
@@ -224,7 +224,7 @@ class Probe:
             raise Unreachable(f"{self.place.url}: {_reason(error)}") from None
         await trio.aclose_forcefully(stream)
 
-    async def get(self, resource: str) -> Exchange:
+    async def get(self, resource: str) -> HttpExchange:
         """Signed GET of a path below the base URL."""
         return await self._line.send("GET", f"{self.place.path}/{resource}")
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...config import limits
-from .exchange import Document, Exchange, is_json_type, read_json
+from .exchange import HttpExchange, JsonDocument, is_json_type, read_json
 from .grids import judge_grid
 from .rules import Result, Said, fault, judged, passed
 
@@ -25,7 +25,7 @@ _TOKEN_KEYS = {"symbol", "name", "description", "address", "decimals", "type"}
 _PAIR_KEYS = {"base", "quote", "liquidityUSD"}
 
 
-def judge_resource(name: str, exchange: Exchange) -> Iterator[Result]:
+def judge_resource(name: str, exchange: HttpExchange) -> Iterator[Result]:
     """Status, label, JSON, top-level keys: what holds for each of the four.
 
     Args:
@@ -55,7 +55,7 @@ def judge_resource(name: str, exchange: Exchange) -> Iterator[Result]:
     yield from _judge_top(name, where, document)
 
 
-def _judge_top(name: str, where: str, document: Document) -> Iterator[Result]:
+def _judge_top(name: str, where: str, document: JsonDocument) -> Iterator[Result]:
     message = document.value.get("message")
     yield judged("resources.message", message is None or isinstance(message, str), where, "a string", message)
     extra = sorted(document.value.keys() - {name})
@@ -67,7 +67,7 @@ def _judge_top(name: str, where: str, document: Document) -> Iterator[Result]:
         yield judged(f"{name}.unique-ids", not twice, where, "each key once", Said(", ".join(twice[:5])))
 
 
-def entries_of(name: str, exchange: Exchange) -> Any:
+def entries_of(name: str, exchange: HttpExchange) -> Any:
     """The content of a resource's answer, or None where it has not its shape."""
     body = read_json(exchange.body).value if exchange.succeeded else None
     content = body.get(name) if isinstance(body, dict) else None
@@ -170,7 +170,7 @@ def judge_blacklist(where: str, blacklist: list[object]) -> Iterator[Result]:
         seen.add(lower)
 
 
-def judge_contents(answers: Mapping[str, Exchange]) -> Iterator[Result]:
+def judge_contents(answers: Mapping[str, HttpExchange]) -> Iterator[Result]:
     """The entries of all four answers.
 
     Args:

@@ -13,7 +13,7 @@ from ...codecs.maker_messages import Pair, Token
 from ...feeds.book import Ladder
 from .auth import Plain, Target
 from .check_table import CHECKS
-from .exchange import TOO_MANY, Exchange
+from .exchange import TOO_MANY, HttpExchange
 from .firm import Asking, Users, ask, small_amount
 from .grids import is_disabled
 from .life import Sighting
@@ -28,7 +28,7 @@ from .signatures import SigningDomain
 
 _REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
 
-Snapshot = dict[str, Exchange]
+Snapshot = dict[str, HttpExchange]
 
 
 class Good(Struct, frozen=True):
@@ -152,7 +152,7 @@ class Session:
         prices = await self.prices()
         return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)
 
-    async def prices(self) -> Exchange:
+    async def prices(self) -> HttpExchange:
         """GET /prices once more; an error is a fault of `prices.status`, unless it is 429."""
         prices = await self.probe.get("prices")
         self._sight(prices)
@@ -165,7 +165,7 @@ class Session:
         disabled = {pair_id for grids in prices for pair_id, grid in grids.items() if is_disabled(grid)}
         self.sightings.append(Sighting(disabled=frozenset(disabled)))
 
-    def _sight(self, prices: Exchange, pairs: Exchange | None = None) -> None:
+    def _sight(self, prices: HttpExchange, pairs: HttpExchange | None = None) -> None:
         grids = entries_of("prices", prices) or {}
         listed = entries_of("pairs", pairs) if pairs is not None else None
         self.sightings.append(
@@ -194,7 +194,7 @@ class Session:
         if self.good is None and other is not None:
             self.good = Good(asking, asking.leg.depth(ladder), other)
 
-    async def send_firm(self, asking: Asking) -> Exchange:
+    async def send_firm(self, asking: Asking) -> HttpExchange:
         """Ask for a quote."""
         return await self.probe.send("POST", f"{self.prefix}/firm", asking.raw)
 

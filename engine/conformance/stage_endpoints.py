@@ -5,7 +5,7 @@ from itertools import chain
 
 from ...crypto.hmac_auth import TIMESTAMP_HEADER
 from .auth import Credentials, Plain, Tampering, judge_signed, judge_tampering, sign, tamperings, unsigned
-from .exchange import Exchange, judge_refusal
+from .exchange import HttpExchange, judge_refusal
 from .life import judge_retirements
 from .resources import RESOURCES, judge_contents, judge_resource
 from .rules import Result, judged
@@ -36,7 +36,7 @@ async def check_errors(session: Session) -> None:
         session.add(_judge_quiet(f"errors.{method.lower()}", exchange))
 
 
-def _judge_quiet(check: str, exchange: Exchange) -> Iterator[Result]:
+def _judge_quiet(check: str, exchange: HttpExchange) -> Iterator[Result]:
     """Any whole answer will do, but not a fault of the server's own."""
     held = not exchange.failure and (exchange.status < 500 or exchange.status == 501)
     yield judged(check, held, exchange.where, "an answer below 500, or 501", exchange.said)

@@ -8,7 +8,7 @@ import trio
 from ...codecs.amounts import parse_amount
 from ...config.errors import ChainError, InvalidInput
 from ...crypto.addresses import parse_address
-from .exchange import Exchange, judge_refusal, read_json
+from .exchange import HttpExchange, judge_refusal, read_json
 from .firm import (
     Asking,
     Quoted,
@@ -24,7 +24,7 @@ from .firm import (
 from .firm_refusals import Spoiled, judge_blacklisted, not_there, silent, spoiled, unlisted, wrong_taker
 from .load import LoadSample, judge_load, load_report
 from .market import Market, deviation_bps, expected_range
-from .probe import Line
+from .probe import ProbeConnection
 from .resources import entries_of, is_well_formed
 from .rules import judged
 from .session import Session
@@ -112,7 +112,7 @@ async def _check_nonces(session: Session, orders: Sequence[Quoted]) -> None:
     session.add(judge_nonces(nonces, f"{len(nonces)} quotes", "firm.nonce-distinct"))
 
 
-def _nonce(exchange: Exchange) -> int | None:
+def _nonce(exchange: HttpExchange) -> int | None:
     document = read_json(exchange.body).value if exchange.succeeded else None
     order = document.get("order") if isinstance(document, dict) else None
     nonce = order.get("nonceAndMeta") if isinstance(order, dict) else None
@@ -197,17 +197,17 @@ async def check_load(session: Session) -> None:
     session.add(judge_load(samples, session.load, options.drift_bps))
 
 
-async def _round(session: Session, market: Market, count: int) -> list[tuple[Asking, Exchange]]:
+async def _round(session: Session, market: Market, count: int) -> list[tuple[Asking, HttpExchange]]:
     legs = market.legs()
     todo = []
     for _ in range(count):
         pair_id, leg, ladder = session.rng.choice(legs)
         amount = tiny_amount(leg, ladder, session.rng)
         todo.append(ask(market, pair_id, leg, amount, session.users.next(), session.taker, "load"))
-    answers: list[tuple[Asking, Exchange]] = []
+    answers: list[tuple[Asking, HttpExchange]] = []
 
     async def work() -> None:
-        async with Line(session.probe) as line:
+        async with ProbeConnection(session.probe) as line:
             while todo:
                 asking = todo.pop()
                 answers.append((asking, await line.send("POST", f"{session.prefix}/firm", asking.raw)))
@@ -218,7 +218,7 @@ async def _round(session: Session, market: Market, count: int) -> list[tuple[Ask
     return answers
 
 
-def _sample(asking: Asking, exchange: Exchange, before: Market, after: Market) -> LoadSample:
+def _sample(asking: Asking, exchange: HttpExchange, before: Market, after: Market) -> LoadSample:
     latency_ms = exchange.latency_ms
     if 400 <= exchange.status <= 499:
         return LoadSample(latency_ms, refused=True)

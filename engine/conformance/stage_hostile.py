@@ -14,7 +14,7 @@ from .hostile import (
     judge_split,
     judge_survival,
 )
-from .probe import Line
+from .probe import ProbeConnection
 from .rules import Said
 from .session import Session
 
@@ -46,7 +46,7 @@ def _is_answered(data: bytes) -> bool:
 
 async def _survived(session: Session, case: Hostile) -> bool:
     """Whether an ordinary request is answered; the rest is skipped where it is not."""
-    async with Line(session.probe) as line:
+    async with ProbeConnection(session.probe) as line:
         exchange = await line.send("GET", f"{session.prefix}/tokens")
     session.add(judge_survival(f"after {case.what}", alive=exchange.succeeded, said=exchange.said))
     if not exchange.succeeded:
@@ -57,7 +57,7 @@ async def _survived(session: Session, case: Hostile) -> bool:
 async def _hold(session: Session, half: Hostile) -> bool:
     """Leave a request unfinished and ask for something on another connection."""
     try:
-        async with session.probe.holding(half.payload), Line(session.probe) as line:
+        async with session.probe.holding(half.payload), ProbeConnection(session.probe) as line:
             exchange = await line.send("GET", f"{session.prefix}/tokens")
     except OSError as error:
         session.add(judge_half(half, alive=False, said=Said(f"no connection: {error}")))

@@ -12,7 +12,7 @@ from ...config.limits import MAKER_JSON_BYTES_MAX
 from ...config.timeouts import WEBSOCKET_CLOSE_S
 from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocket
 from .auth import Plain, sign, socket_tamperings
-from .exchange import Exchange
+from .exchange import HttpExchange
 from .hostile import RawAnswer
 from .options import CheckOptions, Place
 from .probe import Probe
@@ -142,7 +142,7 @@ async def _first(session: Session, socket: WebSocket) -> Heard | None:
     return None
 
 
-async def _listen(session: Session, socket: WebSocket, before: Mapping[str, Exchange]) -> None:
+async def _listen(session: Session, socket: WebSocket, before: Mapping[str, HttpExchange]) -> None:
     """The first message and a while of updates, with GET /prices now and then."""
     first = await _first(session, socket)
     if first is None:

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...config.limits import BPS_ONE
-from .exchange import Exchange, read_json
+from .exchange import HttpExchange, read_json
 from .grids import SIDES, is_disabled, judge_grid
 from .resources import RESOURCES, entries_of, judge_blacklist, judge_pair, judge_token
 from .rules import Result, Said, fault, gap, judged, passed, skipped
@@ -68,7 +68,7 @@ class PriceSample(Struct, frozen=True):
     grids: Mapping[str, Any]
 
 
-def judge_first(heard: Heard, http: Sequence[Mapping[str, Exchange]]) -> Iterator[Result]:
+def judge_first(heard: Heard, http: Sequence[Mapping[str, HttpExchange]]) -> Iterator[Result]:
     """The first message is complete, and says what the endpoints say.
 
     Args:

@@ -26,7 +26,7 @@ from ..chain.port import Receipt
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
-from ..trader.order_following import Follower, Settled, Subject, proven
+from ..trader.order_following import OrderFollower, Settled, Subject, proven
 from ..trader.order_placing import OrderOffer, OrderPlacer
 from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
@@ -141,24 +141,26 @@ def timed(console: Console) -> Tell:
     return tell
 
 
-async def placed_order(scene: OrderScene, placer: OrderPlacer, offer: OrderOffer, tell: Tell) -> Follower:
+async def placed_order(
+    scene: OrderScene, placer: OrderPlacer, offer: OrderOffer, tell: Tell
+) -> OrderFollower:
     """Signed and taken; what follows it tells each change."""
     placed = await placer.place(offer)
     if placed.record is None:
         raise AssertionError(f"it is not known whether the order was taken: {placed.fault}")
-    follower = Follower(scene.venue, placed.record.id, tell)
+    follower = OrderFollower(scene.venue, placed.record.id, tell)
     follower.see(placed.record)
     return follower
 
 
-def record_of(follower: Follower) -> OrderRecord:
+def record_of(follower: OrderFollower) -> OrderRecord:
     """What the venue has told last."""
     if follower.record is None:
         raise AssertionError("the venue has told nothing")
     return follower.record
 
 
-async def completed(follower: Follower) -> OrderRecord:
+async def completed(follower: OrderFollower) -> OrderRecord:
     """The record once the order is settled, which the venue pushes."""
     await follower.follow(WAIT_S)
     record = record_of(follower)

@@ -75,7 +75,7 @@ class FollowerStatistics(Struct, frozen=True):
     away: int
 
 
-class Follower:
+class EventFollower:
     """An endless iterator of (token, event). While the store is away it waits.
 
     Args:

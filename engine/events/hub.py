@@ -23,7 +23,7 @@ from ..store.queries import Query
 from ..store.rows import OrderEvent
 from ..store.store import Store
 from .filters import EventFilter, Key, keys_of
-from .follower import START, Follower, latest, place_of, token_of
+from .follower import START, EventFollower, latest, place_of, token_of
 from .ring import EventRing, Place, RingEntry
 from .subscription import Subscription
 
@@ -81,7 +81,7 @@ class EventHub:
         self.ring = EventRing(place_of(start), self._ring_max)
         self.told = self.ring.newest
         task_status.started()
-        async for token, event in Follower(self._store, start):
+        async for token, event in EventFollower(self._store, start):
             await self.publish(token, event)
 
     async def publish(self, token: str, event: OrderEvent) -> None:

@@ -50,7 +50,7 @@ from ..store.units import (
     row_of,
 )
 from .deliveries import PAUSE_MS_MAX, Hook, given_up, new_delivery, not_taken, reason_of, rest_s
-from .follower import Follower, latest
+from .follower import EventFollower, latest
 from .message import encode_event
 
 _log = structlog.get_logger("cambist.webhooks")
@@ -211,7 +211,7 @@ class Webhooks:
 
     async def _follow(self, hook: Hook, told: _Told, fence: Fence) -> None:
         row = await self._place(hook, fence)
-        follower = Follower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
+        follower = EventFollower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
         token, moved_at = row.token, trio.current_time()
         while True:
             page: list[tuple[str, OrderEvent]] = []

@@ -40,7 +40,7 @@ from ..telemetry.clock import WallClock
 from .admin import admin_surface
 from .entropy import random96_source
 from .feed import Feed
-from .funds import Funds, FundsSettings
+from .funds import FundsSettings, MakerFunds
 from .ledger import EXPIRY_GRACE_S
 from .memory import QUOTES, Memory
 from .prices.source import SourceContext, SourcePair, load_source
@@ -333,7 +333,7 @@ class MakerApp:
         chain = role.settings
         node_url, takers_url = self._urls[role.chain_id]
         if node_url:
-            funds = Funds(
+            funds = MakerFunds(
                 Node(transport, node_url, f"{role.field}.node_url"),
                 role.desk,
                 role.holdings,

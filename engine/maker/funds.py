@@ -20,7 +20,7 @@ import trio
 from ...codecs import calldata
 from ...config.errors import ChainError
 from ..chain.json_rpc import Node
-from .ledger import Holding
+from .ledger import MakerHolding
 from .quotes import Desk
 from .shares import Share
 
@@ -54,14 +54,14 @@ class FundsSettings(msgspec.Struct, frozen=True, kw_only=True):
     head_max_s: float
 
 
-class Funds:
+class MakerFunds:
     """Keeps the holdings of one chain as the node tells."""
 
     def __init__(
         self,
         node: Node,
         desk: Desk,
-        holdings: Sequence[Holding],
+        holdings: Sequence[MakerHolding],
         settings: FundsSettings,
         wall_ms: Callable[[], int],
     ) -> None:

@@ -30,7 +30,7 @@ RELEASED_AT_ONCE = 64
 UNUSED_REMEMBERED_MAX = 1_000_000
 
 
-class Holding:
+class MakerHolding:
     """One token of the maker.
 
     Attributes:
@@ -80,7 +80,7 @@ class Promise(Struct, gc=False):
 
     release_s: int
     user: bytes
-    holding: Holding
+    holding: MakerHolding
     exposure: Exposure
     order_hash: bytes
     amount: int
@@ -91,7 +91,7 @@ class Promise(Struct, gc=False):
     live: bool = True
 
 
-class Ledger:
+class QuoteLedger:
     """The live promises of one chain.
 
     Args:
@@ -122,7 +122,7 @@ class Ledger:
             self.release_expired(now_s)
         return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
-    def check(self, holding: Holding, amount: int, exposure: Exposure, notional: int) -> None:
+    def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
         """Pass if one more promise of `amount` and `notional` can be kept.
 
         Raises:
@@ -143,7 +143,7 @@ class Ledger:
         self,
         order_hash: bytes,
         user: bytes,
-        holding: Holding,
+        holding: MakerHolding,
         amount: int,
         exposure: Exposure,
         notional: int,

@@ -23,7 +23,7 @@ import msgspec
 
 from ...codecs.wire import decoder, encode
 from ...config.errors import ConfigError, InvalidInput
-from .ledger import EXPIRY_GRACE_S, Exposure, Holding, Ledger
+from .ledger import EXPIRY_GRACE_S, Exposure, MakerHolding, QuoteLedger
 
 QUOTES = "quotes-"
 """Files of that name, one for each chain and process, hold what a run leaves to the next."""
@@ -78,8 +78,8 @@ class Memory:
         self,
         path: Path,
         inherited: Sequence[Path],
-        ledger: Ledger,
-        holdings: Mapping[bytes, Holding],
+        ledger: QuoteLedger,
+        holdings: Mapping[bytes, MakerHolding],
         exposures: Mapping[str, Exposure],
         expiry_s: int,
     ) -> None:

@@ -34,7 +34,7 @@ from ...feeds.book import Book
 from ...feeds.fill import base_paid, base_received, quote_paid, quote_received
 from .blacklist import Blacklist
 from .board import Board, PairState, message_tail
-from .ledger import Holding, Ledger
+from .ledger import MakerHolding, QuoteLedger
 
 
 class Market(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Market(msgspec.Struct, frozen=True):
     """
 
     state: PairState
-    holding: Holding
+    holding: MakerHolding
     takes: bytes
     gives_base: bool
     addresses128: dict[bytes, bytes] = msgspec.field(default_factory=dict)
@@ -120,7 +120,7 @@ class Desk:
         signer: Signer,
         board: Board,
         markets: Mapping[tuple[bytes, bytes], Market],
-        ledger: Ledger,
+        ledger: QuoteLedger,
         blacklist: Blacklist,
         expiry_s: int,
         unused_blacklist_s: int,

@@ -20,7 +20,7 @@ from ...crypto.signing_policy import PolicedKey
 from .blacklist import Blacklist
 from .board import Board, PairState
 from .funds import UNKNOWN
-from .ledger import Exposure, Holding, Ledger
+from .ledger import Exposure, MakerHolding, QuoteLedger
 from .quotes import Desk, Market, Signer
 from .stream import Broadcast
 from .takers import takers_by_text
@@ -42,7 +42,7 @@ class ChainRole(msgspec.Struct, frozen=True):
     desk: Desk
     blacklist: Blacklist
     broadcast: Broadcast
-    holdings: tuple[Holding, ...]
+    holdings: tuple[MakerHolding, ...]
     caps: dict[bytes, int]
     fixed_takers: tuple[bytes, ...]
     signer: Signer
@@ -91,7 +91,7 @@ def build_chain(
         signer=signer,
         board=board,
         markets=_markets(chain, field, states, addresses, holdings),
-        ledger=Ledger(
+        ledger=QuoteLedger(
             live_max=max(1, chain.live_quotes_max // share),
             unused_max=max(1, chain.unused_quotes_max // share) if chain.unused_quotes_max else 0,
             unused_window_s=chain.unused_window_s,
@@ -169,7 +169,7 @@ def _token_addresses(chain: MakerChain, field: str) -> dict[str, bytes]:
 
 def _holdings(
     chain: MakerChain, field: str, addresses: Mapping[str, bytes], share: int
-) -> tuple[dict[str, Holding], dict[bytes, int]]:
+) -> tuple[dict[str, MakerHolding], dict[bytes, int]]:
     holdings, caps = {}, {}
     for token_id, token in chain.tokens.items():
         where, address = f"{field}.tokens.{token_id}", addresses[token_id]
@@ -177,7 +177,7 @@ def _holdings(
             caps[address] = _units(token.balance, token.decimals, f"{where}.balance")
         elif not chain.node_url:
             raise ConfigError(f"{where}.balance", "is needed where no node_url tells")
-        holdings[token_id] = Holding(
+        holdings[token_id] = MakerHolding(
             address,
             0 if chain.node_url else caps[address] // share,
             _units(token.quote_max, token.decimals, f"{where}.quote_max") if token.quote_max else None,
@@ -190,7 +190,7 @@ def _markets(
     field: str,
     states: Mapping[str, PairState],
     addresses: Mapping[str, bytes],
-    holdings: Mapping[str, Holding],
+    holdings: Mapping[str, MakerHolding],
 ) -> dict[tuple[bytes, bytes], Market]:
     markets: dict[tuple[bytes, bytes], Market] = {}
     for pair_id, pair in chain.pairs.items():

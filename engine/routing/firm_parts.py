@@ -26,7 +26,7 @@ from ...config.limits import BPS_ONE
 from ...feeds.firm_check import CheckedQuote, FirmAsked, FirmFailure, book_amount
 from ...feeds.pair_index import LiveBook
 from .firm_route import SignedFill
-from .legs import Leg
+from .legs import FirmLeg
 from .plan import HopPlan, MakerShare, RoutePlan
 
 PATIENCES = 3  # into which the time is divided in which others may be asked
@@ -222,7 +222,7 @@ def able_alone(
     return best_last[::-1]
 
 
-def legs_of(parts: Sequence[Part], side: Side) -> list[list[Leg]]:
+def legs_of(parts: Sequence[Part], side: Side) -> list[list[FirmLeg]]:
     """The signed legs of every path; each part is filled."""
     paths: dict[int, dict[int, list[Part]]] = {}
     for part in parts:
@@ -269,7 +269,7 @@ def _is_exact(side: Side, number: int, hops: int) -> bool:
     return number == 0 if side is Side.SELL else number == hops - 1
 
 
-def _leg(parts: Sequence[Part], side: Side) -> Leg:
+def _leg(parts: Sequence[Part], side: Side) -> FirmLeg:
     shares = [part.share for part in parts]
     amount = sum(share.src_amount if side is Side.SELL else share.dest_amount for share in shares)
     fills = tuple(
@@ -278,4 +278,4 @@ def _leg(parts: Sequence[Part], side: Side) -> Leg:
         for ask in part.filled()
         if ask.quote is not None
     )
-    return Leg(parts[0].src_token, parts[0].dest_token, amount, fills)
+    return FirmLeg(parts[0].src_token, parts[0].dest_token, amount, fills)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ...config.errors import ChainError, ServiceUnavailable
 from ...config.timeouts import GAS_LOOK_S, GAS_STALE_S, NODE_CALL_S
-from ..chain.port import Chain, Fees, Header
+from ..chain.port import Chain, GasFees, Header
 
 
 class GasStatistics(Struct, frozen=True):
@@ -37,7 +37,7 @@ class GasStatistics(Struct, frozen=True):
 
 class _Seen(Struct, frozen=True):
     head: Header
-    fees: Fees
+    fees: GasFees
     at_ms: int
 
 
@@ -68,7 +68,7 @@ class GasWatch:
         return self._fresh().head
 
     @property
-    def fees(self) -> Fees:
+    def fees(self) -> GasFees:
         """What a unit of gas costs.
 
         Raises:

@@ -37,7 +37,7 @@ class Exchanged(Struct, frozen=True):
     dest: int
 
 
-class Leg(Struct, frozen=True):
+class FirmLeg(Struct, frozen=True):
     """A hop with its signed orders.
 
     Attributes:
@@ -94,7 +94,7 @@ def bought_of(order: RfqOrder, amount: int) -> Exchanged:
     return Exchanged(mul_div_up(amount, order.taker_amount, order.maker_amount), amount)
 
 
-def arranged(side: Side, paths: Sequence[Sequence[Leg]], *, is_taxed: bool = False) -> FirmRoute | Short:
+def arranged(side: Side, paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool = False) -> FirmRoute | Short:
     """A route that can be executed as it stands, or the leg that keeps it from that.
 
     Args:
@@ -113,7 +113,7 @@ def over_asked(amount: int, bps: int) -> int:
     return mul_div_down(amount, 10_000 + bps, 10_000)
 
 
-def _sale(paths: Sequence[Sequence[Leg]], *, is_taxed: bool) -> tuple[Exchanged, list[FilledHop]] | Short:
+def _sale(paths: Sequence[Sequence[FirmLeg]], *, is_taxed: bool) -> tuple[Exchanged, list[FilledHop]] | Short:
     hops: list[FilledHop] = []
     src = dest = 0
     with_rest: set[bytes] = set()  # tokens of which something stays behind: nobody may sell all that is there
@@ -137,7 +137,7 @@ def _sale(paths: Sequence[Sequence[Leg]], *, is_taxed: bool) -> tuple[Exchanged,
     return Exchanged(src, dest), hops
 
 
-def _purchase(paths: Sequence[Sequence[Leg]]) -> tuple[Exchanged, list[FilledHop]] | Short:
+def _purchase(paths: Sequence[Sequence[FirmLeg]]) -> tuple[Exchanged, list[FilledHop]] | Short:
     hops: list[FilledHop] = []
     src = dest = 0
     for at, path in enumerate(paths):

@@ -48,7 +48,7 @@ PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
 DIVISION_BITS = 10  # to how fine a part of the amount two paths are divided
 
 
-class Lack(Enum):
+class NoPlanReason(Enum):
     """Why there is no plan."""
 
     LEFT_OUT = "left out"  # makers or paths that the request excludes have one
@@ -127,19 +127,19 @@ class Pathfinder:
         paths = tuple([_path_plan(filled, wanted.side) for filled in lanes])
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
-    def lack(self, wanted: Wanted) -> Lack:
+    def lack(self, wanted: Wanted) -> NoPlanReason:
         """Why `find` has no plan for a swap."""
         amount = _at_exchanges(wanted)
         if amount <= 0:
-            return Lack.AMOUNT
+            return NoPlanReason.AMOUNT
         anyhow = msgspec.structs.replace(wanted, only=None, without=frozenset(), route=())
         if anyhow != wanted and self.total(anyhow) is not None:
-            return Lack.LEFT_OUT
+            return NoPlanReason.LEFT_OUT
         lanes = self._network(wanted).lanes
         if lanes:
             is_deep = any(through(lane.ladders, amount) is not None for lane in lanes)
-            return Lack.AMOUNT if is_deep else Lack.DEPTH
-        return Lack.SIDE if self._has_books(wanted) else Lack.BOOKS
+            return NoPlanReason.AMOUNT if is_deep else NoPlanReason.DEPTH
+        return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
 
     def _has_books(self, wanted: Wanted) -> bool:
         """Whether a path has books all along, whichever way round."""

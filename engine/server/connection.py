@@ -31,9 +31,9 @@ from msgspec import Struct
 
 from ...codecs.http1 import (
     Event,
-    Fault,
     Phase,
     Request,
+    RequestFault,
     ServerConnection,
     Upgrade,
 )
@@ -42,7 +42,7 @@ from ...config.server import ServerSettings
 from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
-from .exchange import Exchange
+from .exchange import Responder
 from .routing import CoroutineHandler, HttpCall, Reply, Route, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces
 from .turns import Turns
@@ -114,7 +114,7 @@ class Connection:
         self,
         stream: trio.abc.Stream,
         client: str,
-        exchange: Exchange,
+        exchange: Responder,
         waits: Waits,
         turns: Turns,
         *,
@@ -192,7 +192,7 @@ class Connection:
                         return
             elif isinstance(event, Request):
                 await self._answer(event)
-            elif isinstance(event, Fault):
+            elif isinstance(event, RequestFault):
                 self._refuse(event)
             elif isinstance(event, Upgrade):
                 await self._upgrade(event)
@@ -229,7 +229,7 @@ class Connection:
             if idle:
                 self._ended = True  # there is no answer that could be lost
             else:
-                self._refuse(Fault(RequestTimeout(), http.unfinished))
+                self._refuse(RequestFault(RequestTimeout(), http.unfinished))
             return False
         if data:
             http.receive_data(bytes(data))
@@ -237,7 +237,7 @@ class Connection:
             http.receive_eof()
         return True
 
-    def _refuse(self, fault: Fault) -> None:
+    def _refuse(self, fault: RequestFault) -> None:
         """Answer what is no request, and read no more of it."""
         self._closing = self._refused = True
         self._put(self._exchange.encode_fault(fault.error, self._client, fault.request))

@@ -49,7 +49,7 @@ class Counters(Struct):
     log_dropped: int = 0
 
 
-class Exchange:
+class Responder:
     """Answers requests.
 
     Args:

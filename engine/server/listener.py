@@ -41,7 +41,7 @@ from ...config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_H
 from ...feeds.net.streams import BACKLOG, server_tls
 from .access_log import AccessLog
 from .connection import Connection, Waits
-from .exchange import Counters, Exchange
+from .exchange import Counters, Responder
 from .reactor import HAS_EPOLL, Reactor
 from .routing import Router
 from .turns import PacedStream, Turns
@@ -87,7 +87,7 @@ class Server:
         )
         self._settings = settings
         self._waits = Waits.of(settings)
-        self._exchange = Exchange(router, limits, wall_ms, access_log, settings.bodies_bytes_max)
+        self._exchange = Responder(router, limits, wall_ms, access_log, settings.bodies_bytes_max)
         self._turns = Turns()
         self._connections_max = settings.connections_max
         self._access_log = access_log

@@ -30,10 +30,10 @@ from typing import Protocol
 import structlog
 import trio
 
-from ...codecs.http1 import Closed, Event, Fault, Phase, Request, ServerConnection
+from ...codecs.http1 import Closed, Event, Phase, Request, RequestFault, ServerConnection
 from ...config.errors import RequestTimeout
 from .connection import Waits
-from .exchange import Exchange
+from .exchange import Responder
 
 HAS_EPOLL = hasattr(select, "epoll")
 
@@ -119,7 +119,7 @@ class Reactor:
     """
 
     def __init__(
-        self, exchange: Exchange, waits: Waits, promote: Promote, leave: Callable[[str], None]
+        self, exchange: Responder, waits: Waits, promote: Promote, leave: Callable[[str], None]
     ) -> None:
         self._exchange = exchange
         self._waits = waits
@@ -338,7 +338,7 @@ class Reactor:
                 if peer.http.phase is _IDLE:
                     self._drop(peer)
                 else:
-                    self._promote(peer, b"", Fault(RequestTimeout(), peer.http.unfinished))
+                    self._promote(peer, b"", RequestFault(RequestTimeout(), peer.http.unfinished))
             if number % _ENDED_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
 

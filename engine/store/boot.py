@@ -16,7 +16,7 @@ from msgspec import Struct
 from ...config.limits import BOOT_PAGE_ROWS
 from .orders import DELTA, OTC
 from .queries import Query, intended_effects, open_orders
-from .rows import DeltaOrder, Effect, OtcOrder
+from .rows import DeltaOrderRow, Effect, OtcOrderRow
 from .store import Store
 from .tables import EFFECT, Table
 from .units import row_of
@@ -30,8 +30,8 @@ class TakenUp(Struct, frozen=True):
         effects: that are intended, by key.
     """
 
-    delta: list[DeltaOrder]
-    otc: list[OtcOrder]
+    delta: list[DeltaOrderRow]
+    otc: list[OtcOrderRow]
     effects: list[Effect]
 
 

@@ -42,7 +42,7 @@ class _Asked:
         self.answered.set()
 
 
-class Line:
+class ProcessLine:
     """One socket. `run` is its task, and closes it.
 
     Args:

@@ -25,7 +25,7 @@ from ...config.errors import StoreError
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from ..lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
-from .rows import DeltaOrder, Document, Effect, OrderEvent, OtcOrder, amount_of
+from .rows import DeltaOrderRow, Effect, OrderDocument, OrderEvent, OtcOrderRow, amount_of
 from .tables import (
     DELTA_DOCUMENT,
     DELTA_ORDER,
@@ -49,7 +49,7 @@ _address_text = lru_cache(maxsize=1_024)(to_checksum)  # a taker's orders change
 
 INTENDED, DONE, FAILED = "INTENDED", "DONE", "FAILED"
 
-OrderRow = TypeVar("OrderRow", DeltaOrder, OtcOrder)
+OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
 
 class Intent(Struct, frozen=True):
@@ -77,11 +77,11 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
 
     def owner(self, order: OrderRow) -> bytes:
         """Whose order it is: the account that events are found by."""
-        return order.owner if isinstance(order, DeltaOrder) else order.maker
+        return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
     def event(self, order: OrderRow) -> OrderEvent:
         """The event that says how `order` is now."""
-        if isinstance(order, DeltaOrder):
+        if isinstance(order, DeltaOrderRow):
             body, partner = _delta_body(order), order.partner
         else:
             body, partner = _otc_body(order), ""
@@ -110,7 +110,7 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
         return Unit(
             (
                 new(self.orders, order),
-                put(self.documents, Document(order.order_hash, document)),
+                put(self.documents, OrderDocument(order.order_hash, document)),
                 put(ORDER_EVENT, self.event(order)),
                 *_effects(order, effects),
             )
@@ -152,8 +152,8 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
         return order
 
 
-DELTA: Surface[DeltaOrder] = Surface("delta", DeltaOrder, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE)
-OTC: Surface[OtcOrder] = Surface("otc", OtcOrder, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
+DELTA: Surface[DeltaOrderRow] = Surface("delta", DeltaOrderRow, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE)
+OTC: Surface[OtcOrderRow] = Surface("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
 
 
 def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:
@@ -191,7 +191,7 @@ def postponed(effect: Effect, now_ms: int, due_ms: int) -> Change:
     return cas(EFFECT, replace(effect, attempts=effect.attempts + 1, due_ms=due_ms, updated_ms=now_ms))
 
 
-def _delta_body(order: DeltaOrder) -> bytes:
+def _delta_body(order: DeltaOrderRow) -> bytes:
     """What an event says of a Delta order beyond its columns."""
     return encode(
         EventBody(
@@ -204,7 +204,7 @@ def _delta_body(order: DeltaOrder) -> bytes:
     )
 
 
-def _otc_body(order: OtcOrder) -> bytes:
+def _otc_body(order: OtcOrderRow) -> bytes:
     """What an event says of an OTC order beyond its columns."""
     return encode(
         OtcEventBody(
@@ -218,7 +218,7 @@ def _otc_body(order: OtcOrder) -> bytes:
     )
 
 
-def _effects(order: DeltaOrder | OtcOrder, intents: Sequence[Intent]) -> list[Change]:
+def _effects(order: DeltaOrderRow | OtcOrderRow, intents: Sequence[Intent]) -> list[Change]:
     return [
         put(
             EFFECT,

@@ -27,7 +27,7 @@ from ...config.errors import StoreError, StoreUnavailable
 from ...config.timeouts import STORE_DEAD_S, STORE_STUCK_S
 from .backend import Lease
 from .postgres_batch import IntArray, array, waves_of
-from .postgres_connection import Line, load_driver, meaning, open_migrated, reason, translated
+from .postgres_connection import Reconnecting, load_driver, meaning, open_migrated, reason, translated
 from .postgres_pipe import Pipe
 from .postgres_units import OutOfOrder, UnitWriter, Vanished
 from .prune import PRUNES
@@ -132,9 +132,9 @@ class PostgresBackend:
         self._now_ms = now_ms
         self._driver = load_driver()
         open_migrated(url, now_ms)
-        self._writer = Line(url, Pipe)
-        self._reader = Line(url, lambda connection: connection)
-        self._listener = Line(url, _listening)
+        self._writer = Reconnecting(url, Pipe)
+        self._reader = Reconnecting(url, lambda connection: connection)
+        self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
         """See `Backend.apply`."""

@@ -72,7 +72,7 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
-class Line(Generic[C]):
+class Reconnecting(Generic[C]):
     """One connection that is opened when it is wanted, and again once it was lost.
 
     Args:

@@ -59,7 +59,7 @@ from .frames import (
     opening,
     prepared,
 )
-from .line import Line, LineLost
+from .line import LineLost, ProcessLine
 from .place import Place, PostgresPlace, SqlitePlace
 from .process import IGNORED_SIGNALS
 from .queries import Query
@@ -177,7 +177,7 @@ class ProcessLink:
         self._give_up()
         raise StoreUnavailable(_TIMED_OUT)
 
-    def _line(self, *, reading: bool = False) -> Line:
+    def _line(self, *, reading: bool = False) -> ProcessLine:
         process = self._process
         line = None if process is None else process.reads if reading else process.work
         if line is None:
@@ -277,7 +277,7 @@ class _Process:
         self._pairs = [socket.socketpair() for _ in range(count)]
         for ours, _ in self._pairs:
             ours.settimeout(0)
-        self._lines = [Line(ours, announce) for ours, _ in self._pairs]
+        self._lines = [ProcessLine(ours, announce) for ours, _ in self._pairs]
         self.work = self._lines[0]
         self.reads = self._lines[1] if count == 2 else None
         self.scope = trio.CancelScope()
@@ -329,7 +329,7 @@ class _Process:
                     self.scope.cancel()
         return failure
 
-    async def _listen(self, line: Line) -> None:
+    async def _listen(self, line: ProcessLine) -> None:
         await line.run()
         self.scope.cancel()
 

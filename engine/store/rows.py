@@ -38,7 +38,7 @@ class Row(Struct, frozen=True, array_like=True, gc=False):
     """What all rows have in common: they travel as arrays."""
 
 
-class DeltaOrder(Row, frozen=True, array_like=True, gc=False):
+class DeltaOrderRow(Row, frozen=True, array_like=True, gc=False):
     """A Delta order without its signed document.
 
     Attributes:
@@ -69,7 +69,7 @@ class DeltaOrder(Row, frozen=True, array_like=True, gc=False):
     failures: int = 0
 
 
-class OtcOrder(Row, frozen=True, array_like=True, gc=False):
+class OtcOrderRow(Row, frozen=True, array_like=True, gc=False):
     """An OTC order without its signed document.
 
     Attributes:
@@ -103,7 +103,7 @@ class OtcOrder(Row, frozen=True, array_like=True, gc=False):
     is_final: bool
 
 
-class Document(Row, frozen=True, array_like=True, gc=False):
+class OrderDocument(Row, frozen=True, array_like=True, gc=False):
     """The signed document of an order, which never changes: msgpack of what its surface keeps."""
 
     order_hash: bytes

@@ -15,17 +15,17 @@ from .rows import (
     ChainTx,
     Delivery,
     DeltaFill,
-    DeltaOrder,
+    DeltaOrderRow,
     DeltaRefund,
-    Document,
     Effect,
     IssuedRoute,
     NonceUsed,
+    OrderDocument,
     OrderEvent,
     OtcCancel,
     OtcCancelUntil,
     OtcFill,
-    OtcOrder,
+    OtcOrderRow,
     PartnerRow,
     PreSignature,
     Row,
@@ -76,11 +76,11 @@ _LOG = Unique(("chain_id", "block_hash", "tx_hash", "log_index"))
 
 DELTA_ORDER = Table(
     "delta_order",
-    DeltaOrder,
+    DeltaOrderRow,
     (_HASH, Unique(("chain_id", "owner", "nonce"), HOLDS_NONCE)),
     ("status", "updated_ms", "spent", "received", "is_final", "failures"),
 )
-DELTA_DOCUMENT = Table("delta_document", Document, (_HASH,))
+DELTA_DOCUMENT = Table("delta_document", OrderDocument, (_HASH,))
 DELTA_FILL = Table("delta_fill", DeltaFill, (_LOG,), repeatable=True)
 DELTA_REFUND = Table(
     "delta_refund", DeltaRefund, (Unique(("chain_id", "tx_hash", "order_hash")),), repeatable=True
@@ -88,7 +88,7 @@ DELTA_REFUND = Table(
 AUCTION_ROUND = Table("auction_round", AuctionRound, (Unique(("auction_id", "order_hash")),))
 OTC_ORDER = Table(
     "otc_order",
-    OtcOrder,
+    OtcOrderRow,
     (_HASH,),
     (
         "status",
@@ -101,7 +101,7 @@ OTC_ORDER = Table(
         "is_final",
     ),
 )
-OTC_DOCUMENT = Table("otc_document", Document, (_HASH,))
+OTC_DOCUMENT = Table("otc_document", OrderDocument, (_HASH,))
 ORDER_EVENT = Table("order_event", OrderEvent)
 EFFECT = Table("effect", Effect, (Unique(("key",)),), ("state", "attempts", "due_ms", "updated_ms"))
 FIRST_OF_NONCE = "replaces IS NULL AND status <> 'REPLACED'"

@@ -19,7 +19,7 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.signatures import to_compact64
 from .client import VenueClient
-from .order_following import TERMINAL, Follower, may_pass
+from .order_following import TERMINAL, OrderFollower, may_pass
 from .order_safety import DeltaContract, check_cancellation
 from .safety import one_spelling
 from .submitting import was_refused
@@ -31,7 +31,7 @@ async def cancel(
     contract: DeltaContract,
     names: Sequence[str],
     tell: Callable[[str], None],
-) -> list[Follower]:
+) -> list[OrderFollower]:
     """Ask for the cancellation of all of them or of none.
 
     Args:
@@ -44,9 +44,9 @@ async def cancel(
         VenueError: one is not the key's or has ended, what is to be signed is not what was asked for, or the
             venue refuses. Nothing was cancelled.
     """
-    followers: dict[str, Follower] = {}
+    followers: dict[str, OrderFollower] = {}
     for name in names:
-        follower = Follower(venue, name, tell)
+        follower = OrderFollower(venue, name, tell)
         await follower.look()
         record = follower.record
         if record is not None:
@@ -68,11 +68,11 @@ async def cancel(
     return list(followers.values())
 
 
-async def follow_all(followers: Sequence[Follower], timeout_s: float) -> None:
+async def follow_all(followers: Sequence[OrderFollower], timeout_s: float) -> None:
     """One after the other, until all have ended or time is up; whoever it is up for is looked at once more.
 
     Raises:
-        VenueError: as `Follower.follow`.
+        VenueError: as `OrderFollower.follow`.
     """
     until = trio.current_time() + timeout_s
     for follower in followers:
@@ -83,7 +83,7 @@ async def follow_all(followers: Sequence[Follower], timeout_s: float) -> None:
             await _look_once(follower)
 
 
-async def _look_once(follower: Follower) -> None:
+async def _look_once(follower: OrderFollower) -> None:
     with trio.move_on_after(TRADER_ORDER_LOOK_S):
         try:
             await follower.look()

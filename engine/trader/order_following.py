@@ -110,7 +110,7 @@ class _Part(Struct, frozen=True):
     event: OrderSettled
 
 
-class Follower:
+class OrderFollower:
     """Looks at one order.
 
     Args:

@@ -53,7 +53,7 @@ from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
 from .api.auctions import Auctions
 from .api.event_streams import EventStreams
-from .api.health import Health, Readiness
+from .api.health import HealthEndpoints, Readiness
 from .api.maker_scores import MakerScoreBoard
 from .api.market import Market
 from .api.operating import health_endpoints, stream_endpoints
@@ -239,7 +239,9 @@ class VenueApp:
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Of what operators watch."""
-        health = Health(readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open)
+        health = HealthEndpoints(
+            readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
+        )
         return health_endpoints(health)
 
     def _otc_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:

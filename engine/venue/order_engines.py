@@ -27,7 +27,7 @@ from ...config.errors import StoreUnavailable
 from ...config.settings import Settings
 from ...config.timeouts import SETTLING_PAUSE_S
 from ..chain.indexer import IndexerStatistics
-from ..events.follower import Follower, latest
+from ..events.follower import EventFollower, latest
 from ..scheduler import Scheduler
 from ..store.boot import TakenUp, take_up
 from ..store.leases import Leases
@@ -177,7 +177,7 @@ class OrderEngines:
 
     async def _follow_events(self, after: str) -> None:
         """Hand the events after a place in the log to the engines of their kinds, until cancelled."""
-        follower = Follower(self._store, after)
+        follower = EventFollower(self._store, after)
         while True:
             events = [event for _, event in await follower.page()]
             for surface, engine in self._engines.items():

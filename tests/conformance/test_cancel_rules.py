@@ -22,7 +22,7 @@ from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.deploy import create
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import among, by
-from cambist.engine.store.rows import DeltaOrder
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import DELTA_ORDER, EFFECT
 from cambist.engine.store.units import row_of
 from support.oracles import Oracle
@@ -60,7 +60,7 @@ async def an_order(front: OrderFront, **changed: Any) -> str:
     return order_id
 
 
-async def row_of_id(front: OrderFront, order_id: str) -> DeltaOrder:
+async def row_of_id(front: OrderFront, order_id: str) -> DeltaOrderRow:
     record = await front.get(f"{ORDERS}/{order_id}")
     order_hash = parse_hex(record["orderHash"], "hash")
     (rows,) = await front.store.read(by(DELTA_ORDER, order_hash))

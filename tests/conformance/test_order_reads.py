@@ -16,7 +16,7 @@ from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import by
-from cambist.engine.store.rows import DeltaFill, DeltaOrder, DeltaRefund, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount32
 from cambist.engine.store.tables import DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from cambist.engine.store.units import put
 from support.oracles import Oracle, openapi_oracle
@@ -47,7 +47,7 @@ async def front(tmp_path: Path) -> AsyncIterator[OrderFront]:
         yield front
 
 
-async def row_of(front: OrderFront, record: dict[str, Any]) -> DeltaOrder:
+async def row_of(front: OrderFront, record: dict[str, Any]) -> DeltaOrderRow:
     (rows,) = await front.store.read(by(DELTA_ORDER, parse_hex(record["orderHash"], "hash")))
     return DELTA.found(rows[0])
 

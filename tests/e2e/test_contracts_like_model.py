@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import Crossing, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import CrossedOrder, Execution, Step, agent_id
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -300,7 +300,7 @@ class Stage(Struct):
         keys = {key.address: key for key in (world.user, world.stranger)}
         data = delta_calldata.settle_crossed(
             [
-                Crossing(
+                CrossedOrder(
                     one.order,
                     world.delta_signed(one.order, keys[one.order.owner]),
                     one.amount,

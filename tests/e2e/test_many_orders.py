@@ -23,8 +23,7 @@ from cambist.config.settings import read_settings
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.place import FILE_NAME
-from cambist.engine.store.rows import DeltaOrder as OrderRow
-from cambist.engine.store.rows import amount32
+from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
 from cambist.engine.venue.delta.live_orders import LiveOrders
@@ -73,7 +72,7 @@ async def fill(folder: Path, running: Running) -> None:
                 11 * USDC, deadline_s, KIND_SELL, 1_000_000 + number, 0, b"", b"", SAME_CHAIN,
             )  # fmt: skip
             key = digest(made)
-            row = OrderRow(
+            row = DeltaOrderRow(
                 key, key[0], CHAIN_ID, owner, amount32(made.nonce), OnChainOrderType.ORDER, OrderType.LIMIT,
                 Side.SELL, "anon", now_ms, deadline_s, 1, OrderStatus.PENDING, now_ms, amount32(0),
                 amount32(0), is_final=False,

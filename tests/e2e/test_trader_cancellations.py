@@ -9,7 +9,7 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import UnsafeTransaction, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.trader.order_cancelling import cancel, follow_all
-from cambist.engine.trader.order_following import Follower
+from cambist.engine.trader.order_following import OrderFollower
 from cambist.engine.trader.order_placing import delta_contract
 from support.order_trader import PAUSES, OrderTrader, an_order_trader
 from support.scripted_orders import OrderLies
@@ -40,7 +40,7 @@ async def two_orders(trader: OrderTrader) -> list[str]:
     return [record.id for record in records if record is not None]
 
 
-async def cancelled(trader: OrderTrader, names: list[str]) -> list[Follower]:
+async def cancelled(trader: OrderTrader, names: list[str]) -> list[OrderFollower]:
     world = trader.world
     contract = await delta_contract(world.chain, trader.client, world.chain.chain_id, None)
     followers = await cancel(trader.client, world.user, contract, names, trader.told.append)
@@ -90,7 +90,7 @@ async def test_what_has_ended_is_not_cancelled(trader: OrderTrader) -> None:
 async def test_time_that_is_up_is_up_for_all_but_one_look_each(trader: OrderTrader) -> None:
     ids = await two_orders(trader)
     trader.venue.at_look = None
-    followers = [Follower(trader.client, one, trader.told.append) for one in ids]
+    followers = [OrderFollower(trader.client, one, trader.told.append) for one in ids]
     await follow_all(followers, 1)
     looks = [request for request in trader.venue.requests if request == f"GET /v2/delta/orders/{ids[1]}"]
     assert len(looks) == 1

@@ -13,7 +13,7 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import VenueError
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_events import EventsWanted, OrderEvents
-from cambist.engine.trader.order_following import Follower
+from cambist.engine.trader.order_following import OrderFollower
 from support.order_trader import OrderTrader, an_order_trader
 from support.patience import PATIENCE_S, until
 from support.world import World
@@ -141,7 +141,7 @@ async def test_who_follows_an_order_asks_only_when_it_has_changed(
         monkeypatch.setattr(f"cambist.engine.trader.order_following.{pause}", 0.01)
     venue, name = trader.venue, placed.record.id
     before = venue.requests.count(f"GET /v2/delta/orders/{name}")
-    follower = Follower(trader.client, name, trader.told.append)
+    follower = OrderFollower(trader.client, name, trader.told.append)
 
     def looks() -> int:
         return venue.requests.count(f"GET /v2/delta/orders/{name}") - before

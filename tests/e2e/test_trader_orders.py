@@ -12,7 +12,7 @@ from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.order_following import Follower, Settled
+from cambist.engine.trader.order_following import OrderFollower, Settled
 from cambist.engine.trader.order_placing import Withdrawal, take_back
 from cambist.engine.trader.sending import StepFailedError
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
@@ -95,7 +95,7 @@ async def test_native_tokens_are_deposited_for_the_order_that_was_checked(trader
     assert not offer.must_allow
     assert await trader.deposited() == ONE
     assert placed.record is not None
-    follower = Follower(trader.client, placed.record.id, trader.told.append)
+    follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
     await follower.follow(30)
     assert follower.record is not None
     settled = await trader.proven(offer, placed, follower.record)
@@ -241,7 +241,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
     trader.venue.at_look = None
     _, placed = await trader.place()
     assert placed.record is not None
-    follower = Follower(trader.client, placed.record.id, trader.told.append)
+    follower = OrderFollower(trader.client, placed.record.id, trader.told.append)
     follower.see(placed.record)
     trader.venue.refusals = [(500, {}, {"errorType": "InternalError", "details": "Internal error"})]
     with trio.fail_after(PATIENCE_S):
@@ -252,7 +252,7 @@ async def test_a_follower_goes_on_through_trouble_and_ends_when_time_is_up(trade
 
 
 async def test_an_order_that_is_not_there_is_no_reason_to_wait(trader: OrderTrader) -> None:
-    follower = Follower(trader.client, "nobody", trader.told.append)
+    follower = OrderFollower(trader.client, "nobody", trader.told.append)
     with pytest.raises(VenueError, match=r"404 OrderNotFound: Order not found \(request r-9\)"):
         await follower.follow(30)
 

@@ -9,7 +9,7 @@ from cambist.config.venue import RateTier
 from cambist.engine.admission.admission import Admission
 from cambist.engine.server import Router, Surface
 from cambist.engine.telemetry.metrics import Metrics
-from cambist.engine.venue.api.health import Health, Readiness
+from cambist.engine.venue.api.health import HealthEndpoints, Readiness
 from cambist.engine.venue.api.routes import encode_trading_error
 from support.admitting import ALICE_KEY, an_admission
 from support.server_harness import answers, field, hello, serving, slow_echo
@@ -23,7 +23,7 @@ def a_venue(
     """One plain and one coroutine route behind admission, and the health endpoints, which are not."""
     metrics = Metrics()
     metrics.admission(admission.statistics)
-    health = Health(
+    health = HealthEndpoints(
         readiness=lambda: Readiness(not reasons, reasons), metrics=metrics, open_to_all=metrics_open
     )
     surface = Surface(encode_trading_error)

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import InvalidInput, StoreUnavailable
 from cambist.config.timeouts import FOLLOW_LOOK_S
-from cambist.engine.events.follower import START, Follower, latest, place_of, token_of
+from cambist.engine.events.follower import START, EventFollower, latest, place_of, token_of
 from cambist.engine.store.queries import Query, events_after, last_event
 from cambist.engine.store.rows import OrderEvent
 from cambist.engine.store.store import Store
@@ -37,7 +37,7 @@ from support.stores import (
 _D = OrderStatus
 
 
-async def take(follower: Follower, count: int) -> list[tuple[str, OrderEvent]]:
+async def take(follower: EventFollower, count: int) -> list[tuple[str, OrderEvent]]:
     """The next events, as many as that."""
     with trio.fail_after(PATIENCE_S):
         return [await anext(follower) for _ in range(count)]
@@ -73,7 +73,7 @@ def test_what_is_no_token_is_refused_by_name(token: str) -> None:
 
 async def test_a_follower_refuses_what_is_no_token(store: Store) -> None:
     with pytest.raises(InvalidInput, match="after"):
-        Follower(store, "yesterday")
+        EventFollower(store, "yesterday")
 
 
 # --- On every engine ------------------------------------------------------------------------------------
@@ -83,28 +83,28 @@ async def test_all_events_come_in_order_and_each_token_leads_on(store: Store) ->
     for number in range(5):
         order = await kept(store, a_delta_order(number))
         await moved(store, order, status=_D.ACTIVE)
-    got = await take(Follower(store, START, page_max=3), 10)
+    got = await take(EventFollower(store, START, page_max=3), 10)
     assert [event for _, event in got] == await events_of(store)
     tokens = [token for token, _ in got]
     assert tokens == sorted(set(tokens))
     for number in range(9):
-        assert await take(Follower(store, tokens[number], page_max=2), 9 - number) == got[number + 1 :]
+        assert await take(EventFollower(store, tokens[number], page_max=2), 9 - number) == got[number + 1 :]
 
 
 async def test_a_page_is_all_that_comes_without_waiting(store: Store) -> None:
     for number in range(5):
         await kept(store, a_delta_order(number))
-    follower = Follower(store, START, page_max=3)
+    follower = EventFollower(store, START, page_max=3)
     (first,) = await take(follower, 1)
     pages = [await follower.page() for _ in range(2)]
     assert list(map(len, pages)) == [2, 2]
-    assert [first, *pages[0], *pages[1]] == await take(Follower(store, START), 5)
+    assert [first, *pages[0], *pages[1]] == await take(EventFollower(store, START), 5)
 
 
 async def test_from_now_only_what_is_new_comes(store: Store) -> None:
     assert await latest(store) == START
     await kept(store, a_delta_order(1))
-    follower = Follower(store, await latest(store))
+    follower = EventFollower(store, await latest(store))
     await kept(store, a_delta_order(2))
     ((token, event),) = await take(follower, 1)
     assert event.order_hash == a_delta_order(2).order_hash
@@ -114,7 +114,7 @@ async def test_from_now_only_what_is_new_comes(store: Store) -> None:
 async def test_an_owners_events_are_his_alone(store: Store) -> None:
     for number in range(10):
         await kept(store, a_delta_order(number, owner=(ALICE, BOB)[number % 2]))
-    got = await take(Follower(store, START, owner=BOB, page_max=2), 5)
+    got = await take(EventFollower(store, START, owner=BOB, page_max=2), 5)
     assert {event.owner for _, event in got} == {BOB}
     assert [event.order_hash for _, event in got] == [a_delta_order(n).order_hash for n in range(1, 10, 2)]
 
@@ -123,7 +123,7 @@ async def test_several_followers_hear_what_is_written_while_they_wait(store: Sto
     heard: list[list[Any]] = []
 
     async def follow() -> None:
-        heard.append([event for _, event in await take(Follower(store, START), 20)])
+        heard.append([event for _, event in await take(EventFollower(store, START), 20)])
 
     async with trio.open_nursery() as nursery:
         for _ in range(3):
@@ -134,7 +134,7 @@ async def test_several_followers_hear_what_is_written_while_they_wait(store: Sto
 
 
 async def test_who_leaves_in_the_middle_goes_on_where_he_was(store: Store) -> None:
-    follower = Follower(store, START)
+    follower = EventFollower(store, START)
     with trio.CancelScope() as scope:
         scope.cancel()
         await anext(follower)
@@ -163,7 +163,7 @@ class Unread(Store):
 async def test_what_others_wrote_is_found_by_a_slow_look(tmp_path: Path, autojump_clock: MockClock) -> None:
     engine = Engine("sqlite:cambist.sqlite3", tmp_path, in_process=True)
     async with engine.open() as store, trio.open_nursery() as nursery:
-        follower = Follower(store, START)
+        follower = EventFollower(store, START)
         got = list[Any]()
 
         async def follow() -> None:
@@ -187,7 +187,7 @@ async def test_a_store_that_is_away_is_waited_for(tmp_path: Path, autojump_clock
         assert isinstance(store, Unread)
         await kept(store, a_delta_order(1))
         store.is_away = True
-        follower = Follower(store, START)
+        follower = EventFollower(store, START)
         with trio.move_on_after(5.5 * FOLLOW_LOOK_S) as waiting:
             await anext(follower)
         assert waiting.cancelled_caught
@@ -209,7 +209,7 @@ async def test_with_several_store_processes_nothing_is_missed_or_repeated(
     async with AsyncExitStack() as stack:
         stores = [await stack.enter_async_context(engine.open(batch_max=8)) for _ in range(writers)]
         reader = await stack.enter_async_context(engine.open())
-        followers = [Follower(reader, START, page_max=7), Follower(stores[0], START)]
+        followers = [EventFollower(reader, START, page_max=7), EventFollower(stores[0], START)]
         got: list[list[tuple[str, OrderEvent]]] = [[], []]
 
         async def write(writer: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cambist.codecs.http1 import encode_response
 from cambist.config.errors import ChainError
 from cambist.engine.maker.app import MakerApp
-from cambist.engine.maker.funds import Funds, FundsSettings
+from cambist.engine.maker.funds import FundsSettings, MakerFunds
 from cambist.engine.telemetry.clock import WallClock
 from support.maker_role import CHAIN_ID, TAKER, USDC, USER, WETH, a_chain, firm_request, settings_of
 from support.maker_server import Venue, running_maker
@@ -164,7 +164,7 @@ async def test_a_round_that_fails_changes_nothing() -> None:
     async with scripted_node() as told, node_at(told.url, "node") as node:
         told.returned = b"\x12"
         with pytest.raises(ChainError, match="expected one word"):
-            await Funds(node, role.desk, role.holdings, FUNDS, WallClock().now_ms).read()
+            await MakerFunds(node, role.desk, role.holdings, FUNDS, WallClock().now_ms).read()
     assert [holding.funds for holding in role.holdings] == [0, 0, 0]
 
 

@@ -9,7 +9,7 @@ import trio
 from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
 from cambist.codecs.vocabulary import OtcState
 from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX
-from cambist.engine.store.rows import OtcOrder, amount_of
+from cambist.engine.store.rows import OtcOrderRow, amount_of
 from support.otc_chain import OtcChain
 from support.otc_engine import OtcVenue, an_order, otc_store, running
 from support.stores import WETH
@@ -25,7 +25,7 @@ def maker(number: int) -> bytes:
 
 
 @asynccontextmanager
-async def a_crowd(folder: Path) -> AsyncIterator[tuple[OtcVenue, list[OtcOrder]]]:
+async def a_crowd(folder: Path) -> AsyncIterator[tuple[OtcVenue, list[OtcOrderRow]]]:
     """A venue that has them all, and has read every account; nothing is counted yet."""
     chain = OtcChain()
     for number in range(MAKERS):

@@ -12,13 +12,13 @@ from cambist.engine.store.orders import Intent, effect_key, finished
 from cambist.engine.store.queries import OtcFilter, among, by
 from cambist.engine.store.retention import Retention
 from cambist.engine.store.rows import (
-    DeltaOrder,
+    DeltaOrderRow,
     IntentState,
     IssuedRoute,
     NonceUsed,
     OtcCancel,
     OtcFill,
-    OtcOrder,
+    OtcOrderRow,
     PreSignature,
     TxStatus,
     amount32,
@@ -79,8 +79,8 @@ _BELONGING = (*_BELONGING_TO_DELTA, OTC_DOCUMENT, OTC_FILL, OTC_CANCEL)
 
 
 async def _with_all_that_belongs_to_it(
-    store: Store, order: DeltaOrder, *, block: int, is_final: bool
-) -> DeltaOrder:
+    store: Store, order: DeltaOrderRow, *, block: int, is_final: bool
+) -> DeltaOrderRow:
     """An order that was auctioned, settled and refunded, with a row of everything."""
     await kept(store, order, Intent("settle"))
     key = effect_key(order.order_hash, 1, "settle")
@@ -99,7 +99,7 @@ async def _with_all_that_belongs_to_it(
     return await moved(store, order, status=_D.COMPLETED, is_final=is_final, more=more)
 
 
-def _filled_and_cancelled(order: OtcOrder, at_ms: int = NOW_MS) -> tuple[Change, Change]:
+def _filled_and_cancelled(order: OtcOrderRow, at_ms: int = NOW_MS) -> tuple[Change, Change]:
     place = (1, order.order_hash, order.order_hash, 1, 5, order.order_hash)
     fill = OtcFill(*place, order.maker, ALICE, ALICE, ALICE, amount32(1), amount32(2), at_ms)
     return put(OTC_FILL, fill), put(OTC_CANCEL, OtcCancel(*place, order.maker, at_ms))

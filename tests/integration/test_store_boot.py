@@ -6,7 +6,7 @@ from cambist.codecs.vocabulary import OrderStatus, OtcState
 from cambist.engine.store.boot import take_up
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.orders import Intent, effect_key, finished
-from cambist.engine.store.rows import DeltaOrder, OtcOrder
+from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.units import Fence, Fenced
 from support.stores import (
     NOW_MS,
@@ -23,8 +23,8 @@ SHARDS = 256
 
 
 async def test_a_new_engine_takes_up_what_the_one_before_left(engine: Engine) -> None:
-    open_delta: list[DeltaOrder] = []
-    open_otc: list[OtcOrder] = []
+    open_delta: list[DeltaOrderRow] = []
+    open_otc: list[OtcOrderRow] = []
     intended = []
     async with engine.open() as store:
         before = {lease.shard: lease for lease in await store.lease("before", SHARDS, NOW_MS, 1_000)}

@@ -32,7 +32,7 @@ from cambist.engine.store.queries import (
     open_orders,
     refunds,
 )
-from cambist.engine.store.rows import DeltaOrder, Document, IssuedRoute, OtcOrder, amount32
+from cambist.engine.store.rows import DeltaOrderRow, IssuedRoute, OrderDocument, OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
@@ -95,7 +95,7 @@ async def test_a_new_order_is_kept_with_its_document_and_an_event(
     assert await rows_of(store, by(documents, order.order_hash)) == [(order.order_hash, document_of(order))]
     (event,) = await events_of(store)
     assert (event.order_hash, event.version, event.status) == (order.order_hash, 1, "PENDING")
-    assert (event.surface, event.owner) == ("delta" if isinstance(order, DeltaOrder) else "otc", ALICE)
+    assert (event.surface, event.owner) == ("delta" if isinstance(order, DeltaOrderRow) else "otc", ALICE)
 
 
 async def test_the_same_order_again_finds_the_stored_one_and_writes_nothing(store: Store) -> None:
@@ -120,9 +120,9 @@ async def test_a_step_may_give_an_order_another_document(store: Store) -> None:
     orders = [await kept(store, an_otc_order(number, status=_O.DRAFT)) for number in range(3)]
     late = await moved(store, orders[2], status=_O.EXPIRED)
 
-    def other(order: OtcOrder, body: bytes) -> Unit:
-        was = Document(order.order_hash, document_of(order))
-        now = Document(order.order_hash, body)
+    def other(order: OtcOrderRow, body: bytes) -> Unit:
+        was = OrderDocument(order.order_hash, document_of(order))
+        now = OrderDocument(order.order_hash, body)
         return a_step(order, status=_O.PENDING, more=[drop(OTC_DOCUMENT, was), put(OTC_DOCUMENT, now)])
 
     units = [other(orders[0], b"a"), other(orders[1], b"b"), other(orders[1], b"c"), other(orders[2], b"d")]
@@ -368,7 +368,7 @@ async def test_orders_are_found_by_hash_by_id_and_many_at_once(store: Store) -> 
 
 
 async def test_delta_listings_filter_by_all_that_can_be_asked(store: Store) -> None:
-    orders: list[DeltaOrder] = []
+    orders: list[DeltaOrderRow] = []
     for number in range(24):
         order = a_delta_order(
             number,

@@ -23,7 +23,7 @@ from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.place import FILE_NAME
 from cambist.engine.store.queries import Query, by
-from cambist.engine.store.rows import DeltaOrder
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.sqlite import SqliteBackend, open_for_reading, read
 from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
@@ -46,7 +46,7 @@ class Writer:
 
     def __init__(self, backend: SqliteBackend) -> None:
         self.backend = backend
-        self.acknowledged: list[DeltaOrder] = []
+        self.acknowledged: list[DeltaOrderRow] = []
         self._batch = 0
         self._number = 0
 
@@ -118,7 +118,7 @@ def stored(path: Path) -> set[bytes]:
     return {row[0] for row in rows}
 
 
-def hashes(orders: list[DeltaOrder]) -> set[bytes]:
+def hashes(orders: list[DeltaOrderRow]) -> set[bytes]:
     return {order.order_hash for order in orders}
 
 
@@ -246,7 +246,7 @@ async def test_a_store_process_on_a_full_disk_refuses_and_recovers(small_disk: P
     settings = Settings(state_dir=str(small_disk))
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(DISK_BYTES // 2))
-    acknowledged: list[DeltaOrder] = []
+    acknowledged: list[DeltaOrderRow] = []
 
     async def write(store: Store) -> None:
         order = a_delta_order(len(acknowledged))

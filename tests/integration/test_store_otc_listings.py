@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.vocabulary import OtcState, OtcType
 from cambist.engine.store.queries import OtcFilter, live_otc, otc_page
-from cambist.engine.store.rows import OtcOrder, amount32
+from cambist.engine.store.rows import OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
 from support.stores import (
@@ -83,7 +83,7 @@ async def test_otc_listings_are_sorted_as_asked_and_never_sorts_last(store: Stor
     changed = await moved(store, soon, status=_O.SUSPENDED)
     twins = sorted([same, twin], key=lambda order: order.order_hash, reverse=True)
     by_hash = sorted([late, same, twin], key=lambda order: order.order_hash, reverse=True)
-    listed: dict[str, list[OtcOrder]] = {
+    listed: dict[str, list[OtcOrderRow]] = {
         "created_ms": [*twins, late, changed, never],
         "updated_ms": [changed, *twins, late, never],
         "expires_s": [*by_hash, changed, never],

@@ -16,7 +16,7 @@ from cambist.engine.store.backend import Lease
 from cambist.engine.store.orders import DELTA, effect_key, finished, step
 from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.queries import DeltaFilter, Query
-from cambist.engine.store.rows import DeltaOrder
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
     DELTA_DOCUMENT,
@@ -69,7 +69,7 @@ class Writing:
         (rows,) = self.backend.read([query])
         return rows
 
-    def order(self, order: DeltaOrder) -> DeltaOrder | None:
+    def order(self, order: DeltaOrderRow) -> DeltaOrderRow | None:
         rows = self.rows(queries.by(DELTA_ORDER, order.order_hash))
         return row_of(DELTA_ORDER, rows[0]) if rows else None
 
@@ -537,7 +537,7 @@ def test_a_lock_that_is_not_to_be_had_is_a_store_that_is_away(
 
 
 @contextmanager
-def _held(other: "psycopg.Connection[tuple[Any, ...]]", order: DeltaOrder) -> Iterator[None]:
+def _held(other: "psycopg.Connection[tuple[Any, ...]]", order: DeltaOrderRow) -> Iterator[None]:
     """Somebody else's transaction holds the row of an order."""
     other.execute("SELECT FROM delta_order WHERE order_hash = %s FOR UPDATE", (order.order_hash,))
     try:

@@ -22,7 +22,7 @@ from cambist.config.timeouts import STORE_OUTCOME_S
 from cambist.engine.store import process, process_link
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import Document
+from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT
 from cambist.engine.store.units import Done, Put, Unit, put
@@ -385,7 +385,7 @@ async def test_a_write_that_is_too_large_is_refused_alone(url: str) -> None:
 
 
 def _document(order_hash: bytes, size: int) -> Put:
-    return put(DELTA_DOCUMENT, Document(order_hash, bytes(size)))
+    return put(DELTA_DOCUMENT, OrderDocument(order_hash, bytes(size)))
 
 
 async def test_what_another_engine_writes_is_announced_and_read(postgres_url: str) -> None:

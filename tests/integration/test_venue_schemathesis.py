@@ -23,7 +23,7 @@ from cambist.crypto.addresses import ZERO_ADDRESS, to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_compact64
 from cambist.engine.store.orders import order_id
-from cambist.engine.store.rows import Document
+from cambist.engine.store.rows import OrderDocument
 from cambist.engine.store.tables import AUCTION_ROUND, DELTA_DOCUMENT, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
 from cambist.engine.venue.delta.auction import decide
@@ -188,7 +188,7 @@ async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> N
     (kept,) = round_rows(times, decision.verdicts.values(), Rejections(()))
     changes = (
         new(DELTA_ORDER, row),
-        put(DELTA_DOCUMENT, Document(row.order_hash, encode_document(asked.document))),
+        put(DELTA_DOCUMENT, OrderDocument(row.order_hash, encode_document(asked.document))),
         put(AUCTION_ROUND, kept),
     )
     assert await cast("Any", venue.app)._store.write(Unit(changes)) == Done()

@@ -14,7 +14,7 @@ from cambist.engine.events.deliveries import new_delivery, replayed
 from cambist.engine.events.follower import START
 from cambist.engine.events.webhooks import shard_of
 from cambist.engine.store.queries import Query, by, deliveries, last_event
-from cambist.engine.store.rows import Delivery, DeltaOrder, OrderEvent, Webhook, amount32
+from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
 from cambist.engine.store.units import Done, Outcome, Unit, cas, new, put, row_of
@@ -41,7 +41,7 @@ async def settle(seconds: float = 1.0) -> None:
     await trio.sleep(seconds)
 
 
-async def lives(store: Store, number: int, **changed: Any) -> DeltaOrder:
+async def lives(store: Store, number: int, **changed: Any) -> DeltaOrderRow:
     """An order that is taken in, gets active and is cancelled: three events."""
     order = await kept(store, a_delta_order(number, **changed))
     order = await moved(store, order, status=_S.ACTIVE)

@@ -9,7 +9,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain import blocks
 from cambist.engine.chain.evm import Evm, Message
 from cambist.engine.chain.journal import Account
-from cambist.engine.chain.ledger import Ledger
+from cambist.engine.chain.ledger import BlockLedger
 from support import evm_programs as programs
 
 KEYS = [SigningKey(bytes([number]) * 32) for number in (1, 2)]
@@ -38,7 +38,7 @@ def state(evm: Evm) -> State:
     return dict(evm._accounts), {address: dict(slots) for address, slots in evm._storage.items()}
 
 
-def mined(ledger: Ledger, chosen: list[Sent]) -> None:
+def mined(ledger: BlockLedger, chosen: list[Sent]) -> None:
     draft = ledger.begin(ledger.head.header.time_s + 1, blocks.base_fee_after(ledger.head))
     for key, to, word, has_data, value_wei in chosen:
         nonce = ledger.evm.account(key.address).nonce
@@ -51,7 +51,7 @@ def mined(ledger: Ledger, chosen: list[Sent]) -> None:
     ledger.seal(draft)
 
 
-def check_library(evm: Evm, ledger: Ledger, known: State) -> None:
+def check_library(evm: Evm, ledger: BlockLedger, known: State) -> None:
     """The library's own database says what the mirror says, of all that ever was."""
     rules = ledger.rules(ledger.head)
     balance = programs.assembled("0 CALLDATALOAD BALANCE 0 MSTORE 32 0 RETURN")
@@ -74,7 +74,7 @@ def check_library(evm: Evm, ledger: Ledger, known: State) -> None:
 
 @given(st.lists(steps, max_size=8))
 def test_rolling_back_restores_every_state(plan: list[Step]) -> None:
-    ledger = Ledger(1, 1_000, {key.address: 10**24 for key in KEYS})
+    ledger = BlockLedger(1, 1_000, {key.address: 10**24 for key in KEYS})
     evm = ledger.evm
     for contract, code in zip(CONTRACTS, CODES, strict=True):
         ledger.change(contract, Account(1, 50, evm.learn_code(code)))

@@ -16,9 +16,9 @@ from cambist.codecs.http1 import (
     METHODS,
     ClientConnection,
     Closed,
-    Fault,
     Http1Limits,
     Request,
+    RequestFault,
     Response,
     ServerConnection,
     Upgrade,
@@ -131,7 +131,7 @@ def server_outcome(pieces: Sequence[bytes]) -> list[object]:
         while (event := connection.next_event()) is not None:
             if isinstance(event, Upgrade):
                 return [*outcome, event.request, event.trailing + b"".join(pieces[number + 1 :])]
-            outcome.append(type(event.error) if isinstance(event, Fault) else event)
+            outcome.append(type(event.error) if isinstance(event, RequestFault) else event)
     outcome.append(connection.phase)
     connection.receive_eof()
     last = connection.next_event()

@@ -15,7 +15,7 @@ from cambist.config.errors import TransitionError
 from cambist.engine.lifecycle import DELTA_LIFECYCLE, OTC_LIFECYCLE, Lifecycle
 from cambist.engine.store.orders import Intent, finished, postponed
 from cambist.engine.store.queries import Query, events_after
-from cambist.engine.store.rows import ChainCursor, DeltaOrder, Effect, OtcOrder, amount32
+from cambist.engine.store.rows import ChainCursor, DeltaOrderRow, Effect, OtcOrderRow, amount32
 from cambist.engine.store.sqlite import SqliteBackend
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
@@ -212,11 +212,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     def step_of(self, choice: int, to: int, final: bool, **more: Any) -> Unit | None:
         """A step of some order to some state; None where its life does not have it."""
-        order = self.picked(OtcOrder if choice % 3 == 0 else DeltaOrder, choice)
+        order = self.picked(OtcOrderRow if choice % 3 == 0 else DeltaOrderRow, choice)
         if order is None:
             return None
-        states = sorted(OrderStatus if isinstance(order, DeltaOrder) else OtcState)
-        if "fill" in more and isinstance(order, DeltaOrder):
+        states = sorted(OrderStatus if isinstance(order, DeltaOrderRow) else OtcState)
+        if "fill" in more and isinstance(order, DeltaOrderRow):
             more["more"] = [*more.get("more", ()), more["fill"](order)]
         more.pop("fill", None)
         try:
@@ -230,7 +230,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(choice=CHOICE, to=CHOICE, final=st.booleans(), effect=st.booleans(), log=st.integers(-1, 2))
     def advance(self, choice: int, to: int, final: bool, effect: bool, log: int) -> None:
-        def fill(order: DeltaOrder) -> Change:
+        def fill(order: DeltaOrderRow) -> Change:
             row = a_fill(order, log=abs(log))
             return drop(DELTA_FILL, row) if log < 0 else put(DELTA_FILL, row)
 

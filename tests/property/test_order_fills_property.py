@@ -16,7 +16,7 @@ from cambist.codecs.vocabulary import Side
 from cambist.config.errors import RequestError
 from cambist.config.limits import UINT256_MAX
 from cambist.config.partners import ResolvedFee
-from cambist.engine.venue.market.order_fills import Filled, Funds, Looked, OpenOrder, filled
+from cambist.engine.venue.market.order_fills import Filled, FillFunds, Looked, OpenOrder, filled
 from cambist.engine.venue.market.signed_orders import OrderSwap, SignedOrder
 from cambist.engine.venue.market.ticket import Parties
 from cambist.engine.venue.signed_by import read_signature
@@ -133,7 +133,7 @@ def swaps(draw: st.DrawFn) -> tuple[OrderSwap, Looked, Ledger]:
     side = draw(st.sampled_from(Side))
     ends = [one.signed.order.taker_amount if side is Side.SELL else one.maker_left for one in found]
     amount = draw(st.one_of(st.integers(1, sum(ends)), st.sampled_from([*ends, sum(ends)])))
-    funds_of = {maker: Funds(state.balance[maker], state.allowance[maker]) for maker in MAKERS}
+    funds_of = {maker: FillFunds(state.balance[maker], state.allowance[maker]) for maker in MAKERS}
     orders = tuple(one.signed for one in found)
     fee = ResolvedFee("anon", "", 1)
     swap = OrderSwap(side, amount, TOKENS[WETH], TOKENS[USDC], PARTIES, fee, orders)

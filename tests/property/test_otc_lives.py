@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cambist.codecs.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.lifecycle import OTC_LIFECYCLE
-from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.venue.otc import life
 from cambist.engine.venue.otc.balances import Backed, is_backed, standings
 from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
@@ -33,7 +33,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.row: OtcOrder = an_otc_order(
+        self.row: OtcOrderRow = an_otc_order(
             1,
             status=_S.DRAFT,
             maker_amount=amount32(AMOUNT),
@@ -100,7 +100,7 @@ class Life(RuleBasedStateMachine):
 
     # --- The venue ----------------------------------------------------------------------------------------
 
-    def takes(self, step: Step[OtcOrder] | None) -> None:
+    def takes(self, step: Step[OtcOrderRow] | None) -> None:
         if step is None:
             return
         before, after = self.row, step.after
@@ -138,7 +138,7 @@ class Life(RuleBasedStateMachine):
             self.is_as_the_chain_has_it(before, is_contract, is_short)
             assert life.told_by_chain(self.row, facts, 0) is None, "told once, it is known"
 
-    def is_as_the_chain_has_it(self, before: OtcOrder, is_contract: bool, is_short: bool) -> None:
+    def is_as_the_chain_has_it(self, before: OtcOrderRow, is_contract: bool, is_short: bool) -> None:
         fills = [log for log in self.logs() if isinstance(log, OtcFill)]
         cancels = [log for log in self.logs() if isinstance(log, OtcCancel) and log.maker == self.row.maker]
         left = AMOUNT - sum(amount_of(fill.maker_amount) for fill in fills)

@@ -19,7 +19,7 @@ from cambist.codecs.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.lifecycle import OTC_LIFECYCLE
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import NEVER_S, OtcOrder, amount_of
+from cambist.engine.store.rows import NEVER_S, OtcOrderRow, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.venue.otc.balances import Backed, standings
 from cambist.engine.venue.otc.life import ENDED, LIVE
@@ -63,7 +63,7 @@ class Life:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.chain = OtcChain()
-        self.posted: list[OtcOrder] = []
+        self.posted: list[OtcOrderRow] = []
         self.lives = 0
         self._stack = AsyncExitStack()
         self._venue: OtcVenue | None = None
@@ -131,7 +131,7 @@ class Life:
         await self.venue.submit(row)
         self.posted.append(row)
 
-    def _settle(self, act: tuple[Any, ...], row: OtcOrder) -> None:
+    def _settle(self, act: tuple[Any, ...], row: OtcOrderRow) -> None:
         left = self.left(row)
         match act:
             case ("fill", _, amount) if left and self.venue.clock() // 1_000 <= row.expires_s:
@@ -146,7 +146,7 @@ class Life:
             case ("accept", _) if row.maker == WALLET:
                 self.chain.accepts(row)
 
-    def left(self, row: OtcOrder) -> int:
+    def left(self, row: OtcOrderRow) -> int:
         """What the contract would give."""
         kept = self.chain.state.left.get((row.maker, row.order_hash), 0)
         return kept - 1 if kept else amount_of(row.maker_amount)
@@ -172,7 +172,7 @@ class Life:
         for maker in MAKERS:
             self._are_backed([row for row in rows if row.maker == maker and row.status in LIVE], maker)
 
-    def _is_right(self, row: OtcOrder) -> None:
+    def _is_right(self, row: OtcOrderRow) -> None:
         logs = [log for block in self.chain.line for log in block.logs if row.order_hash in log.topics]
         fills = [log for log in logs if len(log.topics) == 4]
         cancels = [log for log in logs if len(log.topics) == 3 and log.topics[2][12:] == row.maker]
@@ -196,7 +196,7 @@ class Life:
         if row.status in ENDED:
             assert funds_of(row) == (0, 0, 0)
 
-    def _are_backed(self, live: list[OtcOrder], maker: bytes) -> None:
+    def _are_backed(self, live: list[OtcOrderRow], maker: bytes) -> None:
         found = standings(
             [Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms) for row in live],
             self.holding(maker),

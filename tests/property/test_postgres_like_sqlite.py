@@ -15,7 +15,7 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.engine.store.orders import effect_key
 from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import Document, OrderEvent, amount32
+from cambist.engine.store.rows import OrderDocument, OrderEvent, amount32
 from cambist.engine.store.sqlite import SqliteBackend
 from cambist.engine.store.tables import (
     CHAIN_CURSOR,
@@ -96,7 +96,7 @@ _FENCES = st.one_of(st.none(), st.none(), st.builds(Fence, st.just(0), st.intege
 def _units(draw: st.DrawFn) -> Unit:
     changes: list[Change] = [draw(_DECIDING)] if draw(st.integers(0, 4)) else []
     changes += [
-        Put(DELTA_DOCUMENT.name, Document(change.row.order_hash, b"signed"))
+        Put(DELTA_DOCUMENT.name, OrderDocument(change.row.order_hash, b"signed"))
         for change in changes
         if isinstance(change, New) and change.table == DELTA_ORDER.name
     ]

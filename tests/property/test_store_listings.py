@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cambist.codecs.vocabulary import OnChainOrderType, OrderType, OtcType
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.queries import DeltaFilter, OtcFilter, Query, as_of_now, delta_page, otc_page
-from cambist.engine.store.rows import NEVER_S, DeltaOrder, OtcOrder, amount32
+from cambist.engine.store.rows import NEVER_S, DeltaOrderRow, OtcOrderRow, amount32
 from cambist.engine.store.sqlite import SqliteBackend
 from cambist.engine.store.tables import DELTA_ORDER, OTC_ORDER, Table
 from cambist.engine.store.units import Done, Unit
@@ -79,7 +79,7 @@ OTC_FILTERS = st.builds(
 )
 
 
-def listed_by(wanted: DeltaFilter, order: DeltaOrder) -> bool:
+def listed_by(wanted: DeltaFilter, order: DeltaOrderRow) -> bool:
     """Whether a filter lets an order through (spec 2.8 and 2.9)."""
     return (not wanted.chain_ids or order.chain_id in wanted.chain_ids) and all(
         value in (None, of_order)
@@ -91,7 +91,7 @@ def listed_by(wanted: DeltaFilter, order: DeltaOrder) -> bool:
     )
 
 
-def otc_listed_by(wanted: OtcFilter, order: OtcOrder) -> bool:
+def otc_listed_by(wanted: OtcFilter, order: OtcOrderRow) -> bool:
     """As `listed_by`."""
     least = amount32(0)
     if wanted.swappable_min is not None:
@@ -141,7 +141,7 @@ def test_pages_of_delta_orders_are_the_filter_as_it_was(
     ) as backend:  # fmt: skip
         database = Database(backend)
         database.keep(*orders)
-        then, got = database.now(DELTA_ORDER), list[DeltaOrder]()
+        then, got = database.now(DELTA_ORDER), list[DeltaOrderRow]()
         while True:
             rows, total = database.page(delta_page(wanted, limit, len(got), then))
             assert total == len(expected)

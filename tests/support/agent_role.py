@@ -33,7 +33,7 @@ from cambist.codecs.agent_messages import (
     decode_solve_response,
 )
 from cambist.codecs.contract_events import OrderSettled, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, Step, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -239,7 +239,7 @@ class RunningAgent:
         else:
             data = delta_calldata.settle_crossed(
                 [
-                    Crossing(
+                    CrossedOrder(
                         signed.order,
                         signed.signature,
                         _amount(signed),

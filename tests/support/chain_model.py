@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cambist.codecs.transactions import ReceivedTransaction, decode_transaction
 from cambist.config.errors import ChainError, NodeUnavailable, RefusalKind, Reverted, TransactionRefused
-from cambist.engine.chain.port import At, EthCall, Fees, Header, Receipt
+from cambist.engine.chain.port import At, EthCall, GasFees, Header, Receipt
 
 CHAIN_ID = 31_337
 GWEI = 10**9
@@ -81,10 +81,10 @@ class ChainModel:
         assert (address, at) == (self._sender, None)
         return self.balance_wei
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         self._asked("fees")
         await self._hold("fees")
-        return Fees(self.base_fee_wei, GWEI // 10)
+        return GasFees(self.base_fee_wei, GWEI // 10)
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
         self._asked("receipt")

@@ -20,7 +20,7 @@ import msgspec
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contract_events import Claimed, NonceInvalidated, OrderFilled, OrderSettled, decode_event
-from cambist.codecs.delta_calldata import Crossing, Step, agent_id
+from cambist.codecs.delta_calldata import CrossedOrder, Step, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -135,7 +135,7 @@ class Fuzz:
             if rng.random() < 0.8:
                 execution = msgspec.structs.replace(execution, steps=())
             traded = rng.choice((0, 0, 0, self._near(given)))
-            crossings.append(Crossing(order, self._signature(one), whole, execution, paid, traded))
+            crossings.append(CrossedOrder(order, self._signature(one), whole, execution, paid, traded))
         return self.world.relayer, self.world.at.delta, delta_calldata.settle_crossed(crossings), agent, 0
 
     async def _swap(self) -> tuple[SigningKey, bytes, bytes, str, int]:

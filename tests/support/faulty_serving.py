@@ -11,9 +11,9 @@ import trio
 from cambist.codecs.http1 import (
     Closed,
     Event,
-    Fault,
     Http1Limits,
     Request,
+    RequestFault,
     ServerConnection,
     Upgrade,
     encode_response,
@@ -85,13 +85,13 @@ class Server:
             event = events.popleft()
             if event is None and events:
                 event = events.popleft()
-            self.maker.heard += isinstance(event, Request | Upgrade | Fault)
+            self.maker.heard += isinstance(event, Request | Upgrade | RequestFault)
             if isinstance(event, Request):
                 if not (await self._answer(stream, event) and event.keep_alive):
                     return None
             elif isinstance(event, Upgrade):
                 return await self._upgrade(stream, event)
-            elif isinstance(event, Fault):
+            elif isinstance(event, RequestFault):
                 return await self._fault(stream, event)
             elif isinstance(event, Closed) or await self._read(stream, http, flags):
                 return None
@@ -137,7 +137,7 @@ class Server:
         await stream.send_all(sent)
         return sent == raw
 
-    async def _fault(self, stream: trio.abc.Stream, fault: Fault) -> None:
+    async def _fault(self, stream: trio.abc.Stream, fault: RequestFault) -> None:
         if "dies" in self.maker.flags:
             self._dead.set()
             return

@@ -30,7 +30,7 @@ from cambist.crypto.signatures import to_65
 from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_route import FirmRoute, SignedFill
 from cambist.engine.routing.firm_scores import FirmMaker
-from cambist.engine.routing.legs import Leg, arranged
+from cambist.engine.routing.legs import FirmLeg, arranged
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.plan import RoutePlan, Wanted
 from cambist.feeds.blacklist import MakerBlacklist
@@ -280,7 +280,7 @@ class Stage:
         answer = await self.firm[name].client.ask(asked, deadline_s=self.settings.hard_s)
         quote = check_firm(answer, asked, self.desk.digest_of, self.now_ms // 1_000)
         route = arranged(
-            Side.SELL, [[Leg(src, dest, amount, (SignedFill(name, quote.order, quote.signature),))]]
+            Side.SELL, [[FirmLeg(src, dest, amount, (SignedFill(name, quote.order, quote.signature),))]]
         )
         assert isinstance(route, FirmRoute)
         return route

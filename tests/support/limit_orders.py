@@ -17,8 +17,7 @@ from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.store.rows import DeltaOrder as OrderRow
-from cambist.engine.store.rows import amount32
+from cambist.engine.store.rows import DeltaOrderRow, amount32
 from cambist.engine.venue.delta.document import DeltaDocument
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.price_watch import PriceWatch
@@ -53,7 +52,7 @@ def a_limit_order(
         KIND_BUY if buys else KIND_SELL, number, pack_partner_and_fee(fee) if fee_bps else 0, b"", b"",
         SAME_CHAIN,
     )  # fmt: skip
-    row = OrderRow(
+    row = DeltaOrderRow(
         order_hash, order_hash[0], 1, order_hash[:20], amount32(number), OnChainOrderType.ORDER,
         OrderType.MARKET if is_market else OrderType.LIMIT, Side.BUY if buys else Side.SELL, "anon", NOW_MS,
         1_900_000_000, 2, OrderStatus.ACTIVE, NOW_MS, amount32(0), amount32(0), is_final=False,

@@ -36,11 +36,11 @@ from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
-from cambist.engine.chain.port import Chain, EthCall, Fees, Header
+from cambist.engine.chain.port import Chain, EthCall, GasFees, Header
 from cambist.engine.chain.pulse import Pulse
 from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
-from cambist.engine.routing.pathfinder import Lack
+from cambist.engine.routing.pathfinder import NoPlanReason
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
@@ -113,8 +113,8 @@ class WrittenPrices:
         path = PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))
         return RoutePlan(wanted.side, src, dest, GAS, (path,)) if dest else None
 
-    def lack(self, wanted: Wanted) -> Lack:
-        return Lack.BOOKS
+    def lack(self, wanted: Wanted) -> NoPlanReason:
+        return NoPlanReason.BOOKS
 
     def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
         found = {maker: self.find(structs.replace(wanted, only=frozenset({maker}))) for maker in MAKERS}
@@ -170,8 +170,8 @@ class WrittenGas:
         return self.seen
 
     @property
-    def fees(self) -> Fees:
-        return Fees(self.head.base_fee_wei, 10**8)
+    def fees(self) -> GasFees:
+        return GasFees(self.head.base_fee_wei, 10**8)
 
     @property
     def gas_price_wei(self) -> int:

@@ -12,7 +12,17 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from cambist.config.errors import ChainError, Reverted, TransactionRefused
-from cambist.engine.chain.port import At, DevChain, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from cambist.engine.chain.port import (
+    At,
+    DevChain,
+    EthCall,
+    GasFees,
+    Header,
+    Log,
+    LogFilter,
+    Receipt,
+    Upcoming,
+)
 from cambist.engine.chain.transact import mined
 
 T = TypeVar("T")
@@ -97,7 +107,7 @@ class MirroredChain:
         height = await self._height(at)
         return await self._same(lambda chain: chain.code(address, height))
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         return await self._same(lambda chain: chain.fees())
 
     async def block(self, at: At = None) -> Header | None:

@@ -19,7 +19,7 @@ from cambist.codecs.vocabulary import OrderType, Side
 from cambist.crypto.keccak import keccak256
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_following import Follower, Settled, Subject, proven
+from cambist.engine.trader.order_following import OrderFollower, Settled, Subject, proven
 from cambist.engine.trader.order_placing import OrderOffer, OrderPlacer, Placed
 from cambist.engine.trader.order_safety import signed_order
 from cambist.engine.trader.order_terms import OrderWish
@@ -98,7 +98,7 @@ class TraderAtVenue:
         """Placed, followed to its end, and what the chain says of that."""
         offer, placed = await self.place(wish, allowing)
         assert placed.record is not None, placed.fault
-        follower = Follower(self.client, placed.record.id, self.told.append)
+        follower = OrderFollower(self.client, placed.record.id, self.told.append)
         follower.see(placed.record)
         await follower.follow(30)
         assert follower.record is not None

@@ -21,7 +21,7 @@ from cambist.codecs.calldata import ALLOWANCE, BALANCE_OF, remaining_balances
 from cambist.config.errors import BlockGone, ChainError, NodeUnavailable, Reverted
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4
 from cambist.engine.chain.port import At, EthCall, Header
-from cambist.engine.store.rows import OtcOrder, amount_of
+from cambist.engine.store.rows import OtcOrderRow, amount_of
 from support.log_emitter import record
 from support.scripted_chain import ScriptedChain, Sent, tx
 from support.stores import BOB, WETH
@@ -110,7 +110,7 @@ class OtcChain(ScriptedChain):
         self.state.allowances[token, owner] = amount
         self._send(token, events.Approval(owner, RFQ, amount))
 
-    def fills(self, row: OtcOrder, amount: int, name: bytes = b"") -> None:
+    def fills(self, row: OtcOrderRow, amount: int, name: bytes = b"") -> None:
         """A part of an order is filled, or all that is left."""
         key = row.maker, row.order_hash
         left = self.state.left.get(key, amount_of(row.maker_amount) + 1) - 1
@@ -127,13 +127,13 @@ class OtcChain(ScriptedChain):
         )
         self._sent.append(tx(name or self._name(), *logs))
 
-    def cancels(self, row: OtcOrder, sender: bytes | None = None) -> None:
+    def cancels(self, row: OtcOrderRow, sender: bytes | None = None) -> None:
         """Somebody cancels an order, the maker unless it is said otherwise."""
         sender = row.maker if sender is None else sender
         self.state.left[sender, row.order_hash] = 1
         self._send(RFQ, events.OrderCancelled(row.order_hash, sender))
 
-    def accepts(self, row: OtcOrder) -> None:
+    def accepts(self, row: OtcOrderRow) -> None:
         """The maker's contract signs, which leaves no log."""
         self.state.signed.add(row.order_hash)
 

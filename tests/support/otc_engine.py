@@ -21,7 +21,7 @@ from cambist.engine.scheduler import Scheduler
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.orders import OTC
 from cambist.engine.store.queries import by
-from cambist.engine.store.rows import OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.venue.followed_chain import FollowedChains
@@ -39,7 +39,7 @@ KEY = person(40)
 MAKER = KEY.address
 
 
-def a_document(row: OtcOrder, **changed: Any) -> OtcDocument:
+def a_document(row: OtcOrderRow, **changed: Any) -> OtcDocument:
     """What came with an order: signed by the maker's key, or by nobody yet where it is a DRAFT."""
     signature = b"\x51" * 65 if row.status is OtcState.DRAFT else to_65(*KEY.sign(row.order_hash))
     values: dict[str, Any] = {
@@ -49,7 +49,7 @@ def a_document(row: OtcOrder, **changed: Any) -> OtcDocument:
     return OtcDocument(**values | changed)
 
 
-def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrder:
+def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
     """A new one of the maker's, of WETH, that has its funds."""
     some = amount32(amount)
     funds = dict.fromkeys(("maker_balance", "reserved", "swappable"), some)
@@ -89,22 +89,22 @@ class OtcVenue:
         """What time it is."""
         return simulated_ms() + self.jumped_ms
 
-    async def submit(self, row: OtcOrder, document: OtcDocument | None = None) -> OtcOrder:
+    async def submit(self, row: OtcOrderRow, document: OtcDocument | None = None) -> OtcOrderRow:
         """Keep an order."""
         return await self.orders.submit(row, a_document(row) if document is None else document)
 
-    def live(self, row: OtcOrder) -> LiveOtc:
+    def live(self, row: OtcOrderRow) -> LiveOtc:
         """It as it is in memory. AssertionError: it is not."""
         found = self.orders.get(row.order_hash)
         assert found is not None
         return found
 
-    async def row(self, row: OtcOrder) -> OtcOrder:
+    async def row(self, row: OtcOrderRow) -> OtcOrderRow:
         """It as the store has it."""
         (found,) = await self.store.read(by(OTC_ORDER, row.order_hash))
         return OTC.found(found[0])
 
-    async def when(self, row: OtcOrder, is_so: Callable[[OtcOrder], object]) -> OtcOrder:
+    async def when(self, row: OtcOrderRow, is_so: Callable[[OtcOrderRow], object]) -> OtcOrderRow:
         """It as the store has it, once that is so, and memory agrees."""
         with trio.fail_after(PATIENCE_S):
             while True:
@@ -114,11 +114,11 @@ class OtcVenue:
                     return found
                 await trio.sleep(0.005)  # between two looks at a condition
 
-    async def becomes(self, row: OtcOrder, status: OtcState) -> OtcOrder:
+    async def becomes(self, row: OtcOrderRow, status: OtcState) -> OtcOrderRow:
         """It as the store has it, once it has that status."""
         return await self.when(row, lambda found: found.status is status)
 
-    async def has_left(self, row: OtcOrder, amount: int) -> OtcOrder:
+    async def has_left(self, row: OtcOrderRow, amount: int) -> OtcOrderRow:
         """The same, once so much is left of it."""
         return await self.when(row, lambda found: amount_of(found.remaining) == amount)
 
@@ -141,7 +141,7 @@ def simulated_ms() -> int:
     return NOW_MS + round(trio.current_time() * 1_000)
 
 
-def funds_of(row: OtcOrder) -> tuple[int, int, int]:
+def funds_of(row: OtcOrderRow) -> tuple[int, int, int]:
     """(makerBalance, reserved, swappable)."""
     return amount_of(row.maker_balance), amount_of(row.reserved), amount_of(row.swappable)
 

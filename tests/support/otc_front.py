@@ -43,7 +43,7 @@ from cambist.engine.server import Router, Server
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import OTC
 from cambist.engine.store.queries import by
-from cambist.engine.store.rows import OtcOrder
+from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.telemetry.clock import WallClock
@@ -189,7 +189,7 @@ class OtcFront:
                 await trio.sleep(0.01)
         raise AssertionError(f"{found} has not become {wanted}")
 
-    async def row(self, stored: dict[str, Any]) -> OtcOrder:
+    async def row(self, stored: dict[str, Any]) -> OtcOrderRow:
         """As the store has it."""
         (rows,) = await self.store.read(by(OTC_ORDER, parse_hex(stored["orderHash"], "orderHash")))
         return OTC.found(rows[0])

@@ -24,7 +24,7 @@ from cambist.config.errors import CambistError
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from cambist.engine.chain.port import At, EthCall, Fees, Header
+from cambist.engine.chain.port import At, EthCall, GasFees, Header
 from cambist.engine.server.routing import HttpCall, Reply
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
@@ -141,8 +141,8 @@ class QuietChain:
         assert at in (None, self._head.hash)
         return self._head
 
-    async def fees(self) -> Fees:
-        return Fees(base_fee_wei=GWEI, tip_wei=GWEI)
+    async def fees(self) -> GasFees:
+        return GasFees(base_fee_wei=GWEI, tip_wei=GWEI)
 
     async def balance(self, _: bytes, at: At = None) -> int:
         assert at in (None, self._head.hash)

@@ -11,7 +11,7 @@ import trio
 from msgspec import Struct
 
 from cambist.config.errors import BlockGone, LogsRefused
-from cambist.engine.chain.port import At, EthCall, Fees, Header, Log, LogFilter, Receipt, Upcoming
+from cambist.engine.chain.port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from support.log_emitter import Record
 
 
@@ -153,5 +153,5 @@ class ScriptedChain:
     async def code(self, address: bytes, at: At = None) -> bytes:
         raise NotImplementedError
 
-    async def fees(self) -> Fees:
+    async def fees(self) -> GasFees:
         raise NotImplementedError

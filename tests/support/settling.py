@@ -17,7 +17,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
 from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, Transfer, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, Crossing, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, Step, agent_id
 from cambist.codecs.delta_results import (
     Crossed,
     OrderState,
@@ -188,7 +188,7 @@ class Market(msgspec.Struct, frozen=True):
         signature: bytes | None = None,
         traded: int = 0,
         **how: Any,
-    ) -> Crossing:
+    ) -> CrossedOrder:
         """All of an order, signed by its owner unless it is said otherwise."""
         world = self.world
         if amount is None:
@@ -196,9 +196,9 @@ class Market(msgspec.Struct, frozen=True):
         if signature is None:
             (key,) = (key for key in (world.user, world.taker, world.stranger) if key.address == order.owner)
             signature = world.delta_signed(order, key)
-        return Crossing(order, signature, amount, self.execution(order, *steps, **how), paid, traded)
+        return CrossedOrder(order, signature, amount, self.execution(order, *steps, **how), paid, traded)
 
-    async def cross(self, *crossings: Crossing) -> CrossSettled:
+    async def cross(self, *crossings: CrossedOrder) -> CrossSettled:
         """By the relayer: simulated, then mined, with one outcome; nothing is left on the way."""
         world = self.world
         data = delta_calldata.settle_crossed(crossings)
@@ -215,7 +215,7 @@ class Market(msgspec.Struct, frozen=True):
             assert amount == before or (holder == world.at.executor and amount < before), (token, holder)
         return CrossSettled(receipt, settled, tuple(events(receipt, FeeAccrued)), outcome)
 
-    async def held(self, crossings: Sequence[Crossing]) -> dict[tuple[bytes, bytes], int]:
+    async def held(self, crossings: Sequence[CrossedOrder]) -> dict[tuple[bytes, bytes], int]:
         """What Delta and the executor have of every token, and Delta of native ones beyond the deposits."""
         world, at = self.world, self.world.at
         tokens = {world.weth, world.usdc, world.dai}
@@ -229,7 +229,7 @@ class Market(msgspec.Struct, frozen=True):
             held[NATIVE, at.delta] -= await world.ask(at.delta, delta_calldata.deposits(owner))
         return held
 
-    async def refused_crossing(self, *crossings: Crossing, key: SigningKey | None = None) -> str:
+    async def refused_crossing(self, *crossings: CrossedOrder, key: SigningKey | None = None) -> str:
         """Why: simulated, then mined; nothing of anyone's changes, of any of the orders."""
         sender = key or self.world.relayer
         before = [await self.state(crossing.order, sender) for crossing in crossings]

@@ -5,13 +5,13 @@ from typing import Any
 
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.engine.store.orders import DELTA, Intent, step
-from cambist.engine.store.rows import NEVER_S, ChainCursor, DeltaFill, DeltaOrder, Effect, amount32
+from cambist.engine.store.rows import NEVER_S, ChainCursor, DeltaFill, DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Fence, Unit
 
 ZERO = amount32(0)
 
 
-def an_order(order_hash: bytes | None = None, **changed: Any) -> DeltaOrder:
+def an_order(order_hash: bytes | None = None, **changed: Any) -> DeltaOrderRow:
     """A new order; its hash, nonce and owner are random unless given."""
     order_hash = order_hash or os.urandom(32)
     values: dict[str, Any] = {
@@ -33,17 +33,17 @@ def an_order(order_hash: bytes | None = None, **changed: Any) -> DeltaOrder:
         "received": ZERO,
         "is_final": False,
     }
-    return DeltaOrder(**{**values, **changed})
+    return DeltaOrderRow(**{**values, **changed})
 
 
-def submitted(order: DeltaOrder, *kinds: str) -> Unit:
+def submitted(order: DeltaOrderRow, *kinds: str) -> Unit:
     """Keep an order, with an effect of each kind."""
     return DELTA.submitted(order, b"document", [Intent(kind) for kind in kinds])
 
 
 def advanced(
-    order: DeltaOrder, status: OrderStatus, *kinds: str, fence: Fence | None = None, more: Any = ()
-) -> tuple[DeltaOrder, Unit]:
+    order: DeltaOrderRow, status: OrderStatus, *kinds: str, fence: Fence | None = None, more: Any = ()
+) -> tuple[DeltaOrderRow, Unit]:
     """(the order after a step, the step)."""
     after = step(order, 2_000, status=status)
     effects = [Intent(kind) for kind in kinds]
@@ -58,7 +58,7 @@ def a_cursor(version: int = 1, block_number: int = 1) -> ChainCursor:
     return ChainCursor(1, version, block_number, bytes(32), b"", 1)
 
 
-def a_fill(order: DeltaOrder, log_index: int = 0, block_hash: bytes = bytes(32)) -> DeltaFill:
+def a_fill(order: DeltaOrderRow, log_index: int = 0, block_hash: bytes = bytes(32)) -> DeltaFill:
     return DeltaFill(
         1, block_hash, bytes(32), log_index, 5, order.order_hash, None, ZERO, ZERO, 1, ZERO, False
     )

@@ -38,12 +38,12 @@ from cambist.engine.store.rows import (
     ChainIntent,
     ChainTx,
     DeltaFill,
-    DeltaOrder,
+    DeltaOrderRow,
     DeltaRefund,
     Effect,
     IntentState,
     OrderEvent,
-    OtcOrder,
+    OtcOrderRow,
     TxStatus,
     amount32,
 )
@@ -58,7 +58,7 @@ NOBODY = bytes(20)
 WETH, USDC = b"\x0e" * 20, b"\x5d" * 20
 ONE = 10**18
 
-OrderRow = TypeVar("OrderRow", DeltaOrder, OtcOrder)
+OrderRow = TypeVar("OrderRow", DeltaOrderRow, OtcOrderRow)
 
 
 # --- Engines --------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def hash_of(number: int, *, shard: int | None = None) -> bytes:
     return digest if shard is None else bytes([shard]) + digest[1:]
 
 
-def a_delta_order(number: int = 1, *, shard: int | None = None, **changed: Any) -> DeltaOrder:
+def a_delta_order(number: int = 1, *, shard: int | None = None, **changed: Any) -> DeltaOrderRow:
     """A pending sell order of Alice on chain 1; its number makes its hash, nonce and time."""
     order_hash = hash_of(number, shard=shard)
     row: dict[str, Any] = {
@@ -134,10 +134,10 @@ def a_delta_order(number: int = 1, *, shard: int | None = None, **changed: Any) 
         "received": amount32(0),
         "is_final": False,
     }
-    return DeltaOrder(**{**row, **changed})
+    return DeltaOrderRow(**{**row, **changed})
 
 
-def an_otc_order(number: int = 1, *, shard: int | None = None, **changed: Any) -> OtcOrder:
+def an_otc_order(number: int = 1, *, shard: int | None = None, **changed: Any) -> OtcOrderRow:
     """A pending order of Alice for Bob, 1 WETH for 2000 USDC on chain 1, without expiry."""
     order_hash = hash_of(number, shard=shard)
     row: dict[str, Any] = {
@@ -164,10 +164,10 @@ def an_otc_order(number: int = 1, *, shard: int | None = None, **changed: Any) -
         "transaction_hash": None,
         "is_final": False,
     }
-    return OtcOrder(**{**row, **changed})
+    return OtcOrderRow(**{**row, **changed})
 
 
-def a_fill(order: DeltaOrder, *, block: int = 100, log: int = 0, spent: int = ONE) -> DeltaFill:
+def a_fill(order: DeltaOrderRow, *, block: int = 100, log: int = 0, spent: int = ONE) -> DeltaFill:
     """A settlement of an order, whose place in the chain follows from the block and the log."""
     return DeltaFill(
         order.chain_id,
@@ -185,7 +185,7 @@ def a_fill(order: DeltaOrder, *, block: int = 100, log: int = 0, spent: int = ON
     )
 
 
-def a_refund(order: DeltaOrder, *, tx: int = 1) -> DeltaRefund:
+def a_refund(order: DeltaOrderRow, *, tx: int = 1) -> DeltaRefund:
     """A refund of an order on chain 1."""
     return DeltaRefund(1, hash_of(3_000_000 + tx), order.order_hash, WETH, amount32(ONE), NOW_MS + tx)
 
@@ -195,7 +195,7 @@ def a_cursor(*, block: int = 100, version: int = 1, chain_id: int = 1) -> ChainC
     return ChainCursor(chain_id, version, block, hash_of(1_000_000 + block), b"", NOW_MS + block)
 
 
-def a_round(order: DeltaOrder, *, number: int) -> AuctionRound:
+def a_round(order: DeltaOrderRow, *, number: int) -> AuctionRound:
     """A round that the agent `solver` won."""
     return AuctionRound(number, order.order_hash, order.chain_id, NOW_MS, NOW_MS + 1_000, "solver", b"{}")
 
@@ -219,24 +219,24 @@ def a_relay_intent(key: str, *, state: IntentState = IntentState.FINAL) -> Chain
 
 def surface_of(order: OrderRow) -> Surface[OrderRow]:
     """Where an order is kept."""
-    surface: Any = DELTA if isinstance(order, DeltaOrder) else OTC
+    surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     return surface  # type: ignore[no-any-return]
 
 
-def document_of(order: DeltaOrder | OtcOrder) -> bytes:
+def document_of(order: DeltaOrderRow | OtcOrderRow) -> bytes:
     """What is kept as the signed document of an order here."""
     return b"signed " + order.order_hash
 
 
-def submission(order: DeltaOrder | OtcOrder, *effects: Intent) -> Unit:
+def submission(order: DeltaOrderRow | OtcOrderRow, *effects: Intent) -> Unit:
     """What keeps a new order."""
-    surface: Any = DELTA if isinstance(order, DeltaOrder) else OTC
+    surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     unit: Unit = surface.submitted(order, document_of(order), effects)
     return unit
 
 
 def a_step(
-    order: DeltaOrder | OtcOrder,
+    order: DeltaOrderRow | OtcOrderRow,
     *,
     effects: Sequence[Intent] = (),
     more: Sequence[Change] = (),
@@ -245,7 +245,7 @@ def a_step(
 ) -> Unit:
     """What takes an order a step further, ten seconds later."""
     after = _after(order, changed)
-    surface: Any = DELTA if isinstance(order, DeltaOrder) else OTC
+    surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     unit: Unit = surface.advanced(order, after, effects=effects, more=more, fence=fence)
     return unit
 

@@ -55,7 +55,7 @@ _SPREAD_BPS_MAX = 5_000
 _BPS_DECIMALS = 4
 
 
-class Credentials(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MirrorCredentials(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What was exchanged with the other maker; `secret` is a reference."""
 
     domain: str
@@ -69,7 +69,7 @@ class MirrorOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     url: str
     ws_url: str = ""
-    credentials: Credentials | None = None
+    credentials: MirrorCredentials | None = None
     pairs: dict[str, str] = {}
     bid_spread_bps: int = 10
     ask_spread_bps: int = 10
@@ -261,7 +261,7 @@ def _changes(told: Mapping[str, PriceGrid], shown: Mapping[str, PriceGrid]) -> d
     return dict.fromkeys(told.keys() - shown.keys(), _GONE) | changed
 
 
-def _signer(credentials: Credentials | None, context: SourceContext) -> RequestSigner | None:
+def _signer(credentials: MirrorCredentials | None, context: SourceContext) -> RequestSigner | None:
     if credentials is None:
         return None
     field = f"{context.field}.credentials"

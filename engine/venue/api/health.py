@@ -41,7 +41,7 @@ class Readiness(Struct, frozen=True):
     reasons: tuple[str, ...]
 
 
-class Health:
+class HealthEndpoints:
     """The three handlers; `metrics` is a coroutine, the others are plain.
 
     Args:

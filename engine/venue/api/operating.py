@@ -2,7 +2,7 @@
 
 from ....codecs.market_messages import QuoteQuery
 from ...telemetry.metrics import CONTENT_TYPE as METRICS
-from .health import Health, Healthy, Readiness
+from .health import HealthEndpoints, Healthy, Readiness
 from .routes import Endpoint
 from .streams import CONTENT_TYPE as EVENTS
 from .streams import QuoteStreams
@@ -28,7 +28,7 @@ def stream_endpoints(streams: QuoteStreams) -> tuple[Endpoint, ...]:
     )
 
 
-def health_endpoints(health: Health) -> tuple[Endpoint, ...]:
+def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
     """The rows of what operators watch."""
     return (
         Endpoint(

@@ -18,7 +18,7 @@ from ....config.settings import Settings
 from ...server.routing import HttpCall, Reply
 from ..delta.build import BuildTerms, built, delta_domains, wanted_side
 from ..delta.issued import IssuedRoutes, quoted_as
-from ..market.prices import Fees, with_partner
+from ..market.prices import FeeRules, with_partner
 from ..place import Places, delta_place_at
 from .routes import Endpoint
 
@@ -41,7 +41,7 @@ class DeltaOrders:
         partner_of: Callable[[HttpCall], str],
     ) -> None:
         self._places = places
-        self._fees = Fees(settings.partners, settings.tiers)
+        self._fees = FeeRules(settings.partners, settings.tiers)
         self._domains = delta_domains(places)
         self._issued = issued
         self._random32 = random32

@@ -52,7 +52,7 @@ from ..delta.issued import IssuedRoutes, quoted_as
 from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.no_route import no_route
-from ..market.prices import Fees, ask_of_quote, with_partner
+from ..market.prices import FeeRules, ask_of_quote, with_partner
 from ..place import Place, Places, delta_place_at, place_at
 from .resources import chain_in_path
 from .routes import Endpoint
@@ -87,7 +87,7 @@ class Quotes:
     ) -> None:
         self.outcomes: Counter[tuple[str, str]] = Counter()
         self._places = places
-        self._fees = Fees(settings.partners, settings.tiers)
+        self._fees = FeeRules(settings.partners, settings.tiers)
         self._market = market
         self._issued = issued
         self._delta_gas = delta_gas

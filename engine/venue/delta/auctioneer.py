@@ -35,7 +35,7 @@ import trio
 from msgspec import Struct
 
 from ....codecs.agent_messages import Notice, NoticeEntry
-from ....codecs.eip712_orders.delta import DeltaOrder as SwapOrder
+from ....codecs.eip712_orders.delta import DeltaOrder
 from ....config import limits
 from ....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from ....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
@@ -44,7 +44,7 @@ from ....feeds.slices import Slices
 from ...chain.port import Upcoming
 from ...scheduler import Scheduler
 from ...store.orders import effect_key
-from ...store.rows import DeltaOrder
+from ...store.rows import DeltaOrderRow
 from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
@@ -434,7 +434,7 @@ class Auctioneer:
 
     async def _upcoming(self, this: Round) -> Upcoming:
         """The block of a round's simulation, and the next block's time if the round has slices."""
-        if all(isinstance(one.order, SwapOrder) for one in this.orders.values()):
+        if all(isinstance(one.order, DeltaOrder) for one in this.orders.values()):
             head = await self._place.chain.block()
             if head is None:
                 raise ChainError("the chain has no latest block")
@@ -525,7 +525,7 @@ class Auctioneer:
         hashes = tuple(records)
         shared = ""
 
-        def decided(row: DeltaOrder) -> DeltaStep | None:
+        def decided(row: DeltaOrderRow) -> DeltaStep | None:
             nonlocal shared
             live = self._orders.get(row.order_hash)
             if row.status not in OPEN or live is None or live.settling is not None:

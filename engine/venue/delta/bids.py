@@ -36,7 +36,7 @@ from ....codecs.agent_messages import (
 from ....codecs.amounts import parse_amount
 from ....codecs.delta_calldata import (
     EXECUTOR,
-    Crossing,
+    CrossedOrder,
     Execution,
     Step,
     agent_id,
@@ -417,12 +417,12 @@ def _calldata(parts: Sequence[CandidatePart], agent: bytes) -> bytes:
             return settle_twap_buy(order, signature, execution)
 
 
-def _crossing(part: CandidatePart, agent: bytes) -> Crossing:
+def _crossing(part: CandidatePart, agent: bytes) -> CrossedOrder:
     order = part.asked.order
     if not isinstance(order, DeltaOrder):
         raise TypeError("only an Order is crossed")  # checked before: our bug
     signature, execution = part.asked.document.signature, _execution(part, agent)
-    return Crossing(order, signature, part.part.amount, execution, part.paid, part.traded)
+    return CrossedOrder(order, signature, part.part.amount, execution, part.paid, part.traded)
 
 
 def _execution(part: CandidatePart, agent: bytes) -> Execution:

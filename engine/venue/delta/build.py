@@ -71,7 +71,7 @@ from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...routing.tokens import ListedToken
-from ..market.prices import Fees
+from ..market.prices import FeeRules
 from ..place import Places
 from .terms import next_part
 
@@ -120,7 +120,7 @@ class BuildTerms(Struct, frozen=True):
     src: ListedToken
     dest: ListedToken
     quoted: Side
-    fees: Fees
+    fees: FeeRules
     now_s: int
     nonce: int
 

@@ -27,7 +27,7 @@ from ....config.limits import CANCEL_IDS_MAX
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
-from ...store.rows import DeltaOrder as OrderRow
+from ...store.rows import DeltaOrderRow
 from .build import DeltaDomain
 from .life import CANCELLABLE, DeltaStep, cancel_asked
 
@@ -53,7 +53,7 @@ def check_ids(order_ids: Sequence[str]) -> None:
         raise InvalidInput(field=_FIELD, expected=f"1 to {CANCEL_IDS_MAX} ids", got="none")
 
 
-def one_signer(order_ids: Sequence[str], rows: Sequence[OrderRow | None]) -> tuple[OrderRow, ...]:
+def one_signer(order_ids: Sequence[str], rows: Sequence[DeltaOrderRow | None]) -> tuple[DeltaOrderRow, ...]:
     """The orders, each once, if they are there and one signature is enough for them.
 
     Args:
@@ -63,7 +63,7 @@ def one_signer(order_ids: Sequence[str], rows: Sequence[OrderRow | None]) -> tup
         OrdersNotFound: an id is nobody's.
         InvalidInput: they are of several owners or chains.
     """
-    found: dict[bytes, OrderRow] = {}
+    found: dict[bytes, DeltaOrderRow] = {}
     for text, row in zip(order_ids, rows, strict=True):
         if row is None:
             raise OrdersNotFound(field=_FIELD, expected="ids of orders", got=text)
@@ -79,7 +79,7 @@ def one_signer(order_ids: Sequence[str], rows: Sequence[OrderRow | None]) -> tup
     return (first, *others)
 
 
-def check_open(rows: Sequence[OrderRow]) -> None:
+def check_open(rows: Sequence[DeltaOrderRow]) -> None:
     """Pass if none of the orders is finalized.
 
     Raises:
@@ -92,10 +92,10 @@ def check_open(rows: Sequence[OrderRow]) -> None:
             )
 
 
-def cancelling(now_ms: int) -> Callable[[OrderRow], DeltaStep | None]:
+def cancelling(now_ms: int) -> Callable[[DeltaOrderRow], DeltaStep | None]:
     """The step of each order; none for one that is CANCELLING already. Raises as `check_open`."""
 
-    def decide(row: OrderRow) -> DeltaStep | None:
+    def decide(row: DeltaOrderRow) -> DeltaStep | None:
         check_open((row,))
         return cancel_asked(row, now_ms)
 

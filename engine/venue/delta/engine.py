@@ -29,7 +29,7 @@ from ...scheduler import Scheduler
 from ...store.boot import TakenUp
 from ...store.orders import DELTA
 from ...store.queries import among
-from ...store.rows import DeltaOrder, Effect, OrderEvent
+from ...store.rows import DeltaOrderRow, Effect, OrderEvent
 from ...store.store import Store
 from ...store.tables import EFFECT
 from ...store.units import row_of
@@ -197,7 +197,7 @@ class DeltaEngine:
         elif row.status is OrderStatus.PENDING and rested(row, 0) is not None:
             self._acts.start(self._rest, row.order_hash)
 
-    def _expire_at(self, row: DeltaOrder, at_ms: int) -> None:
+    def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
         at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
         expiry = _Expiry(self, row.order_hash)
@@ -221,7 +221,7 @@ class DeltaEngine:
         effects: list[Effect] = [row_of(EFFECT, values) for values in rows]
         cancel = next((effect for effect in effects if effect.kind == CANCEL), None)
 
-        def decide(row: DeltaOrder) -> DeltaStep | None:
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
             live = self.orders.get(order_hash)
             if live is None or live.settling is not None:
                 return None
@@ -233,7 +233,7 @@ class DeltaEngine:
         """It is too late; nothing happens while a settlement is under way, or the chain unread."""
         now_ms = self._wall_ms()
 
-        def decide(row: DeltaOrder) -> DeltaStep | None:
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
             live = self.orders.get(order_hash)
             is_read = self.chains[row.chain_id].followed.read_to() is not None
             if live is None or live.settling is not None or not is_read:

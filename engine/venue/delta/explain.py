@@ -27,7 +27,7 @@ from ....codecs.iso_time import iso_ms
 from ....codecs.vocabulary import OrderStatus, Side
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
-from ...store.rows import DeltaOrder
+from ...store.rows import DeltaOrderRow
 from .agent_rest import AgentReport
 from .funds import told_of
 from .life import OPEN
@@ -70,7 +70,7 @@ class OrderFacts(Struct, frozen=True):
         chain_s: time of its chain by which slices are due, Unix seconds.
     """
 
-    row: DeltaOrder
+    row: DeltaOrderRow
     live: "LiveOrder | None"
     rounds: Sequence[OrderRound]
     last_round_ms: int

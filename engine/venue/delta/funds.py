@@ -55,7 +55,7 @@ class Needs(Struct, frozen=True):
     is_native: bool
 
 
-class Lack(Struct, frozen=True):
+class MissingFund(Struct, frozen=True):
     """Something that is not there.
 
     Attributes:
@@ -87,7 +87,7 @@ def source_of(order: SettledOrder, part: Part) -> int:
     return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount
 
 
-def lacks_of(needs: Needs, found: Holding | None) -> tuple[Lack, ...]:
+def lacks_of(needs: Needs, found: Holding | None) -> tuple[MissingFund, ...]:
     """What is not there.
 
     Args:
@@ -96,22 +96,22 @@ def lacks_of(needs: Needs, found: Holding | None) -> tuple[Lack, ...]:
     """
     fund = Fund.DEPOSIT if needs.is_native else Fund.BALANCE
     if found is None:
-        return (Lack(fund, needs.part, None),) if needs.part else ()
+        return (MissingFund(fund, needs.part, None),) if needs.part else ()
     lacks = []
     if found.balance < needs.part:
-        lacks.append(Lack(fund, needs.part, found.balance))
+        lacks.append(MissingFund(fund, needs.part, found.balance))
     if found.allowance < needs.allowance:
-        lacks.append(Lack(Fund.ALLOWANCE, needs.allowance, found.allowance))
+        lacks.append(MissingFund(Fund.ALLOWANCE, needs.allowance, found.allowance))
     return tuple(lacks)
 
 
-def told_of(lacks: Sequence[Lack], src_token: bytes) -> list[tuple[str, str]]:
+def told_of(lacks: Sequence[MissingFund], src_token: bytes) -> list[tuple[str, str]]:
     """(code, sentence) of each, as `explain` tells them."""
     token = to_checksum(src_token)
     return [(f"{lack.fund.value}Lacks", _sentence(lack, token)) for lack in lacks]
 
 
-def _sentence(lack: Lack, token: str) -> str:
+def _sentence(lack: MissingFund, token: str) -> str:
     if lack.there is None:
         return f"the contract of {token} does not tell what the owner has; {lack.needed} is needed"
     match lack.fund:

@@ -29,7 +29,7 @@ from msgspec import Struct
 from ....codecs.abi import WORD_BYTES
 from ....codecs.delta_calldata import deposits, order_state
 from ....codecs.delta_results import decode_order_state
-from ....codecs.eip712_orders.delta import DeltaOrder as SwapOrder
+from ....codecs.eip712_orders.delta import DeltaOrder
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....codecs.vocabulary import OrderStatus
 from ....config.errors import (
@@ -46,7 +46,7 @@ from ...chain.holdings import Holding, Question, holdings
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
-from ...store.rows import DeltaOrder
+from ...store.rows import DeltaOrderRow
 from ..accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from .claims import Claims
 from .funds import Needs, lacks_of, needs_of
@@ -201,7 +201,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         order_hash, is_lacking = live.order_hash, bool(live.lacks)
         before = live.row.version
 
-        def decide(row: DeltaOrder) -> DeltaStep | None:
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
             now = self._orders.get(order_hash)
             if now is None or now.settling is not None:
                 return None
@@ -277,7 +277,7 @@ def _account_of(live: LiveOrder) -> DeltaAccount:
 
 
 def _filled(live: LiveOrder, answer: bytes) -> int:
-    is_scheduled = not isinstance(live.order, SwapOrder)
+    is_scheduled = not isinstance(live.order, DeltaOrder)
     try:
         state = decode_order_state(answer, live.order_hash, is_scheduled=is_scheduled)
     except InvalidInput:

@@ -35,7 +35,7 @@ from msgspec import Struct
 
 from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import Intent, finished, step
-from ...store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, amount32, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, NonceUsed, amount32, amount_of
 from ...store.units import Change
 from ..step import Step
 
@@ -48,7 +48,7 @@ OPEN = frozenset({_S.PENDING, _S.ACTIVE})
 CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
 ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
 
-DeltaStep = Step[DeltaOrder]
+DeltaStep = Step[DeltaOrderRow]
 """One step of a Delta order."""
 
 
@@ -70,14 +70,14 @@ class DeltaFacts(Struct, frozen=True):
     ended_at: int | None = None
 
 
-def rested(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
+def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """A limit order or a TWAP waits for its price or time."""
     if row.status is not _S.PENDING or not _waits_active(row):
         return None
     return Step(step(row, now_ms, status=_S.ACTIVE))
 
 
-def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
+def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
     """An auction has a winner: its settlement is intended.
 
     Args:
@@ -89,7 +89,7 @@ def won(row: DeltaOrder, payload: bytes, more: Sequence[Change], now_ms: int) ->
     return Step(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
 
 
-def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> DeltaStep | None:
+def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """A part is mined that does not close the order: the next one may be settled."""
     if effect.state != "INTENDED":
         return None
@@ -98,7 +98,7 @@ def part_settled(row: DeltaOrder, effect: Effect, now_ms: int) -> DeltaStep | No
 
 
 def failed(
-    row: DeltaOrder,
+    row: DeltaOrderRow,
     effect: Effect,
     runner_up: bytes | None,
     failures_max: int,
@@ -129,21 +129,21 @@ def failed(
     return Step(step(row, now_ms, status=status, failures=failures), effects, more)
 
 
-def starved(row: DeltaOrder, effect: Effect, now_ms: int) -> DeltaStep | None:
+def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """The settlement of `effect` came to nothing, and what it was to take is not there."""
     if effect.state != "INTENDED" or row.status not in OPEN:
         return None
     return Step(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
 
 
-def suspended(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
+def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """What it needs is not there. Not to be asked while a settlement is under way."""
     if row.status not in OPEN:
         return None
     return Step(step(row, now_ms, status=_S.SUSPENDED))
 
 
-def restored(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
+def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """What it needs is there again."""
     if row.status is not _S.SUSPENDED:
         return None
@@ -151,14 +151,14 @@ def restored(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
     return Step(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
 
 
-def cancel_asked(row: DeltaOrder, now_ms: int) -> DeltaStep | None:
+def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """Its owner has signed its cancellation."""
     if row.status not in CANCELLABLE:
         return None
     return Step(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
 
 
-def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
+def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
     """Nothing of it is under way: it is cancelled."""
     if row.status is not _S.CANCELLING:
         return None
@@ -166,7 +166,7 @@ def cancel_done(row: DeltaOrder, cancel: Effect | None, now_ms: int) -> DeltaSte
     return Step(step(row, now_ms, status=_S.CANCELLED), more=more)
 
 
-def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
+def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
     """Its deadline has passed, or what is left of it does not fit any more, and nothing of it is under way.
 
     Args:
@@ -178,7 +178,7 @@ def expired(row: DeltaOrder, fits_until_s: int, now_s: int, now_ms: int) -> Delt
 
 
 def told_by_chain(
-    row: DeltaOrder, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
+    row: DeltaOrderRow, facts: DeltaFacts, effects: Sequence[Effect], failures_max: int, now_ms: int
 ) -> DeltaStep | None:
     """What the logs make of an order.
 
@@ -201,7 +201,7 @@ def told_by_chain(
     return Step(after, more=more)
 
 
-def _status(row: DeltaOrder, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
+def _status(row: DeltaOrderRow, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001
     used = facts.nonce_used
     if any(fill.is_closed for fill in facts.fills):
         return _S.COMPLETED
@@ -221,7 +221,7 @@ def _status(row: DeltaOrder, facts: DeltaFacts, is_cancel_wanted: bool, failures
             return status
 
 
-def _waits_active(row: DeltaOrder) -> bool:
+def _waits_active(row: DeltaOrderRow) -> bool:
     """Whether it waits for its price or time, not for a first bid."""
     is_scheduled = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
     return is_scheduled or row.type is OrderType.LIMIT

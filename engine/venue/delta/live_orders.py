@@ -17,14 +17,14 @@ from ....config.errors import NonceUsed, StoreError
 from ...store.leases import Leases
 from ...store.orders import DELTA, effect_key
 from ...store.queries import among
-from ...store.rows import DeltaFill, DeltaOrder, Document, Effect, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, OrderDocument, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ...store.units import Change, Done, Duplicate, row_of
 from ..live_rows import Effects, LiveRows
 from ..step import Step
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
-from .funds import Lack
+from .funds import MissingFund
 from .life import SETTLE
 from .terms import OrderTerms, SettledOrder, terms_of
 
@@ -46,7 +46,7 @@ class LiveOrder(Struct, eq=False, gc=False):
             waits the longer for them.
     """
 
-    row: DeltaOrder
+    row: DeltaOrderRow
     order: SettledOrder
     document: DeltaDocument
     terms: OrderTerms
@@ -54,7 +54,7 @@ class LiveOrder(Struct, eq=False, gc=False):
     last_fill_s: int = 0
     settling: str | None = None
     ended_at: int | None = None
-    lacks: tuple[Lack, ...] = ()
+    lacks: tuple[MissingFund, ...] = ()
     in_vain: int = 0
 
     @property
@@ -71,12 +71,12 @@ class _Parts(Struct, frozen=True):
         last: the last fill.
     """
 
-    document: Document | None
+    document: OrderDocument | None
     settling: Effect | None
     last: DeltaFill | None
 
 
-class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
+class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     """See the module.
 
     Args:
@@ -92,8 +92,8 @@ class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
         return frozenset(self._of_nonce.get((chain_id, owner, nonce32), ()))
 
     async def submit(
-        self, row: DeltaOrder, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
-    ) -> DeltaOrder:
+        self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+    ) -> DeltaOrderRow:
         """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
 
         Returns:
@@ -117,7 +117,7 @@ class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
 
     # --- What is Delta's of `LiveRows` ------------------------------------------------------------------
 
-    async def _read_parts(self, rows: Sequence[DeltaOrder], effects: Effects) -> Mapping[bytes, _Parts]:
+    async def _read_parts(self, rows: Sequence[DeltaOrderRow], effects: Effects) -> Mapping[bytes, _Parts]:
         hashes = [row.order_hash for row in rows]
         documents, fills = await self._store.read(
             among(DELTA_DOCUMENT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
@@ -133,7 +133,7 @@ class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
             key: _Parts(bodies.get(key), _settling(effects.get(key, ())), last.get(key)) for key in hashes
         }
 
-    def _made(self, row: DeltaOrder, parts: _Parts, known: LiveOrder | None) -> LiveOrder | None:
+    def _made(self, row: DeltaOrderRow, parts: _Parts, known: LiveOrder | None) -> LiveOrder | None:
         live = known
         if live is None:
             if parts.document is None:
@@ -149,7 +149,7 @@ class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
             live.ended_at = last.block_number
         return live
 
-    def _stepped(self, live: LiveOrder, found: Step[DeltaOrder]) -> None:
+    def _stepped(self, live: LiveOrder, found: Step[DeltaOrderRow]) -> None:
         after = found.after
         if any(intent.kind == SETTLE for intent in found.effects):
             live.settling = effect_key(after.order_hash, after.version, SETTLE)
@@ -167,7 +167,7 @@ class LiveOrders(LiveRows[DeltaOrder, LiveOrder]):
             self._of_nonce[key] = others
 
 
-def _nonce(row: DeltaOrder) -> tuple[int, bytes, bytes]:
+def _nonce(row: DeltaOrderRow) -> tuple[int, bytes, bytes]:
     return row.chain_id, row.owner, row.nonce
 
 

@@ -33,7 +33,7 @@ from ....config.partners import Partner
 from ....crypto.eip712 import signing_digest
 from ...admission.signatures import SignatureBudget
 from ...store.orders import order_id
-from ...store.rows import DeltaOrder as OrderRow
+from ...store.rows import DeltaOrderRow
 from ..asking import Permit2s, in_time, latest_block, signer_has_code
 from ..permit_proof import needs_permit2
 from ..place import Place, Places, delta_place_at
@@ -50,7 +50,7 @@ from .cancellation import (
 from .live_orders import LiveOrders
 from .record import new_record
 from .stored_orders import StoredOrders
-from .submission import Identified, Rules, Submission, accepted, checked, identify, submission_calls
+from .submission import IdentifiedDelta, Rules, Submission, accepted, checked, identify, submission_calls
 
 
 class OrderDesk:
@@ -140,7 +140,7 @@ class OrderDesk:
     async def _take_in(
         self,
         body: SubmitBody,
-        found: Identified,
+        found: IdentifiedDelta,
         place: Place,
         domain: DeltaDomain,
         now_ms: int,
@@ -184,7 +184,7 @@ class OrderDesk:
             raise StoreError("an order that was kept is not there")
         return kept
 
-    async def _judged(self, place: Place, submission: Submission, now_ms: int) -> OrderRow:
+    async def _judged(self, place: Place, submission: Submission, now_ms: int) -> DeltaOrderRow:
         """The row of an order against which the chain has nothing."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
@@ -196,11 +196,11 @@ class OrderDesk:
         status = accepted(submission, answers, header, place.delta, permit2, has_code=has_code)
         return submission.row(status, now_ms)
 
-    async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[OrderRow, ...]:
+    async def _of_one_signer(self, order_ids: Sequence[str]) -> tuple[DeltaOrderRow, ...]:
         check_ids(order_ids)
         return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
 
-    def _domain_of(self, rows: Sequence[OrderRow]) -> DeltaDomain:
+    def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
         place = delta_place_at(self._places, rows[0].chain_id, "orderIds")
         return self._domains[place.chain_id]
 

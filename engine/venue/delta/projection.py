@@ -21,7 +21,7 @@ from ...store.orders import DELTA
 from ...store.queries import among, by
 from ...store.rows import (
     DeltaFill,
-    DeltaOrder,
+    DeltaOrderRow,
     Effect,
     NonceUsed,
     PreSignature,
@@ -141,7 +141,7 @@ class DeltaProjection:
 class _Found(Struct, frozen=True):
     """What is known of one order."""
 
-    row: DeltaOrder
+    row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
     nonce_used: NonceUsed | None
     is_pre_signed: bool
@@ -153,11 +153,11 @@ def _about(row: Any) -> object:
     return _nonce(row) if isinstance(row, NonceUsed) else getattr(row, "order_hash", None)
 
 
-def _nonce(row: NonceUsed | DeltaOrder) -> tuple[int, bytes, bytes]:
+def _nonce(row: NonceUsed | DeltaOrderRow) -> tuple[int, bytes, bytes]:
     return row.chain_id, row.owner, row.nonce
 
 
-def _found(order: DeltaOrder, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
+def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
     """What the rows about an order and its nonce say of it."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
     nonce_used: NonceUsed | None = None

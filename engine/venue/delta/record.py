@@ -28,8 +28,7 @@ from ....codecs.vocabulary import Side
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
-from ...store.rows import DeltaFill, DeltaRefund, amount_of
-from ...store.rows import DeltaOrder as OrderRow
+from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
 from .document import DeltaDocument, order_of, shown_order
 from .terms import OrderTerms, SettledOrder, terms_of
 
@@ -39,7 +38,7 @@ _PERCENT_DECIMALS = 6
 
 
 def order_record(
-    row: OrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
+    row: DeltaOrderRow, document: DeltaDocument, fills: Sequence[DeltaFill], refunds: Sequence[DeltaRefund]
 ) -> OrderRecord:
     """What everybody may know of an order.
 
@@ -52,7 +51,9 @@ def order_record(
     return _record(row, document, order, terms_of(order), fills, refunds)
 
 
-def new_record(row: OrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms) -> OrderRecord:
+def new_record(
+    row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+) -> OrderRecord:
     """What everybody may know of an order that was just taken in.
 
     Args:
@@ -62,7 +63,7 @@ def new_record(row: OrderRow, document: DeltaDocument, order: SettledOrder, term
 
 
 def _record(
-    row: OrderRow,
+    row: DeltaOrderRow,
     document: DeltaDocument,
     order: SettledOrder,
     terms: OrderTerms,
@@ -94,7 +95,7 @@ def _record(
 
 
 def _ends(
-    row: OrderRow, order: SettledOrder, terms: OrderTerms, fills: Sequence[DeltaFill]
+    row: DeltaOrderRow, order: SettledOrder, terms: OrderTerms, fills: Sequence[DeltaFill]
 ) -> tuple[OrderInput, OrderOutput]:
     src, dest = _token_text(terms.src_token), _token_text(terms.dest_token)
     expected = str(order.expected_amount) if isinstance(order, DeltaOrder) else None

@@ -45,7 +45,7 @@ from ...chain.relayer import Outcome, Relayer
 from ...chain.ring import NOTHING_READ
 from ...store.orders import effect_key
 from ...store.queries import among, by
-from ...store.rows import DeltaFill, DeltaOrder, Effect, IntentState, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, IntentState, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, EFFECT
 from ...store.units import row_of
@@ -170,7 +170,7 @@ def settlement_in(effect: Effect) -> Settlement:
     return _decode(effect.payload)
 
 
-def settlement_payload(settlement: Settlement, row: DeltaOrder) -> bytes:
+def settlement_payload(settlement: Settlement, row: DeltaOrderRow) -> bytes:
     """The payload of the effect that the next step of `row` wants."""
     key = settlement.key or effect_key(row.order_hash, row.version + 1, SETTLE)
     return _encode(msgspec.structs.replace(settlement, key=key))
@@ -394,7 +394,7 @@ class Settling:
         if live is not None:
             live.in_vain = 0
 
-    def _more_to_come(self, row: DeltaOrder, effect: Effect) -> DeltaStep | None:
+    def _more_to_come(self, row: DeltaOrderRow, effect: Effect) -> DeltaStep | None:
         """The settlement was read, and has not closed its order."""
         is_closed = row.status is OrderStatus.COMPLETED
         return None if is_closed else part_settled(row, effect, self._wall_ms())
@@ -412,7 +412,7 @@ class Settling:
         ]
         runner_up = waiting[0] if waiting else None
 
-        def decide(row: DeltaOrder) -> DeltaStep | None:
+        def decide(row: DeltaOrderRow) -> DeltaStep | None:
             if is_starved and row.status in OPEN:
                 return starved(row, effect, self._wall_ms())
             payload = None if runner_up is None else settlement_payload(runner_up, row)

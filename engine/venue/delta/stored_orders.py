@@ -17,8 +17,7 @@ from ....codecs.delta_messages import OrderRecord
 from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import DELTA, hashes_of_id, order_id
 from ...store.queries import IDS_MAX, DeltaFilter, among, between, by, delta_page
-from ...store.rows import DeltaFill, DeltaRefund, Document, amount_of
-from ...store.rows import DeltaOrder as OrderRow
+from ...store.rows import DeltaFill, DeltaOrderRow, DeltaRefund, OrderDocument, amount_of
 from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER, DELTA_REFUND
 from ...store.units import row_of
@@ -68,7 +67,7 @@ class StoredOrders:
             *(among(table, "order_hash", hashes) for table in tables)
         )
         found = {row.order_hash: row for row in map(DELTA.found, rows)}
-        kept: list[Document] = [row_of(DELTA_DOCUMENT, values) for values in documents]
+        kept: list[OrderDocument] = [row_of(DELTA_DOCUMENT, values) for values in documents]
         bodies = {document.order_hash: decode_document(document.body) for document in kept}
         settled = _fills_by_hash([row_of(DELTA_FILL, values) for values in fills])
         given_back: dict[bytes, list[DeltaRefund]] = {}
@@ -85,10 +84,10 @@ class StoredOrders:
             if key in found
         )
 
-    async def rows_of_ids(self, texts: Sequence[str]) -> list[OrderRow | None]:
+    async def rows_of_ids(self, texts: Sequence[str]) -> list[DeltaOrderRow | None]:
         """The row of each id; None where there is no such order."""
         ids = [parse_order_id(text) for text in texts]
-        known: dict[UUID, OrderRow] = {}
+        known: dict[UUID, DeltaOrderRow] = {}
         wanted = [one for one in dict.fromkeys(ids) if one is not None]
         if wanted:
             answers = await self._store.read(*(between(DELTA_ORDER, *hashes_of_id(one)) for one in wanted))
@@ -146,7 +145,7 @@ class StoredOrders:
         settled = _fills_by_hash([row_of(DELTA_FILL, values) for values in fills])
         live: list[tuple[SettledOrder, int]] = []
         for values in documents:
-            document: Document = row_of(DELTA_DOCUMENT, values)
+            document: OrderDocument = row_of(DELTA_DOCUMENT, values)
             order = order_of(decode_document(document.body))
             if isinstance(order, SettledOrder):
                 last = settled.get(document.order_hash, [])[-1:]
@@ -162,7 +161,7 @@ def _fills_by_hash(fills: Sequence[DeltaFill]) -> dict[bytes, list[DeltaFill]]:
     return by_hash
 
 
-def _passes(row: OrderRow, wanted: DeltaFilter) -> bool:
+def _passes(row: DeltaOrderRow, wanted: DeltaFilter) -> bool:
     return (
         wanted.owner in (None, row.owner)
         and (not wanted.chain_ids or row.chain_id in wanted.chain_ids)

@@ -92,8 +92,7 @@ from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall, Header
 from ...routing.tokens import ListedToken, TokenTable
-from ...store.rows import DeltaOrder as OrderRow
-from ...store.rows import amount32
+from ...store.rows import DeltaOrderRow, amount32
 from ..permit_proof import Taking, check_taking, check_words, taking_calls
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from ..token_permits import Answers
@@ -106,7 +105,7 @@ _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
 
 
-class Identified(Struct, frozen=True):
+class IdentifiedDelta(Struct, frozen=True):
     """What a body holds.
 
     Attributes:
@@ -163,10 +162,10 @@ class Submission(Struct, frozen=True):
         """Whether native tokens are given."""
         return self.terms.src_token == NATIVE_TOKEN
 
-    def row(self, status: OrderStatus, now_ms: int) -> OrderRow:
+    def row(self, status: OrderStatus, now_ms: int) -> DeltaOrderRow:
         """The row that it is kept as."""
         terms = self.terms
-        return OrderRow(
+        return DeltaOrderRow(
             order_hash=self.order_hash,
             shard=self.order_hash[0],
             chain_id=self.chain_id,
@@ -190,7 +189,7 @@ class Submission(Struct, frozen=True):
 # --- Without the chain --------------------------------------------------------------------------------
 
 
-def identify(body: SubmitBody, domain: DeltaDomain) -> Identified:
+def identify(body: SubmitBody, domain: DeltaDomain) -> IdentifiedDelta:
     """The signed struct of a body.
 
     Raises:
@@ -208,10 +207,10 @@ def identify(body: SubmitBody, domain: DeltaDomain) -> Identified:
         raise InvalidInput("settlement across chains is not enabled", field="order.bridge")
     signing = domain.signing(order_type.compiled.hash_struct(order))
     order_hash = signing_digest(domain.separator, signing.struct_hash32)
-    return Identified(order_type, order, order_hash, signing)
+    return IdentifiedDelta(order_type, order, order_hash, signing)
 
 
-def checked(body: SubmitBody, found: Identified, rules: Rules) -> Submission:
+def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submission:
     """Hold an order against all rules that need no chain.
 
     Raises:
@@ -324,7 +323,7 @@ def _terms(order: SettledOrder) -> OrderTerms:
         ) from None
 
 
-def _kind(body: SubmitBody, found: Identified) -> OnChainOrderType:
+def _kind(body: SubmitBody, found: IdentifiedDelta) -> OnChainOrderType:
     """As the record names it: inferred, and not contradicted."""
     kind = OnChainOrderType(found.order_type.name)
     if body.partially_fillable:
@@ -337,7 +336,7 @@ def _kind(body: SubmitBody, found: Identified) -> OnChainOrderType:
     return kind
 
 
-def _document(body: SubmitBody, found: Identified) -> DeltaDocument:
+def _document(body: SubmitBody, found: IdentifiedDelta) -> DeltaDocument:
     """What is kept, without the signature."""
     include, exclude = body.include_agents or (), body.exclude_agents or ()
     for name, agents in (("includeAgents", include), ("excludeAgents", exclude)):

@@ -16,7 +16,7 @@ from ..permit_proof import Taking, check_taking, check_words, needs_permit2, tak
 from .ticket import Ticket
 
 
-class Funds(Struct, frozen=True):
+class SwapFunds(Struct, frozen=True):
     """Asks one chain.
 
     Args:

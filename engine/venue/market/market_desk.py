@@ -36,9 +36,9 @@ from ....config.partners import Partner, Tier
 from ....crypto.route_seal import RouteSeal
 from ...admission.signatures import SignatureBudget
 from ..asking import Permit2s
-from .funds import Funds
+from .funds import SwapFunds
 from .price_route import opened, sealed, unpriced
-from .prices import Fees, ask_of_prices, ask_of_quote, best_route, with_partner
+from .prices import FeeRules, ask_of_prices, ask_of_quote, best_route, with_partner
 from .transaction import Leave, order_transaction, transaction
 from .unfilled import Asker, UnfilledSwaps
 
@@ -72,10 +72,10 @@ class MarketDesk:
         permit2s = Permit2s()
         self.unfilled = {chain_id: UnfilledSwaps(user_places) for chain_id in places}
         self._funds = {
-            chain_id: Funds(place.chain, place.router, permit2s) for chain_id, place in places.items()
+            chain_id: SwapFunds(place.chain, place.router, permit2s) for chain_id, place in places.items()
         }
         self._seal = seal
-        self._fees = Fees(partners, tiers)
+        self._fees = FeeRules(partners, tiers)
 
     def prices(self, raw_query: bytes, now_ms: int, partner: str = "") -> PricesResponse:
         """GET /prices.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ....config.errors import NoRoute
 from ....feeds.standing import Standing
-from ...routing.pathfinder import Lack
+from ...routing.pathfinder import NoPlanReason
 from ...routing.plan import Wanted
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ..place import Place
 
 _SAID = {
-    Lack.LEFT_OUT: "makers that could fill it are excluded by the request or do not serve this user",
-    Lack.BOOKS: "no live books lead from {src} to {dest}",
-    Lack.SIDE: "the books between {src} and {dest} have no level on this side",
-    Lack.DEPTH: "the amount is more than the live books between {src} and {dest} hold",
-    Lack.AMOUNT: "the amount is too small: it buys not one unit",
+    NoPlanReason.LEFT_OUT: "makers that could fill it are excluded by the request or do not serve this user",
+    NoPlanReason.BOOKS: "no live books lead from {src} to {dest}",
+    NoPlanReason.SIDE: "the books between {src} and {dest} have no level on this side",
+    NoPlanReason.DEPTH: "the amount is more than the live books between {src} and {dest} hold",
+    NoPlanReason.AMOUNT: "the amount is too small: it buys not one unit",
 }
 _AWAY = {
     Standing.RESTING: "{makers} at rest after faults",
@@ -43,7 +43,7 @@ def no_route(place: "Place", src: "ListedToken", dest: "ListedToken", wanted: Wa
     """The error of a swap that the pathfinder of a place has no plan for."""
     lack = place.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]
-    if lack in (Lack.BOOKS, Lack.DEPTH):
+    if lack in (NoPlanReason.BOOKS, NoPlanReason.DEPTH):
         hidden = {name: feed.cache.hidden(src.routed, dest.routed) for name, feed in place.feeds.items()}
         for standing, words in _AWAY.items():
             makers = [name for name, standings in sorted(hidden.items()) if standing in standings]

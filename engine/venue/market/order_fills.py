@@ -61,7 +61,7 @@ _WORD_BYTES = 32
 _BOUNDLESS = UINT256_MAX * VENUE_SWAP_ORDERS_MAX
 
 
-class Fault(Struct, frozen=True):
+class FillRefusal(Struct, frozen=True):
     """Why nothing of an order is filled: the row of the catalogue, and what is told."""
 
     kind: type[RequestError]
@@ -104,7 +104,7 @@ class OpenOrder(Struct, frozen=True):
         return bought_of(order, min(part, left, self.maker_left))
 
 
-class Funds(Struct, frozen=True):
+class FillFunds(Struct, frozen=True):
     """Raw units that a maker has, and lets the RFQ contract take."""
 
     balance: int
@@ -121,8 +121,8 @@ class Looked(Struct, frozen=True):
     """
 
     orders: tuple[OpenOrder, ...]
-    faults: tuple[Fault, ...]
-    funds: Mapping[bytes, Funds]
+    faults: tuple[FillRefusal, ...]
+    funds: Mapping[bytes, FillFunds]
 
 
 class Filled(Struct, frozen=True):
@@ -166,23 +166,23 @@ def open_orders(orders: Sequence[SignedOrder], answers: Answers, now_s: int) -> 
         ServiceUnavailable: a contract does not tell.
     """
     found: list[OpenOrder] = []
-    faults: list[Fault] = []
+    faults: list[FillRefusal] = []
     for signed in orders:
         order = signed.order
         kept = _number(answers, "remaining", signed.digest32)
         if kept == _NEVER_SEEN:
             _check_signature(signed, answers)
         if kept == _CLOSED:
-            faults.append(Fault(OrderClosed, f"{signed.field} is filled or cancelled"))
+            faults.append(FillRefusal(OrderClosed, f"{signed.field} is filled or cancelled"))
         elif order.expiry and order.expiry < now_s:
             text = f"{signed.field}.expiry: expected 0, or {now_s} at least, got {order.expiry}"
-            faults.append(Fault(OrderExpired, text))
+            faults.append(FillRefusal(OrderExpired, text))
         else:
             maker_left = order.maker_amount if kept == _NEVER_SEEN else kept - 1
             found.append(OpenOrder(signed, maker_left, _permitted(signed, answers)))
     makers = {one.signed.order.maker for one in found}
     funds = {
-        maker: Funds(_number(answers, "balance", maker), _number(answers, "allowance", maker))
+        maker: FillFunds(_number(answers, "balance", maker), _number(answers, "allowance", maker))
         for maker in makers
     }
     return Looked(tuple(found), tuple(faults), funds)
@@ -194,7 +194,7 @@ def as_signed(orders: Sequence[SignedOrder]) -> Looked:
         OpenOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders
     ]
-    funds = dict.fromkeys((signed.order.maker for signed in orders), Funds(_BOUNDLESS, _BOUNDLESS))
+    funds = dict.fromkeys((signed.order.maker for signed in orders), FillFunds(_BOUNDLESS, _BOUNDLESS))
     return Looked(tuple(found), (), funds)
 
 
@@ -215,11 +215,11 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
         maker = one.signed.order.maker
         funds, is_shown = there[maker], one.permitted is not None and maker not in shown
         if one.permitted is not None and is_shown:
-            funds = Funds(funds.balance, one.permitted)
+            funds = FillFunds(funds.balance, one.permitted)
         if done.dest > min(funds.balance, funds.allowance):
             unfilled.append(_unfunded(one, done.dest, funds))
             continue
-        there[maker] = Funds(funds.balance - done.dest, funds.allowance - done.dest)
+        there[maker] = FillFunds(funds.balance - done.dest, funds.allowance - done.dest)
         if is_shown:
             shown.add(maker)
         taken, given = taken + done.src, given + done.dest
@@ -243,7 +243,7 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
     return Filled(basis, hop, min(expiries, default=UINT256_MAX))
 
 
-def _too_little(swap: OrderSwap, done: int, unfilled: Sequence[Fault]) -> RequestError:
+def _too_little(swap: OrderSwap, done: int, unfilled: Sequence[FillRefusal]) -> RequestError:
     verb, fixed = ("take", "srcAmount") if swap.side is Side.SELL else ("give", "destAmount")
     if not unfilled:
         expected = f"orders that {verb} {fixed}, {swap.amount}, together"
@@ -252,15 +252,15 @@ def _too_little(swap: OrderSwap, done: int, unfilled: Sequence[Fault]) -> Reques
     return unfilled[0].kind(f"{reasons}; what is left of all {verb}s {done} of {fixed}, {swap.amount}")
 
 
-def _unfunded(one: OpenOrder, needed: int, funds: Funds) -> Fault:
+def _unfunded(one: OpenOrder, needed: int, funds: FillFunds) -> FillRefusal:
     field, maker = one.signed.field, to_checksum(one.signed.order.maker)
     if funds.balance < needed:
         text = f"{field}: its maker {maker} has {funds.balance} of makerAsset, {needed} would be needed"
-        return Fault(InsufficientBalance, text)
+        return FillRefusal(InsufficientBalance, text)
     text = (
         f"{field}: its maker {maker} lets the RFQ contract take {funds.allowance}, {needed} would be needed"
     )
-    return Fault(InsufficientAllowance, text)
+    return FillRefusal(InsufficientAllowance, text)
 
 
 def _check_signature(signed: SignedOrder, answers: Answers) -> None:

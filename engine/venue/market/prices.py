@@ -48,7 +48,7 @@ _RFQ_METHOD = "swapOnAugustusRFQTryBatchFill"
 Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, TransactionBody, BuildBody)
 
 
-class Fees(Struct, frozen=True):
+class FeeRules(Struct, frozen=True):
     """Who may ask for which fee, as configured."""
 
     partners: Mapping[str, Partner]
@@ -102,7 +102,7 @@ def with_partner(query: Q, partner: str) -> Q:
 def ask_of_prices(
     place: "Place",
     query: PricesQuery,
-    fees: Fees,
+    fees: FeeRules,
     now_ms: int,
     *,
     tx_origin: str | None = None,
@@ -148,7 +148,7 @@ def ask_of_prices(
     )
 
 
-def ask_of_quote(place: "Place", query: QuoteParameters, fees: Fees, now_ms: int) -> MarketAsk:
+def ask_of_quote(place: "Place", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
     """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md#quotes-and-routes).
 
     Raises:

@@ -38,10 +38,10 @@ from ....config.partners import ResolvedFee
 from ....crypto.addresses import ZERO_ADDRESS, to_checksum
 from ....crypto.hexadecimal import parse_hex
 from ...routing.tokens import ListedToken
-from ..otc.terms import Identified, identify, otc_domain
+from ..otc.terms import IdentifiedOtc, identify, otc_domain
 from ..signed_by import OwnerSignature, read_signature
 from ..token_permits import check_named
-from .prices import Fees, ends_of
+from .prices import FeeRules, ends_of
 from .ticket import Parties, fee_asked, fixed_amount, read_parties
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class OrderSwap(Struct, frozen=True):
     orders: tuple[SignedOrder, ...]
 
 
-def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: int) -> OrderSwap:
+def read_order_swap(place: "Place", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
     """Hold a request with orders against its own words; the signatures come last, they cost most.
 
     Raises:
@@ -105,7 +105,7 @@ def read_order_swap(place: "Place", body: TransactionBody, fees: Fees, now_ms: i
     fee = fee_asked(body.partner, body, fees)
     name = place.settings.rfq_domain_name
     domain = otc_domain(NamedDomain(name, RFQ_DOMAIN_VERSION, place.chain_id, place.rfq))
-    unsigned: dict[bytes, tuple[SwapOrder, str, Identified, int, bytes]] = {}
+    unsigned: dict[bytes, tuple[SwapOrder, str, IdentifiedOtc, int, bytes]] = {}
     for at, sent in enumerate(body.orders or ()):
         field = f"orders[{at}]"
         found = identify(sent, domain, f"{field}.")
@@ -169,7 +169,7 @@ def _check_taker(place: "Place", order: RfqOrder, user: bytes, field: str) -> No
         )
 
 
-def _signature(text: str, found: Identified, field: str) -> OwnerSignature:
+def _signature(text: str, found: IdentifiedOtc, field: str) -> OwnerSignature:
     try:
         return read_signature(text, found.order_hash, found.order.maker, signing=found.signing)
     except InvalidSignature as error:

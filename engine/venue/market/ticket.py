@@ -51,7 +51,7 @@ from ...routing.plan import Taxes
 from ...routing.tokens import ListedToken
 from ..token_permits import check_named
 from .price_route import METHODS, Opened, after_fee
-from .prices import Fees
+from .prices import FeeRules
 
 if TYPE_CHECKING:
     from ..place import Place
@@ -123,7 +123,7 @@ class Ticket(Parties, frozen=True, kw_only=True):
         return self.src_amount if self.src_token == NATIVE_TOKEN else 0
 
 
-def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fees, now_ms: int) -> Ticket:
+def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: FeeRules, now_ms: int) -> Ticket:
     """Hold a request against its route.
 
     Raises:
@@ -252,7 +252,7 @@ def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
 # --- Fees ---------------------------------------------------------------------------------------------
 
 
-def fee_of(opened: Opened, body: TransactionBody, fees: Fees) -> ResolvedFee:
+def fee_of(opened: Opened, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
     """What the swap of a route pays, and to whom."""
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
@@ -263,7 +263,7 @@ def fee_of(opened: Opened, body: TransactionBody, fees: Fees) -> ResolvedFee:
 
 
 def fee_asked(
-    name: str | None, body: TransactionBody, fees: Fees, quoted_bps: int | None = None
+    name: str | None, body: TransactionBody, fees: FeeRules, quoted_bps: int | None = None
 ) -> ResolvedFee:
     """What a swap pays to a partner, and to whom.
 

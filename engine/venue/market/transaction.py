@@ -48,10 +48,10 @@ from ...chain.port import Chain, EthCall
 from ...routing.firm_parts import HeldQuote
 from ...routing.plan import RoutePlan, Wanted
 from ..asking import latest_block
-from .funds import Funds
+from .funds import SwapFunds
 from .order_fills import Looked, as_signed, filled, open_orders, order_calls
 from .price_route import Opened
-from .prices import Fees
+from .prices import FeeRules
 from .signed_orders import SignedOrder, read_order_swap
 from .ticket import Ticket, hops_of, params_of, read_ticket, swap_of, ticket_of
 from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
@@ -77,7 +77,7 @@ class Leave(Struct, frozen=True):
 
     asker: Asker
     unfilled: UnfilledSwaps
-    funds: Funds
+    funds: SwapFunds
 
 
 async def transaction(
@@ -85,7 +85,7 @@ async def transaction(
     opened: Opened,
     body: TransactionBody,
     query: TransactionQuery,
-    fees: Fees,
+    fees: FeeRules,
     now_ms: int,
     leave: Leave,
 ) -> TransactionEnvelope | ContractParams:
@@ -115,9 +115,9 @@ async def order_transaction(
     place: "Place",
     body: TransactionBody,
     query: TransactionQuery,
-    fees: Fees,
+    fees: FeeRules,
     now_ms: int,
-    funds: Funds,
+    funds: SwapFunds,
     signatures: SignatureBudget,
 ) -> TransactionEnvelope | ContractParams:
     """Build the transaction that fills the orders of a request.

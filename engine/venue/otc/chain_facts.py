@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ....codecs.vocabulary import OtcState
 from ....config.errors import InvalidSignature
 from ....crypto.signatures import signer
-from ...store.rows import OtcCancel, OtcFill, OtcOrder, amount_of
+from ...store.rows import OtcCancel, OtcFill, OtcOrderRow, amount_of
 from .document import OtcDocument
 from .life import OtcFacts
 
@@ -16,7 +16,7 @@ _MAY_OPEN = frozenset({OtcState.FULFILLED, OtcState.CANCELLED})
 
 
 def facts_of(
-    row: OtcOrder,
+    row: OtcOrderRow,
     document: OtcDocument,
     fills: Sequence[OtcFill],
     cancels: Sequence[OtcCancel],
@@ -41,7 +41,7 @@ def facts_of(
     )
 
 
-def is_by_key(row: OtcOrder, document: OtcDocument) -> bool:
+def is_by_key(row: OtcOrderRow, document: OtcDocument) -> bool:
     """Whether the maker's key made the signature; else the maker is a contract."""
     try:
         return signer(row.order_hash, document.signature) == row.maker

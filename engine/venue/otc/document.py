@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from ....codecs.eip712_orders.rfq import RfqOrder
-from ...store.rows import OtcOrder, amount_of
+from ...store.rows import OtcOrderRow, amount_of
 
 
 class OtcDocument(Struct, frozen=True, array_like=True):
@@ -33,7 +33,7 @@ encode_document = msgspec.msgpack.Encoder().encode
 decode_document = _decoder.decode
 
 
-def order_of(row: OtcOrder, document: OtcDocument) -> RfqOrder:
+def order_of(row: OtcOrderRow, document: OtcDocument) -> RfqOrder:
     """What was signed."""
     return RfqOrder(
         nonce_and_meta=amount_of(document.nonce_and_meta),

@@ -35,7 +35,7 @@ from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
-from ...store.rows import OtcOrder
+from ...store.rows import OtcOrderRow
 from .life import signed
 from .live_orders import LiveOtc, OtcOrders
 
@@ -75,7 +75,7 @@ class Drafts:
         *,
         rfq: bytes,
         read_to: Callable[[], Mark | None],
-        is_short: Callable[[OtcOrder], bool],
+        is_short: Callable[[OtcOrderRow], bool],
         wall_ms: Callable[[], int],
     ) -> None:
         self._chain = chain

@@ -30,7 +30,7 @@ from ...scheduler import Scheduler
 from ...store.boot import TakenUp
 from ...store.leases import Leases
 from ...store.orders import OTC
-from ...store.rows import NEVER_S, OrderEvent, OtcOrder
+from ...store.rows import NEVER_S, OrderEvent, OtcOrderRow
 from ..accounts_watch import FundsStatistics
 from ..followed_chain import FollowedChain
 from ..live_rows import LiveRowsStatistics
@@ -207,7 +207,7 @@ class OtcEngine:
         if live is not None:
             self.tend(live)
 
-    def _expire_at(self, row: OtcOrder, at_ms: int) -> None:
+    def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
         at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
         expiry = _Expiry(self, row.order_hash)
@@ -217,14 +217,14 @@ class OtcEngine:
         """It is too late; nothing happens while the chain is unread."""
         now_ms = self._wall_ms()
 
-        def decide(row: OtcOrder) -> Step[OtcOrder] | None:
+        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
             if not self._is_read(row) or self.orders.get(order_hash) is None:
                 return None
             return expired(row, now_ms // 1_000, now_ms)
 
         await self.orders.step(order_hash, decide)
 
-    def _is_read(self, row: OtcOrder) -> bool:
+    def _is_read(self, row: OtcOrderRow) -> bool:
         """Whether its chain is read to its head, so that nothing is missed that came in time."""
         return self.chains[row.chain_id].followed.read_to() is not None
 
@@ -235,6 +235,6 @@ class OtcEngine:
             await self.orders.catch_up(order_hash, self._wall_ms(), is_short)
 
 
-def _is_begun_draft(row: OtcOrder) -> bool:
+def _is_begun_draft(row: OtcOrderRow) -> bool:
     """Whether something was filled of it, so that its maker's contract has accepted the signature."""
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount

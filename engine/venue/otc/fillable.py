@@ -11,10 +11,10 @@ Choice: A permit beyond the allowance is not in the fillable balance: it counts 
 from collections.abc import Iterable, Mapping
 
 from ....codecs.vocabulary import OtcState
-from ...store.rows import OtcOrder, amount_of
+from ...store.rows import OtcOrderRow, amount_of
 
 
-def promised(orders: Iterable[OtcOrder]) -> dict[bytes, int]:
+def promised(orders: Iterable[OtcOrderRow]) -> dict[bytes, int]:
     """Maker's asset -> what is left of the PENDING orders that give it; 0 where other orders alone do."""
     left: dict[bytes, int] = {}
     for order in orders:

@@ -43,7 +43,7 @@ from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
 from ...store.orders import OTC
 from ...store.queries import IDS_MAX, among, live_otc
-from ...store.rows import Document, OtcOrder, amount_of
+from ...store.rows import OrderDocument, OtcOrderRow, amount_of
 from ...store.store import Store
 from ...store.tables import OTC_DOCUMENT
 from ...store.units import row_of
@@ -83,7 +83,7 @@ class _Read(Struct, frozen=True):
 class _Due(Struct, frozen=True):
     """Orders of one account that are to be changed together: as they were read, and how all of it stand."""
 
-    rows: Mapping[bytes, OtcOrder]
+    rows: Mapping[bytes, OtcOrderRow]
     found: Mapping[bytes, Standing]
 
 
@@ -154,7 +154,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         for order_hash in [key for key in self._followed if key[0] not in held]:
             self._forget(order_hash)
 
-    def is_short(self, row: OtcOrder) -> bool:
+    def is_short(self, row: OtcOrderRow) -> bool:
         """Whether the maker's funds did not cover what is left of an order when they were read last. Not
         where nobody has read them, or a permit may help."""
         account = row.maker_asset, row.maker
@@ -251,7 +251,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
                 continue
 
     async def _permitted(
-        self, account: OtcAccount, rows: Sequence[OtcOrder], holding: Holding | None, top: Mark
+        self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
     ) -> dict[bytes, int]:
         """Order hash -> what its permit would let be taken, of the orders that need it."""
         if holding is None:
@@ -273,7 +273,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         amounts = trial_results(permits, answers)
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 
-    async def _permits(self, rows: Sequence[OtcOrder]) -> dict[bytes, bytes | None]:
+    async def _permits(self, rows: Sequence[OtcOrderRow]) -> dict[bytes, bytes | None]:
         """Order hash -> what came with it; of orders that other engines run, from the store."""
         found: dict[bytes, bytes | None] = {}
         others: list[bytes] = []
@@ -286,7 +286,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         for at in range(0, len(others), IDS_MAX):
             (read,) = await self._store.read(among(OTC_DOCUMENT, "order_hash", others[at : at + IDS_MAX]))
             for values in read:
-                document: Document = row_of(OTC_DOCUMENT, values)
+                document: OrderDocument = row_of(OTC_DOCUMENT, values)
                 found[document.order_hash] = decode_document(document.body).permit
         return found
 
@@ -295,7 +295,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
     def _due(
         self,
         account: OtcAccount,
-        rows: Sequence[OtcOrder],
+        rows: Sequence[OtcOrderRow],
         holding: Holding | None,
         permitted: Mapping[bytes, int],
     ) -> list[_Due]:
@@ -327,7 +327,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
         """Take steps that are due. One whose order has changed meanwhile is looked at again for that."""
 
-        def decide(row: OtcOrder) -> Step[OtcOrder] | None:
+        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
             was = due.rows[row.order_hash]
             if (row.status, row.remaining) != (was.status, was.remaining):
                 return None
@@ -351,7 +351,7 @@ def _sliced(hashes: Sequence[bytes]) -> list[Sequence[bytes]]:
     return [hashes[at : at + VENUE_FUNDS_ORDERS_MAX] for at in range(0, len(hashes), VENUE_FUNDS_ORDERS_MAX)]
 
 
-def _backed(row: OtcOrder, permitted: int) -> Backed:
+def _backed(row: OtcOrderRow, permitted: int) -> Backed:
     return Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms, permitted)
 
 

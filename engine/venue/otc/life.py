@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from ....codecs.vocabulary import OtcState
 from ...store.orders import step
-from ...store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrder, amount32, amount_of
+from ...store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
 from ..step import Step
 from .balances import Standing
 
@@ -68,7 +68,7 @@ class OtcFacts(Struct, frozen=True):
     is_short: bool = False
 
 
-def signed(row: OtcOrder, now_ms: int, *, is_backed: bool) -> Step[OtcOrder] | None:
+def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> Step[OtcOrderRow] | None:
     """The maker's contract accepts the signature. Its share of the funds is found next.
 
     Args:
@@ -79,7 +79,7 @@ def signed(row: OtcOrder, now_ms: int, *, is_backed: bool) -> Step[OtcOrder] | N
     return Step(step(row, now_ms, status=_S.PENDING if is_backed else _S.SUSPENDED))
 
 
-def stood(row: OtcOrder, standing: Standing, now_ms: int) -> Step[OtcOrder] | None:
+def stood(row: OtcOrderRow, standing: Standing, now_ms: int) -> Step[OtcOrderRow] | None:
     """What the maker's funds make of it. Not of an order that was signed, or has ended, since they were read.
 
     Args:
@@ -98,14 +98,14 @@ def stood(row: OtcOrder, standing: Standing, now_ms: int) -> Step[OtcOrder] | No
     return None if _told(after) == _told(row) else Step(after)
 
 
-def expired(row: OtcOrder, now_s: int, now_ms: int) -> Step[OtcOrder] | None:
+def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> Step[OtcOrderRow] | None:
     """Its expiry has passed."""
     if row.status not in LIVE or row.expires_s == NEVER_S or now_s <= row.expires_s:
         return None
     return Step(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
 
 
-def told_by_chain(row: OtcOrder, facts: OtcFacts, now_ms: int) -> Step[OtcOrder] | None:
+def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> Step[OtcOrderRow] | None:
     """What the logs make of an order."""
     if row.is_final:
         return None
@@ -140,7 +140,7 @@ def told_by_chain(row: OtcOrder, facts: OtcFacts, now_ms: int) -> Step[OtcOrder]
     return Step(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
 
 
-def _status(row: OtcOrder, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:
+def _status(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:
     if not left:
         return _S.FULFILLED
     if cancel is not None:
@@ -154,7 +154,7 @@ def _status(row: OtcOrder, facts: OtcFacts, left: int, cancel: OtcCancel | None)
     return _S.SUSPENDED if facts.is_short else _S.PENDING
 
 
-def _counts(cancel: OtcCancel, row: OtcOrder) -> bool:
+def _counts(cancel: OtcCancel, row: OtcOrderRow) -> bool:
     is_in_time = row.status is not _S.EXPIRED or cancel.at_ms // 1_000 <= row.expires_s
     return cancel.maker == row.maker and is_in_time
 
@@ -170,7 +170,7 @@ def _is_final(status: OtcState, facts: OtcFacts, cancel: OtcCancel | None) -> bo
     return max(heights, default=0) <= facts.settled_below
 
 
-def _told(row: OtcOrder) -> tuple[object, ...]:
+def _told(row: OtcOrderRow) -> tuple[object, ...]:
     """What of a row says something to anybody."""
     balances = row.remaining, row.maker_balance, row.reserved, row.swappable
     return row.status, *balances, row.transaction_hash, row.is_final

@@ -22,7 +22,7 @@ from ....config.limits import VENUE_STEP_TRIES_MAX
 from ...store.leases import Leases
 from ...store.orders import OTC
 from ...store.queries import Query, among, by
-from ...store.rows import NEVER_S, Document, OtcCancel, OtcCancelUntil, OtcFill, OtcOrder
+from ...store.rows import NEVER_S, OrderDocument, OtcCancel, OtcCancelUntil, OtcFill, OtcOrderRow
 from ...store.store import Store
 from ...store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ...store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
@@ -44,7 +44,7 @@ class LiveOtc(Struct, eq=False, gc=False):
         is_behind: its logs said more than its row when it was read.
     """
 
-    row: OtcOrder
+    row: OtcOrderRow
     document: OtcDocument
     ended_at: int | None = None
     is_behind: bool = False
@@ -65,11 +65,11 @@ class OtcLogs(Struct):
 class _Parts(Struct, frozen=True):
     """What belongs to a row."""
 
-    document: Document | None
+    document: OrderDocument | None
     logs: OtcLogs
 
 
-class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
+class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     """See the module.
 
     Args:
@@ -84,7 +84,7 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
         """How many of an account's orders in memory are not signed yet."""
         return len(self._drafts.get(maker, ()))
 
-    async def submit(self, row: OtcOrder, document: OtcDocument) -> OtcOrder:
+    async def submit(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
         """Keep a new order; the same one again is answered with what is kept (idempotent by hash).
 
         Returns:
@@ -104,7 +104,7 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
                 raise StoreError(f"an order was not kept: {outcome}")
 
     async def sign(
-        self, order_hash: bytes, signature: bytes, permit: bytes | None, decide: Decide[OtcOrder]
+        self, order_hash: bytes, signature: bytes, permit: bytes | None, decide: Decide[OtcOrderRow]
     ) -> None:
         """Have a DRAFT be signed by another signature than it came with. Any process may.
 
@@ -119,20 +119,20 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
         (found,) = await self._store.read(by(OTC_DOCUMENT, order_hash))
         if not found:
             raise OrderNotFound(got=f"0x{order_hash.hex()}")
-        kept: Document = row_of(OTC_DOCUMENT, found[0])
+        kept: OrderDocument = row_of(OTC_DOCUMENT, found[0])
         before = decode_document(kept.body)
         after = replace(before, signature=signature, permit=permit or before.permit)
-        more = drop(OTC_DOCUMENT, kept), put(OTC_DOCUMENT, Document(order_hash, encode_document(after)))
+        more = drop(OTC_DOCUMENT, kept), put(OTC_DOCUMENT, OrderDocument(order_hash, encode_document(after)))
 
-        def with_document(row: OtcOrder) -> Step[OtcOrder] | None:
+        def with_document(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
             step = decide(row)
             return None if step is None else replace(step, more=more)
 
         await self.step_all((order_hash,), with_document, is_fenced=False)
 
     async def catch_up(
-        self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrder], bool]
-    ) -> OtcOrder | None:
+        self, order_hash: bytes, now_ms: int, is_short: Callable[[OtcOrderRow], bool]
+    ) -> OtcOrderRow | None:
         """Have an order be what the logs make of it that the store has.
 
         Args:
@@ -177,7 +177,7 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
 
     # --- What is OTC's of `LiveRows` --------------------------------------------------------------------
 
-    async def _read_parts(self, rows: Sequence[OtcOrder], effects: Effects) -> Mapping[bytes, _Parts]:  # noqa: ARG002
+    async def _read_parts(self, rows: Sequence[OtcOrderRow], effects: Effects) -> Mapping[bytes, _Parts]:  # noqa: ARG002
         hashes = [row.order_hash for row in rows]
         documents, *some = await self._store.read(
             among(OTC_DOCUMENT, "order_hash", hashes),
@@ -187,7 +187,7 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
         of_order = logs_of(rows, some)
         return {key: _Parts(bodies.get(key), of_order.get(key) or OtcLogs([], [])) for key in hashes}
 
-    def _made(self, row: OtcOrder, parts: _Parts, known: LiveOtc | None) -> LiveOtc | None:
+    def _made(self, row: OtcOrderRow, parts: _Parts, known: LiveOtc | None) -> LiveOtc | None:
         live = known
         if live is None:
             if parts.document is None:
@@ -203,7 +203,7 @@ class OtcOrders(LiveRows[OtcOrder, LiveOtc]):
             live.ended_at = max(heights, default=None)
         return live
 
-    def _stepped(self, live: LiveOtc, found: Step[OtcOrder]) -> None:
+    def _stepped(self, live: LiveOtc, found: Step[OtcOrderRow]) -> None:
         for change in found.more:
             if isinstance(change, Put) and change.table == OTC_DOCUMENT.name:
                 live.document = decode_document(change.row.body)
@@ -231,7 +231,7 @@ def log_queries(hashes: Sequence[bytes], makers: Collection[bytes]) -> tuple[Que
     return (*by_hash, among(OTC_CANCEL_UNTIL, "maker", sorted(makers)))
 
 
-def logs_of(rows: Iterable[OtcOrder], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
+def logs_of(rows: Iterable[OtcOrderRow], read: Sequence[Sequence[Sequence[object]]]) -> dict[bytes, OtcLogs]:
     """Order hash -> its logs, of what `log_queries` found."""
     fills, cancels, untils = read
     found: dict[bytes, OtcLogs] = {}
@@ -249,7 +249,7 @@ def logs_of(rows: Iterable[OtcOrder], read: Sequence[Sequence[Sequence[object]]]
     return found
 
 
-def cancel_by(until: OtcCancelUntil, row: OtcOrder) -> OtcCancel | None:
+def cancel_by(until: OtcCancelUntil, row: OtcOrderRow) -> OtcCancel | None:
     """The cancellation of an order among all of its maker's, or None."""
     if (until.chain_id, until.maker) != (row.chain_id, row.maker):
         return None

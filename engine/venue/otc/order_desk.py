@@ -29,7 +29,7 @@ from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooM
 from ....crypto.hexadecimal import to_hex
 from ...admission.signatures import SignatureBudget
 from ...chain.port import EthCall, Header
-from ...store.rows import OtcOrder, amount_of
+from ...store.rows import OtcOrderRow, amount_of
 from ..asking import in_time, latest_block, signer_has_code
 from ..place import Place, Places, otc_place_at
 from ..step import Step
@@ -40,7 +40,7 @@ from .live_orders import OtcOrders
 from .record import stored_order
 from .stored_orders import StoredOtcOrders
 from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
-from .terms import Identified, OtcTerms, checked, identify, otc_domain
+from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain
 
 _UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
@@ -90,7 +90,7 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     async def _take_in(
-        self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int, signatures: SignatureBudget
+        self, place: Place, body: OtcOrderBody, found: IdentifiedOtc, now_ms: int, signatures: SignatureBudget
     ) -> PostedOrder:
         terms = checked(body, found, self._domains, place.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
@@ -144,7 +144,7 @@ class OtcDesk:
             )
 
     async def _kept(
-        self, place: Place, body: OtcOrderBody, found: Identified, now_ms: int, signatures: SignatureBudget
+        self, place: Place, body: OtcOrderBody, found: IdentifiedOtc, now_ms: int, signatures: SignatureBudget
     ) -> PostedOrder:
         """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
         kept = await self._stored.order(found.order_hash)
@@ -159,7 +159,7 @@ class OtcDesk:
         self,
         place: Place,
         body: OtcOrderBody,
-        found: Identified,
+        found: IdentifiedOtc,
         known: str,
         now_ms: int,
         signatures: SignatureBudget,
@@ -189,14 +189,14 @@ class OtcDesk:
             signatures.wrong()
             return
 
-        def decide(row: OtcOrder) -> Step[OtcOrder] | None:
+        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
             left = amount_of(row.remaining)
             this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
             return signed(row, now_ms, is_backed=is_backed(this, told.holding))
 
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 
-    async def _judged(self, place: Place, terms: OtcTerms, now_ms: int) -> tuple[OtcOrder, OtcDocument]:
+    async def _judged(self, place: Place, terms: OtcTerms, now_ms: int) -> tuple[OtcOrderRow, OtcDocument]:
         """Row and document of an order against which the chain has nothing."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)

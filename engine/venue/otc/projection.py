@@ -20,7 +20,7 @@ from ....config.limits import VENUE_LOAD_ORDERS
 from ...chain.indexer import Advance
 from ...store.orders import OTC
 from ...store.queries import among, live_otc, unfinished_otc
-from ...store.rows import Document, OtcCancel, OtcCancelUntil, OtcFill, OtcOrder
+from ...store.rows import OrderDocument, OtcCancel, OtcCancelUntil, OtcFill, OtcOrderRow
 from ...store.store import Store
 from ...store.tables import OTC_DOCUMENT, OTC_ORDER
 from ...store.units import Change, row_of
@@ -47,7 +47,7 @@ class _Told(Struct, frozen=True):
     untils: Sequence[OtcCancelUntil]
     undone_untils: Sequence[OtcCancelUntil]
 
-    def on(self, row: OtcOrder, kept: OtcLogs) -> OtcLogs:
+    def on(self, row: OtcOrderRow, kept: OtcLogs) -> OtcLogs:
         """The logs of an order as they are once the step is written."""
         new = self.logs.get(row.order_hash, OtcLogs([], []))
         undone = {*self.undone, *(cancel_by(until, row) for until in self.undone_untils)}
@@ -73,7 +73,7 @@ class OtcProjection:
         orders: OtcOrders,
         *,
         confirmations: int,
-        is_short: Callable[[OtcOrder], bool],
+        is_short: Callable[[OtcOrderRow], bool],
         now_ms: Callable[[], int],
     ) -> None:
         self._store = store
@@ -165,6 +165,6 @@ def _told_in(advance: Advance) -> _Told:
     return _Told(undone, logs, untils, [row for row in undone if isinstance(row, OtcCancelUntil)])
 
 
-def _document(values: Sequence[object]) -> Document:
-    document: Document = row_of(OTC_DOCUMENT, values)
+def _document(values: Sequence[object]) -> OrderDocument:
+    document: OrderDocument = row_of(OTC_DOCUMENT, values)
     return document

@@ -11,13 +11,13 @@ from functools import lru_cache
 from ....codecs.otc_messages import StoredOrder
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
-from ...store.rows import OtcOrder, amount_of
+from ...store.rows import OtcOrderRow, amount_of
 from .document import OtcDocument
 
 _address_text = lru_cache(maxsize=4_096)(to_checksum)  # a listing is of one account, and of few tokens
 
 
-def stored_order(row: OtcOrder, document: OtcDocument) -> StoredOrder:
+def stored_order(row: OtcOrderRow, document: OtcDocument) -> StoredOrder:
     """What everybody may know of an order."""
     return StoredOrder(
         nonce_and_meta=str(amount_of(document.nonce_and_meta)),

@@ -18,7 +18,7 @@ from ....codecs.otc_messages import StoredOrder
 from ....config.errors import InvalidInput
 from ...store.orders import OTC
 from ...store.queries import OtcFilter, among, as_of_now, by, live_otc, of_order, otc_page
-from ...store.rows import ChainCursor, Document, OtcFill, OtcOrder
+from ...store.rows import ChainCursor, OrderDocument, OtcFill, OtcOrderRow
 from ...store.store import Store
 from ...store.tables import CHAIN_CURSOR, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ...store.units import row_of
@@ -120,7 +120,9 @@ class StoredOtcOrders:
             if len(self._counts) > _COUNTS_MAX:
                 del self._counts[next(iter(self._counts))]
 
-    async def live_of(self, chain_id: int, maker: bytes, maker_asset: bytes | None = None) -> list[OtcOrder]:
+    async def live_of(
+        self, chain_id: int, maker: bytes, maker_asset: bytes | None = None
+    ) -> list[OtcOrderRow]:
         """A maker's orders that may still be filled, or are drafts; of one token, or of all."""
         (rows,) = await self._store.read(live_otc(chain_id, maker, maker_asset))
         return [OTC.found(row) for row in rows]
@@ -139,6 +141,6 @@ class StoredOtcOrders:
             among(OTC_ORDER, "order_hash", hashes), among(OTC_DOCUMENT, "order_hash", hashes)
         )
         found = {row.order_hash: row for row in map(OTC.found, rows)}
-        kept: list[Document] = [row_of(OTC_DOCUMENT, values) for values in documents]
+        kept: list[OrderDocument] = [row_of(OTC_DOCUMENT, values) for values in documents]
         bodies = {document.order_hash: decode_document(document.body) for document in kept}
         return tuple(stored_order(found[key], bodies[key]) for key in hashes if key in found)

@@ -30,7 +30,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding
 from ...chain.port import EthCall
-from ...store.rows import NEVER_S, OtcFill, OtcOrder, amount32, amount_of
+from ...store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
 from ..signed_by import SignatureState, signature_call, signature_state
 from ..token_permits import granted, permit_calls
 from .balances import Backed, Standing, standings
@@ -157,8 +157,8 @@ def begun(maker_amount: int, left: int | None, fills: Sequence[OtcFill]) -> Begu
 
 
 def new_row(
-    terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrder], chain_id: int, now_ms: int
-) -> OtcOrder:
+    terms: OtcTerms, told: Answered, start: Begun, others: Sequence[OtcOrderRow], chain_id: int, now_ms: int
+) -> OtcOrderRow:
     """The row that an order begins as.
 
     Args:
@@ -170,7 +170,7 @@ def new_row(
     status = OtcState.PENDING if told.is_signed else OtcState.DRAFT
     this = Backed(terms.order_hash, status, left, now_ms, told.permitted)
     standing = _standing(this, others, told.holding)
-    return OtcOrder(
+    return OtcOrderRow(
         order_hash=terms.order_hash,
         shard=terms.order_hash[0],
         chain_id=chain_id,
@@ -207,7 +207,7 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
     )
 
 
-def _standing(this: Backed, others: Sequence[OtcOrder], holding: Holding) -> Standing:
+def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> Standing:
     """Of a new order. What the permits of the others grant is what they were last found to be backed by."""
     backed = [
         Backed(

@@ -78,7 +78,7 @@ OtcDomains = Mapping[int, OtcDomain]
 """By chain id: the chains that are served."""
 
 
-class Identified(Struct, frozen=True):
+class IdentifiedOtc(Struct, frozen=True):
     """What a body holds.
 
     Attributes:
@@ -120,7 +120,7 @@ def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDoma
     return OtcDomain(here, here.separator, rfq_others(here, served))
 
 
-def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identified:
+def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> IdentifiedOtc:
     """The signed struct of a body.
 
     Args:
@@ -141,11 +141,11 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
     )
     struct_hash = RFQ_ORDER.compiled.hash_struct(order)
     signing = Signing(struct_hash, domain.named, domain.others)
-    return Identified(order, signing_digest(domain.separator, struct_hash), signing)
+    return IdentifiedOtc(order, signing_digest(domain.separator, struct_hash), signing)
 
 
 def checked(
-    body: OtcOrderBody, found: Identified, domains: OtcDomains, chain_id: int, now_ms: int
+    body: OtcOrderBody, found: IdentifiedOtc, domains: OtcDomains, chain_id: int, now_ms: int
 ) -> OtcTerms:
     """Hold an order against all rules that need no chain.
 

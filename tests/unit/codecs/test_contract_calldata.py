@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
 from cambist.codecs.abi import selector
 from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import Crossing, Execution, Step, rfq_step
+from cambist.codecs.delta_calldata import CrossedOrder, Execution, Step, rfq_step
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.codecs.router_calldata import Hop, Swap
@@ -44,7 +44,7 @@ executions = st.builds(
     address,
 )
 crossings = st.lists(
-    st.builds(Crossing, orders(ORDER), signature, uint256, executions, uint256, uint256), max_size=3
+    st.builds(CrossedOrder, orders(ORDER), signature, uint256, executions, uint256, uint256), max_size=3
 ).map(tuple)
 swaps = st.builds(
     Swap,

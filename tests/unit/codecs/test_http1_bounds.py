@@ -6,10 +6,10 @@ from cambist.codecs.http1 import (
     Bodies,
     Closed,
     Event,
-    Fault,
     Http1Limits,
     Phase,
     Request,
+    RequestFault,
     ServerConnection,
     encode_chunk,
 )
@@ -60,7 +60,7 @@ def test_too_many_fields_are_refused_before_llhttp_sees_them(monkeypatch: pytest
     monkeypatch.setattr(FieldSink, "on_header", lambda self, name, value: calls.append(name))
     head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:b\r\n" * 1_600 + b"\r\n"
     (fault,) = drain(ServerConnection(LIMITS), head)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, RequestFault)
     assert fault.error.status == 431
     assert not calls
 
@@ -69,7 +69,7 @@ def test_too_many_fields_are_refused_before_llhttp_sees_them(monkeypatch: pytest
 def test_the_bound_of_fields_is_exact(count: int) -> None:
     head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:b\r\n" * count + b"\r\n"
     (event,) = drain(ServerConnection(LIMITS), head)
-    assert type(event) is (Request if count == 63 else Fault)
+    assert type(event) is (Request if count == 63 else RequestFault)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_bound_of_fields_is_exact(count: int) -> None:
 )
 def test_a_fault_knows_its_request_once_the_head_is_read(data: bytes, path: bytes | None) -> None:
     fault = drain(ServerConnection(LIMITS), data)[-1]
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, RequestFault)
     assert (fault.request and fault.request.path) == path
 
 
@@ -93,7 +93,7 @@ def test_bodies_are_counted_until_the_next_request_or_the_end() -> None:
     assert drain(first, post(b"Content-Length: 60", b"x" * 59)) == []
     assert bodies.bytes == 59
     refused = drain(second, post(b"Content-Length: 50", b"x" * 42))
-    assert isinstance(refused[-1], Fault)
+    assert isinstance(refused[-1], RequestFault)
     assert refused[-1].error.status == 503
     assert bodies.bytes == 59
     first.receive_data(b"x")

@@ -10,10 +10,10 @@ from cambist.codecs.http1 import (
     LAST_CHUNK,
     Closed,
     Event,
-    Fault,
     Http1Limits,
     Phase,
     Request,
+    RequestFault,
     ServerConnection,
     Upgrade,
     encode_chunk,
@@ -65,7 +65,7 @@ def request_of(*pieces: bytes) -> Request:
 def fault_of(data: bytes, limits: Http1Limits = LIMITS) -> HttpFault:
     connection = ServerConnection(limits)
     event = drain(connection, data)[-1]
-    assert isinstance(event, Fault), event
+    assert isinstance(event, RequestFault), event
     assert connection.phase is Phase.CLOSED
     assert drain(connection, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n") == []
     assert isinstance(event.error, HttpFault)
@@ -191,7 +191,7 @@ def test_a_pipelined_request_is_not_parsed_before_its_turn() -> None:
     connection = ServerConnection(LIMITS)
     connection.receive_data(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nrubbish\r\n")
     assert isinstance(connection.next_event(), Request)
-    assert isinstance(connection.next_event(), Fault)
+    assert isinstance(connection.next_event(), RequestFault)
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 5])
@@ -326,7 +326,7 @@ def test_a_lone_lf_is_found_at_once_also_behind_a_head_that_came_in_pieces() -> 
     drain(connection, b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 100)
     assert len(drain(connection, b"\r\n\r\n")) == 1
     (event,) = drain(connection, b"GET / HTTP/1.1\r\nHost: a\n")
-    assert isinstance(event, Fault)
+    assert isinstance(event, RequestFault)
 
 
 def test_expect_is_answered_only_while_the_body_is_awaited() -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from cambist.codecs.http1 import Fault, Http1Limits, Phase, Request, ServerConnection
+from cambist.codecs.http1 import Http1Limits, Phase, Request, RequestFault, ServerConnection
 from cambist.codecs.http1.framing import joined
 from cambist.codecs.http1.request_head import request_framing
 from cambist.config.errors import HttpFault
@@ -197,14 +197,14 @@ CASES: dict[str, tuple[bytes, int]] = {
 }
 
 
-def run(pieces: list[bytes]) -> tuple[list[bytes], Fault]:
+def run(pieces: list[bytes]) -> tuple[list[bytes], RequestFault]:
     """The paths of the requests that came ahead of the fault, and the fault."""
     connection = ServerConnection(Http1Limits())
     paths: list[bytes] = []
     for piece in pieces:
         connection.receive_data(piece)
         while (event := connection.next_event()) is not None:
-            if isinstance(event, Fault):
+            if isinstance(event, RequestFault):
                 assert connection.phase is Phase.CLOSED
                 return paths, event
             assert isinstance(event, Request), event

@@ -173,7 +173,14 @@ def test_an_unknown_key_is_refused_by_name(text: str, name: str) -> None:
 
 def test_no_table_takes_what_it_does_not_know() -> None:
     tables = {table.cls.__name__: table for table in tables_in(msgspec.inspect.type_info(Settings))}
-    assert tables.keys() > {"Settings", "ChainSettings", "TlsSettings", "RateTier", "MakerPair", "MakerCredentials"}
+    assert tables.keys() > {
+        "Settings",
+        "ChainSettings",
+        "TlsSettings",
+        "RateTier",
+        "MakerPair",
+        "MakerCredentials",
+    }
     assert [name for name, table in tables.items() if not table.forbid_unknown_fields] == []
 
 

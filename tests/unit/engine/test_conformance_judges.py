@@ -19,7 +19,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.conformance import rules
 from cambist.engine.conformance.check_table import CHECKS
-from cambist.engine.conformance.exchange import Exchange, read_json
+from cambist.engine.conformance.exchange import HttpExchange, read_json
 from cambist.engine.conformance.firm import (
     Asking,
     Quoted,
@@ -93,7 +93,7 @@ def test_keys_that_stand_twice_are_kept_in_mind_at_any_depth() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_can_be_an_answer(raw: bytes) -> None:
     for name in ("tokens", "blacklist"):
-        for result in judge_resource(name, Exchange(method="GET", target="/", status=200, body=raw)):
+        for result in judge_resource(name, HttpExchange(method="GET", target="/", status=200, body=raw)):
             assert result.check in CHECKS
 
 
@@ -151,7 +151,7 @@ def test_a_quote_is_measured_from_what_both_grids_span() -> None:
 def test_an_amount_that_comes_to_nothing_need_not_be_quoted() -> None:
     dust, sell = 10**8, LEGS[0]  # wei; at 3000 USDC less than one raw unit
     asking = ask(market(), "WETH/USDC", sell, dust, "0x" + "11" * 20, "0x" + "7a" * 20)
-    refusal = Exchange(method="POST", target="/firm", status=400, body=b'{"error": "too small"}')
+    refusal = HttpExchange(method="POST", target="/firm", status=400, body=b'{"error": "too small"}')
     assert faults(judge_answer(asking, refusal, market(), market())) == set()
     assert faults(judge_answer(structs.replace(asking, amount=10**13), refusal, market(), market())) == {
         "firm.quotes"
@@ -163,7 +163,9 @@ def test_an_expiry_with_a_fraction_is_refused_for_what_it_is() -> None:
     words = dict.fromkeys(("nonceAndMeta", "makerAmount", "takerAmount"), "1")
     addresses = dict.fromkeys(("makerAsset", "takerAsset", "maker", "taker"), "0x" + "11" * 20)
     order = {"expiry": 1_800_000_000.0, "signature": "0x", **words, **addresses}
-    answer = Exchange(method="POST", target="/firm", status=200, body=json.dumps({"order": order}).encode())
+    answer = HttpExchange(
+        method="POST", target="/firm", status=200, body=json.dumps({"order": order}).encode()
+    )
     found = list(judge_answer(asking, answer, market(), market()))
     assert faults(found) == {"firm.order-form"}
     assert isinstance(found[-1], Result)
@@ -244,12 +246,12 @@ def test_a_change_on_its_way_is_no_disagreement_and_an_old_one_is() -> None:
 
 
 def test_what_changed_between_two_answers_may_stand_either_way_in_the_first_message() -> None:
-    def answer(name: str, content: Any) -> Exchange:
-        return Exchange(
+    def answer(name: str, content: Any) -> HttpExchange:
+        return HttpExchange(
             method="GET", target=f"/{name}", status=200, body=json.dumps({name: content}).encode()
         )
 
-    def answers(blacklist: list[str]) -> dict[str, Exchange]:
+    def answers(blacklist: list[str]) -> dict[str, HttpExchange]:
         contents = {"tokens": {}, "pairs": {}, "prices": {}, "blacklist": blacklist}
         return {name: answer(name, content) for name, content in contents.items()}
 
@@ -270,7 +272,9 @@ def test_the_first_message_agrees_where_everything_that_counts_is_the_same() -> 
         return {"tokens": {"A": token}, "pairs": {"A/A": pair}, "prices": {}, "blacklist": []}
 
     answers = {
-        name: Exchange(method="GET", target=f"/{name}", status=200, body=json.dumps({name: content}).encode())
+        name: HttpExchange(
+            method="GET", target=f"/{name}", status=200, body=json.dumps({name: content}).encode()
+        )
         for name, content in contents("0x" + "aB" * 20, 1).items()
     }
 
@@ -311,7 +315,7 @@ ANY_MESSAGE = st.recursive(SCALARS, _nested, max_leaves=20)
 def test_any_json_can_be_what_a_maker_says(one: Any, other: Any) -> None:
     raw = json.dumps(one).encode()
     answers = {
-        name: Exchange(method="GET", target=f"/{name}", status=200, body=json.dumps(content).encode())
+        name: HttpExchange(method="GET", target=f"/{name}", status=200, body=json.dumps(content).encode())
         for name in RESOURCES
         for content in [{name: other}]
     }
@@ -331,7 +335,7 @@ def test_any_json_can_be_what_a_maker_says(one: Any, other: Any) -> None:
 def test_any_json_can_be_the_answer_to_a_quote(value: Any) -> None:
     asking = ask(market(), "WETH/USDC", LEGS[0], 10**15, "0x" + "11" * 20, "0x" + "7a" * 20)
     for body in (value, {"order": value}):
-        exchange = Exchange(method="POST", target="/firm", status=200, body=json.dumps(body).encode())
+        exchange = HttpExchange(method="POST", target="/firm", status=200, body=json.dumps(body).encode())
         for found in judge_answer(asking, exchange, market(), market()):
             assert not isinstance(found, Quoted)
 
@@ -487,7 +491,7 @@ def test_the_name_over_which_a_maker_signed_is_said() -> None:
     digest32 = order_digest(order, SigningDomain("Cambist RFQ", 5, contract))
     order["signature"] = to_hex(to_65(*key.sign(digest32)))
     asking = Asking("WETH/USDC", LEGS[0], 1, "small", {"userAddress": "0x" + "44" * 20})
-    quoted = Quoted(asking, Exchange(method="POST", target="/firm"), order)
+    quoted = Quoted(asking, HttpExchange(method="POST", target="/firm"), order)
     results = list(judge_signature(quoted, SigningDomain("AUGUSTUS RFQ", 5, contract), is_contract=False))
     (refused,) = [result for result in results if result.status is Status.FAILED]
     assert refused.check == "firm.signature"

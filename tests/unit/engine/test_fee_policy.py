@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.engine.chain.fee_policy import FeePolicy, GasPrice, first_price, replacement_price
-from cambist.engine.chain.port import Fees
+from cambist.engine.chain.port import GasFees
 
 POLICY = FeePolicy(cap_wei=1_000, tip_min_wei=2, tip_max_wei=50, bump_bps=1_250)
 WEI = st.integers(0, 10**12)
@@ -23,7 +23,7 @@ WEI = st.integers(0, 10**12)
     ],
 )
 def test_first_price(base_fee: int, tip: int, expected: GasPrice | None) -> None:
-    assert first_price(Fees(base_fee, tip), POLICY) == expected
+    assert first_price(GasFees(base_fee, tip), POLICY) == expected
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_first_price(base_fee: int, tip: int, expected: GasPrice | None) -> None
     ],
 )
 def test_replacement_price(before: GasPrice, base_fee: int, expected: GasPrice | None) -> None:
-    assert replacement_price(before, Fees(base_fee, 10), POLICY) == expected
+    assert replacement_price(before, GasFees(base_fee, 10), POLICY) == expected
 
 
 @given(WEI, WEI, WEI, st.integers(1_000, 10_000))
@@ -46,11 +46,11 @@ def test_no_price_is_above_the_cap_and_each_bump_is_enough(
     base_fee: int, tip: int, cap: int, bump_bps: int
 ) -> None:
     policy = FeePolicy(cap, 0, cap, bump_bps)
-    price = first_price(Fees(base_fee, tip), policy)
+    price = first_price(GasFees(base_fee, tip), policy)
     while price is not None:
         assert base_fee <= price.fee_max_wei <= cap
         assert price.tip_wei <= price.fee_max_wei
-        after = replacement_price(price, Fees(base_fee, tip), policy)
+        after = replacement_price(price, GasFees(base_fee, tip), policy)
         if after is not None:
             assert after.fee_max_wei * 10_000 >= price.fee_max_wei * (10_000 + bump_bps)
             assert after.tip_wei * 10_000 >= price.tip_wei * (10_000 + bump_bps)

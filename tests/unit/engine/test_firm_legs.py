@@ -7,7 +7,7 @@ import msgspec
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.vocabulary import Side
 from cambist.engine.routing.firm_route import FirmRoute, SignedFill
-from cambist.engine.routing.legs import Exchanged, Leg, Short, arranged, bought, over_asked, sold
+from cambist.engine.routing.legs import Exchanged, FirmLeg, Short, arranged, bought, over_asked, sold
 
 A, B, C, D = (letter * 20 for letter in (b"\xaa", b"\xbb", b"\xcc", b"\xdd"))
 
@@ -21,11 +21,11 @@ def a_fill(taker_amount: int, maker_amount: int, **changed: Any) -> SignedFill:
     return SignedFill("alpha", an_order(taker_amount, maker_amount, **changed), b"")
 
 
-def a_leg(src: bytes, dest: bytes, *fills: SignedFill, amount: int = 0) -> Leg:
-    return Leg(src, dest, amount, fills)
+def a_leg(src: bytes, dest: bytes, *fills: SignedFill, amount: int = 0) -> FirmLeg:
+    return FirmLeg(src, dest, amount, fills)
 
 
-def route(side: Side, *paths: list[Leg]) -> FirmRoute:
+def route(side: Side, *paths: list[FirmLeg]) -> FirmRoute:
     found = arranged(side, paths)
     assert isinstance(found, FirmRoute), found
     return found

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from cambist.config.errors import NodeUnavailable, ServiceUnavailable
 from cambist.config.timeouts import GAS_LOOK_S, GAS_STALE_S
-from cambist.engine.chain.port import Chain, Fees, Header
+from cambist.engine.chain.port import Chain, GasFees, Header
 from cambist.engine.routing.gas_watch import GasWatch
 
 
@@ -40,8 +40,8 @@ class Node:
             raise NodeUnavailable("all nodes are away")
         return Header(self.number, self.number.to_bytes(32, "big"), bytes(32), 0, 0)
 
-    async def fees(self) -> Fees:
-        return Fees(base_fee_wei=100 * self.number, tip_wei=self.number)
+    async def fees(self) -> GasFees:
+        return GasFees(base_fee_wei=100 * self.number, tip_wei=self.number)
 
     async def wait_head(self, known: bytes) -> None:
         if self.is_away:
@@ -75,7 +75,7 @@ async def test_every_head_is_looked_at(autojump_clock: MockClock) -> None:
             node.grow()
             await trio.testing.wait_all_tasks_blocked()
             assert watch.head.number == number
-            assert (watch.fees, watch.gas_price_wei) == (Fees(100 * number, number), 101 * number)
+            assert (watch.fees, watch.gas_price_wei) == (GasFees(100 * number, number), 101 * number)
         assert watch.statistics().looks == 4
 
 

@@ -14,7 +14,7 @@ from cambist.codecs.http1 import Request, encode_response
 from cambist.config import limits
 from cambist.config.errors import ChainError, ConfigError, NodeUnavailable
 from cambist.engine.chain.json_rpc import AnswerTooLarge, RpcCall
-from cambist.engine.chain.rpc_wording import Fault
+from cambist.engine.chain.rpc_wording import RpcError
 from support.scripted_node import node_at, node_that_says
 from support.scripted_server import Caller, scripted_server
 
@@ -31,7 +31,7 @@ _VALUES = st.recursive(
 )
 
 
-async def outcomes(body: bytes, calls: list[RpcCall], status: int = 200) -> list[bytes | Fault]:
+async def outcomes(body: bytes, calls: list[RpcCall], status: int = 200) -> list[bytes | RpcError]:
     async with node_that_says(encode_response(status, body), NAME) as node:
         found = await outcome.acapture(node.outcomes, calls)
     return found.unwrap()  # out here, where no nursery makes a group of an error
@@ -43,7 +43,7 @@ async def outcomes(body: bytes, calls: list[RpcCall], status: int = 200) -> list
 @pytest.mark.parametrize("count", [1, 2])
 def test_nothing_else_ever_comes_of_an_answer(count: int, body: bytes, status: int) -> None:
     said = f"{NAME}: "
-    found: list[bytes | Fault] = []
+    found: list[bytes | RpcError] = []
     try:
         found = trio.run(outcomes, body, TWO[:count], status)
     except ChainError as error:
@@ -57,7 +57,7 @@ async def test_a_whole_batch() -> None:
     body = b'[{"id":2,"error":{"code":-1,"message":"no","data":{"a":1}}},{"id":1,"result":"0x1","extra":1}]'
     first, second = await outcomes(body, TWO)
     assert first == b'"0x1"'
-    assert isinstance(second, Fault)
+    assert isinstance(second, RpcError)
     assert (second.code, second.message, bytes(second.data)) == (-1, "no", b'{"a":1}')
 
 
@@ -70,7 +70,7 @@ async def test_a_result_of_null_is_a_result() -> None:
 async def test_an_error_under_another_status_than_200_is_read() -> None:
     body = b'{"id":1,"error":{"code":-32602,"message":"bad"}}'
     (found,) = await outcomes(body, TWO[:1], 400)
-    assert isinstance(found, Fault)
+    assert isinstance(found, RpcError)
 
 
 @pytest.mark.parametrize("status", [301, 401, 403, 404, 429, 500, 502])

@@ -22,13 +22,13 @@ from cambist.engine.trader.terms import TradedToken
 from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
 from cambist.engine.venue.delta.terms import next_part
 from cambist.engine.venue.delta.terms import terms_of as venue_terms_of
-from cambist.engine.venue.market.prices import Fees
+from cambist.engine.venue.market.prices import FeeRules
 
 DELTA, OWNER, OTHER = b"\xde" * 20, b"\x0a" * 20, b"\x0b" * 20
 SRC, DEST = TradedToken(b"\x51" * 20, "SRC", 18), TradedToken(b"\xd5" * 20, "DEST", 6)
 CHAIN_ID, NOW_S = 31_337, 1_700_000_000
 DOMAIN = delta_domain_of(CHAIN_ID, DELTA, ChainSettings(name="test"))
-NO_PARTNERS = Fees({}, {})
+NO_PARTNERS = FeeRules({}, {})
 CONTRACT = DeltaContract(CHAIN_ID, DELTA, DOMAIN.separator)
 
 
@@ -72,7 +72,7 @@ def a_block(wish: OrderWish, fee_percent: float = 0.01) -> DeltaBlock:
     return convert(told, DeltaBlock, strict=False)
 
 
-def the_venues_word(wish: OrderWish, signing: Signing, fees: Fees) -> tuple[OrderTerms, BuildResponse]:
+def the_venues_word(wish: OrderWish, signing: Signing, fees: FeeRules) -> tuple[OrderTerms, BuildResponse]:
     """Terms at a price, and what our own venue builds for them."""
     block = a_block(wish)
     terms = terms_of(wish, block, DELTA, check_price(block, wish, DELTA))
@@ -159,7 +159,7 @@ def test_a_schedule_that_is_not_the_one_that_was_agreed_to_is_refused() -> None:
 
 def test_a_partner_whose_fee_is_above_the_one_that_was_quoted_is_refused() -> None:
     wish = a_wish(Side.SELL, partner="wallet")
-    fees = Fees({"wallet": Partner(address=to_checksum(OTHER), fee_bps=50)}, {})
+    fees = FeeRules({"wallet": Partner(address=to_checksum(OTHER), fee_bps=50)}, {})
     signing = Signing(NOW_S + 600, 1)
     terms, response = the_venues_word(wish, signing, fees)
     with pytest.raises(UnsafeTransaction, match="partner fee in basis points: expected at most 1, got 50"):

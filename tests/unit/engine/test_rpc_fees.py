@@ -5,12 +5,12 @@ import json
 import pytest
 
 from cambist.config.errors import ChainError
-from cambist.engine.chain.port import Fees, Header
+from cambist.engine.chain.port import GasFees, Header
 from cambist.engine.chain.rpc_fees import fees_of, next_base_fee
 from cambist.engine.chain.rpc_values import FullHeader
-from cambist.engine.chain.rpc_wording import Fault
+from cambist.engine.chain.rpc_wording import RpcError
 
-ABSENT = Fault(-32601, "the method does not exist")
+ABSENT = RpcError(-32601, "the method does not exist")
 HISTORY = json.dumps({"baseFeePerGas": ["0x64", "0x65"], "reward": [["0x7"]]}).encode()
 NO_REWARD = json.dumps({"baseFeePerGas": ["0x64", "0x65"]}).encode()
 LATEST = json.dumps(
@@ -24,19 +24,21 @@ LATEST = json.dumps(
 @pytest.mark.parametrize(
     ("history", "suggested", "fees"),
     [
-        (HISTORY, b'"0x9"', Fees(0x65, 9)),
-        (HISTORY, ABSENT, Fees(0x65, 7)),
-        (NO_REWARD, ABSENT, Fees(0x65, 2_000 - 0x65)),
-        (ABSENT, b'"0x9"', Fees(1_125, 9)),
-        (ABSENT, ABSENT, Fees(1_125, 2_000 - 1_125)),
+        (HISTORY, b'"0x9"', GasFees(0x65, 9)),
+        (HISTORY, ABSENT, GasFees(0x65, 7)),
+        (NO_REWARD, ABSENT, GasFees(0x65, 2_000 - 0x65)),
+        (ABSENT, b'"0x9"', GasFees(1_125, 9)),
+        (ABSENT, ABSENT, GasFees(1_125, 2_000 - 1_125)),
     ],
 )
-def test_the_best_that_a_node_has(history: bytes | Fault, suggested: bytes | Fault, fees: Fees) -> None:
+def test_the_best_that_a_node_has(
+    history: bytes | RpcError, suggested: bytes | RpcError, fees: GasFees
+) -> None:
     assert fees_of(history, suggested, LATEST, b'"0x7d0"') == fees
 
 
 def test_a_price_below_the_base_fee_leaves_no_tip() -> None:
-    assert fees_of(ABSENT, ABSENT, LATEST, b'"0x1"') == Fees(1_125, 0)
+    assert fees_of(ABSENT, ABSENT, LATEST, b'"0x1"') == GasFees(1_125, 0)
 
 
 def test_a_node_that_tells_nothing() -> None:

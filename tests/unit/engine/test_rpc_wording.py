@@ -8,13 +8,13 @@ import pytest
 from cambist.config.errors import RefusalKind
 from cambist.engine.chain import rpc_wording as wording
 from cambist.engine.chain.reverts import revert_reason
-from cambist.engine.chain.rpc_wording import Fault
+from cambist.engine.chain.rpc_wording import RpcError
 
 ERROR = "08c379a0" + "20".rjust(64, "0") + "8".rjust(64, "0") + b"too late".hex().ljust(64, "0")
 
 
-def fault(message: str, code: int = -32000, data: object = None) -> Fault:
-    return Fault(code, message, msgspec.Raw(json.dumps(data).encode() if data is not None else b""))
+def fault(message: str, code: int = -32000, data: object = None) -> RpcError:
+    return RpcError(code, message, msgspec.Raw(json.dumps(data).encode() if data is not None else b""))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_state_that_is_pruned_is_no_block_that_is_gone(message: str) -> None:
         fault("Execution reverted (too late)", -32000, f"0x{ERROR}"),  # besu
     ],
 )
-def test_where_nodes_put_what_a_contract_returned(said: Fault) -> None:
+def test_where_nodes_put_what_a_contract_returned(said: RpcError) -> None:
     refusal = wording.as_revert(said, revert_reason)
     assert refusal is not None
     assert refusal.data == bytes.fromhex(ERROR)
@@ -209,7 +209,7 @@ def test_where_nodes_put_what_a_contract_returned(said: Fault) -> None:
         (fault("gas required exceeds allowance (50000)"), "gas required exceeds allowance (50000)"),
     ],
 )
-def test_a_refusal_without_data(said: Fault, reason: str) -> None:
+def test_a_refusal_without_data(said: RpcError, reason: str) -> None:
     refusal = wording.as_revert(said, revert_reason)
     assert refusal is not None
     assert (refusal.reason, refusal.data) == (reason, b"")

@@ -9,9 +9,9 @@ from cambist.feeds.maker_health import (
     NO_RESTS,
     UNSERVING,
     FaultTold,
-    Health,
     MakerHealth,
     PairHealth,
+    QuoteHealth,
     Rests,
 )
 from cambist.feeds.size_bounds import SizeBound
@@ -30,7 +30,7 @@ def faults(health: MakerHealth, number: int, now_ms: int = NOW_MS, other: bytes 
 
 
 def test_a_maker_of_whom_nothing_is_known_is_whole() -> None:
-    assert a_health().report(NOW_MS).maker == Health(0, 100, {}, 0)
+    assert a_health().report(NOW_MS).maker == QuoteHealth(0, 100, {}, 0)
     assert a_health().report(NOW_MS).pairs == ()
 
 
@@ -40,8 +40,10 @@ def test_the_third_fault_of_a_pair_rests_it_and_no_single_one_does(fault: FirmFa
     rests = [health.record(WETH, USDC, fault, NOW_MS) for _ in range(3)]
     assert rests == [NO_RESTS, NO_RESTS, Rests(NOW_MS + REST_MS, 0)]
     told = health.report(NOW_MS)
-    assert told.pairs == (PairHealth(USDC, WETH, Health(3, 0, {fault.value: 3}, NOW_MS + REST_MS, FAULTY)),)
-    assert told.maker == Health(3, 0, {fault.value: 3}, 0)
+    assert told.pairs == (
+        PairHealth(USDC, WETH, QuoteHealth(3, 0, {fault.value: 3}, NOW_MS + REST_MS, FAULTY)),
+    )
+    assert told.maker == QuoteHealth(3, 0, {fault.value: 3}, 0)
 
 
 @pytest.mark.parametrize("fault", sorted(set(FirmFault) - AGAINST_MAKER - {FirmFault.REFUSED}))
@@ -49,7 +51,7 @@ def test_what_lies_with_the_user_never_counts(fault: FirmFault) -> None:
     health = a_health()
     for at in range(200):
         assert health.record(WETH, USDC, fault, NOW_MS + at) == NO_RESTS
-    assert health.report(NOW_MS + 200).maker == Health(0, 100, {}, 0)
+    assert health.report(NOW_MS + 200).maker == QuoteHealth(0, 100, {}, 0)
 
 
 def test_refusals_are_told_and_rest_nothing() -> None:
@@ -57,7 +59,7 @@ def test_refusals_are_told_and_rest_nothing() -> None:
     for at in range(200):
         assert health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS + at) == NO_RESTS
     told = health.report(NOW_MS + 200)
-    assert told.maker == told.pairs[0].health == Health(0, 100, {"refused": 100}, 0)
+    assert told.maker == told.pairs[0].health == QuoteHealth(0, 100, {"refused": 100}, 0)
 
 
 def test_refusals_do_not_wash_faults_away() -> None:
@@ -90,7 +92,7 @@ def test_a_fault_during_a_rest_is_counted_and_does_not_lengthen_it() -> None:
     health = a_health()
     until_ms = faults(health, 3)[-1].pair_until_ms
     assert health.record(WETH, USDC, FirmFault.LATE, NOW_MS + 1) == NO_RESTS
-    assert health.report(NOW_MS + 1).pairs[0].health == Health(4, 0, {"late": 4}, until_ms, FAULTY)
+    assert health.report(NOW_MS + 1).pairs[0].health == QuoteHealth(4, 0, {"late": 4}, until_ms, FAULTY)
 
 
 def test_some_faults_among_many_clean_quotes_have_no_consequence() -> None:
@@ -99,7 +101,7 @@ def test_some_faults_among_many_clean_quotes_have_no_consequence() -> None:
         assert health.record(WETH, USDC, None, NOW_MS + at) == NO_RESTS
     for at in range(90, 100):
         assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + at) == NO_RESTS
-    assert health.report(NOW_MS + 100).maker == Health(100, 90, {"invalid": 10}, 0)
+    assert health.report(NOW_MS + 100).maker == QuoteHealth(100, 90, {"invalid": 10}, 0)
     assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + 100) == Rests(NOW_MS + 100 + REST_MS, 0)
 
 
@@ -111,7 +113,7 @@ def test_clean_quotes_take_the_doubling_back() -> None:
     for _ in range(94):
         health.record(WETH, USDC, None, now_ms)
     assert health.record(WETH, USDC, FirmFault.LATE, now_ms) == NO_RESTS
-    assert health.report(now_ms).maker == Health(100, 94, {"late": 6}, 0)  # the first fault is forgotten
+    assert health.report(now_ms).maker == QuoteHealth(100, 94, {"late": 6}, 0)  # the first fault is forgotten
 
 
 def test_time_takes_it_back_too() -> None:
@@ -119,7 +121,7 @@ def test_time_takes_it_back_too() -> None:
     for _ in range(4):
         now_ms = faults(health, 3, now_ms)[-1].pair_until_ms or now_ms
     much_later_ms = now_ms + limits.MAKER_HEALTH_MEMORY_S * 1_000
-    assert health.report(much_later_ms).maker == Health(0, 100, {}, 0)
+    assert health.report(much_later_ms).maker == QuoteHealth(0, 100, {}, 0)
     assert faults(health, 3, much_later_ms)[-1].pair_until_ms == much_later_ms + REST_MS
 
 
@@ -138,7 +140,7 @@ def test_faults_all_over_the_maker_rest_all_of_it() -> None:
     (further,) = faults(health, 1, later_ms, bytes(20))
     assert further == Rests(0, later_ms + 2 * REST_MS)
     told = health.report(later_ms)
-    assert told.maker == Health(10, 0, {"late": 10}, later_ms + 2 * REST_MS, FAULTY)
+    assert told.maker == QuoteHealth(10, 0, {"late": 10}, later_ms + 2 * REST_MS, FAULTY)
     assert len(told.pairs) == 4
 
 
@@ -152,7 +154,7 @@ def test_a_maker_that_blacklists_most_of_its_askers_rests_and_it_is_said_why() -
     assert serve(health, range(4), is_served=True) == [0] * 4
     assert serve(health, range(4, 9), is_served=False) == [0] * 5
     assert serve(health, range(9, 10), is_served=False) == [until_ms]
-    assert health.report(NOW_MS).maker == Health(0, 100, {}, until_ms, UNSERVING)
+    assert health.report(NOW_MS).maker == QuoteHealth(0, 100, {}, until_ms, UNSERVING)
     assert serve(health, range(10, 19), is_served=False) == [0] * 9
 
 
@@ -179,7 +181,7 @@ def test_what_is_released_is_forgotten() -> None:
     health.bounds.refused(WETH, USDC, 10, NOW_MS)
     health.release()
     told = health.report(NOW_MS)
-    assert (told.maker, told.pairs, told.bounds) == (Health(0, 100, {}, 0), (), {})
+    assert (told.maker, told.pairs, told.bounds) == (QuoteHealth(0, 100, {}, 0), (), {})
     assert faults(health, 2) == [NO_RESTS] * 2
 
 

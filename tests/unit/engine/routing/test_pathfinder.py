@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.vocabulary import Side
 from cambist.engine.routing.gas import FILL, HOP, PURCHASE, TRANSACTION
-from cambist.engine.routing.pathfinder import Lack, Pathfinder
+from cambist.engine.routing.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.routing.plan import MakerShare, RoutePlan, Taxes, Wanted
 from cambist.feeds.pair_index import LiveBook, PairIndex
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
@@ -192,23 +192,23 @@ def test_nothing_and_dust_have_no_route() -> None:
 @pytest.mark.parametrize(
     ("changed", "books", "lack"),
     [
-        ({}, (), Lack.BOOKS),
-        ({}, (USDC_DAI,), Lack.BOOKS),
-        ({"dest_token": DAI}, (ALPHA,), Lack.BOOKS),
-        ({"amount": 101 * ONE[WETH]}, (ALPHA,), Lack.DEPTH),
-        ({"dest_token": DAI, "amount": 101 * ONE[WETH]}, (ALPHA, USDC_DAI), Lack.DEPTH),
-        ({"amount": 1}, (ALPHA, BETA), Lack.AMOUNT),
-        ({"taxes": Taxes(dest=10_000), "side": Side.BUY}, (ALPHA,), Lack.AMOUNT),
-        ({}, (a_book("alpha", WETH, USDC, asks="2510 10"),), Lack.SIDE),
-        ({"side": Side.BUY}, (a_book("alpha", WETH, USDC, asks="2510 10"),), Lack.SIDE),
-        ({"without": frozenset({"alpha"})}, (ALPHA,), Lack.LEFT_OUT),
-        ({"only": frozenset({"beta"})}, (ALPHA, USDC_DAI), Lack.LEFT_OUT),
-        ({"route": (WETH, DAI, USDC)}, (ALPHA, BETA), Lack.LEFT_OUT),
-        ({"without": frozenset({"beta"}), "amount": 1_000 * ONE[WETH]}, (ALPHA, BETA), Lack.DEPTH),
+        ({}, (), NoPlanReason.BOOKS),
+        ({}, (USDC_DAI,), NoPlanReason.BOOKS),
+        ({"dest_token": DAI}, (ALPHA,), NoPlanReason.BOOKS),
+        ({"amount": 101 * ONE[WETH]}, (ALPHA,), NoPlanReason.DEPTH),
+        ({"dest_token": DAI, "amount": 101 * ONE[WETH]}, (ALPHA, USDC_DAI), NoPlanReason.DEPTH),
+        ({"amount": 1}, (ALPHA, BETA), NoPlanReason.AMOUNT),
+        ({"taxes": Taxes(dest=10_000), "side": Side.BUY}, (ALPHA,), NoPlanReason.AMOUNT),
+        ({}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
+        ({"side": Side.BUY}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
+        ({"without": frozenset({"alpha"})}, (ALPHA,), NoPlanReason.LEFT_OUT),
+        ({"only": frozenset({"beta"})}, (ALPHA, USDC_DAI), NoPlanReason.LEFT_OUT),
+        ({"route": (WETH, DAI, USDC)}, (ALPHA, BETA), NoPlanReason.LEFT_OUT),
+        ({"without": frozenset({"beta"}), "amount": 1_000 * ONE[WETH]}, (ALPHA, BETA), NoPlanReason.DEPTH),
     ],
 )
 def test_it_says_why_there_is_no_plan(
-    changed: dict[str, object], books: tuple[LiveBook, ...], lack: Lack
+    changed: dict[str, object], books: tuple[LiveBook, ...], lack: NoPlanReason
 ) -> None:
     wanted = _with(SOLD, **changed)
     assert _find(wanted, *books) is None

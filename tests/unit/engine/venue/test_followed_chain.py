@@ -13,7 +13,7 @@ from cambist.codecs.vocabulary import OrderStatus, OtcState
 from cambist.engine.chain.indexer import Advance
 from cambist.engine.chain.ring import Mark
 from cambist.engine.store.orders import DELTA, OTC, step
-from cambist.engine.store.rows import DeltaOrder, OtcOrder
+from cambist.engine.store.rows import DeltaOrderRow, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Change
 from cambist.engine.venue.followed_chain import FollowedChain, FollowedChains
@@ -64,7 +64,7 @@ class Advances:
         is_late: somebody else changes the order first.
     """
 
-    def __init__(self, store: Store, row: DeltaOrder | OtcOrder, status: Any) -> None:
+    def __init__(self, store: Store, row: DeltaOrderRow | OtcOrderRow, status: Any) -> None:
         self.store = store
         self.row: Any = row
         self.status = status
@@ -74,7 +74,7 @@ class Advances:
     async def changes(self, advance: Advance) -> Sequence[Change]:
         await trio.lowlevel.checkpoint()
         self.asked += 1
-        surface: Any = DELTA if isinstance(self.row, DeltaOrder) else OTC
+        surface: Any = DELTA if isinstance(self.row, DeltaOrderRow) else OTC
         now: Any = await found(self.store, self.row)
         if self.is_late:
             self.is_late = False

@@ -13,11 +13,11 @@ from msgspec import Struct
 from cambist.codecs.vocabulary import OtcState
 from cambist.config.errors import OrderNotFound, StoreUnavailable
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.events.follower import START, Follower
+from cambist.engine.events.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.orders import OTC, step
 from cambist.engine.store.queries import among
-from cambist.engine.store.rows import OrderEvent, OtcOrder
+from cambist.engine.store.rows import OrderEvent, OtcOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, row_of
@@ -31,7 +31,7 @@ from support.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_o
 class Plain(Struct, eq=False):
     """An order and its document."""
 
-    row: OtcOrder
+    row: OtcOrderRow
     body: bytes
     ended_at: int | None = None
 
@@ -40,7 +40,7 @@ class Plain(Struct, eq=False):
         return self.row.order_hash
 
 
-class PlainOrders(LiveRows[OtcOrder, Plain]):
+class PlainOrders(LiveRows[OtcOrderRow, Plain]):
     """Without any hook that can be left out.
 
     Attributes:
@@ -49,13 +49,15 @@ class PlainOrders(LiveRows[OtcOrder, Plain]):
 
     broken = b""
 
-    async def _read_parts(self, rows: Sequence[OtcOrder], effects: Effects) -> Mapping[bytes, bytes | None]:
+    async def _read_parts(
+        self, rows: Sequence[OtcOrderRow], effects: Effects
+    ) -> Mapping[bytes, bytes | None]:
         hashes = [row.order_hash for row in rows]
         (read,) = await self._store.read(among(OTC_DOCUMENT, "order_hash", hashes))
         found = {kept.order_hash: kept.body for values in read if (kept := row_of(OTC_DOCUMENT, values))}
         return {key: found.get(key) for key in hashes}
 
-    def _made(self, row: OtcOrder, parts: bytes | None, known: Plain | None) -> Plain | None:
+    def _made(self, row: OtcOrderRow, parts: bytes | None, known: Plain | None) -> Plain | None:
         if row.order_hash == self.broken:
             raise ZeroDivisionError
         if known is not None:
@@ -64,7 +66,7 @@ class PlainOrders(LiveRows[OtcOrder, Plain]):
 
 
 @asynccontextmanager
-async def orders_of(folder: Path, *rows: OtcOrder) -> AsyncIterator[tuple[Store, PlainOrders]]:
+async def orders_of(folder: Path, *rows: OtcOrderRow) -> AsyncIterator[tuple[Store, PlainOrders]]:
     """A store with some orders, which are in memory, and who was told of each change."""
     async with sqlite_engine(folder).open() as store, trio.open_nursery() as nursery:
         leases = Leases(store, "one", life_s=60, now_ms=now_ms)
@@ -79,7 +81,7 @@ async def orders_of(folder: Path, *rows: OtcOrder) -> AsyncIterator[tuple[Store,
 
 async def all_events(store: Store) -> list[OrderEvent]:
     """That there were."""
-    return [event for _, event in await Follower(store, START).page()]
+    return [event for _, event in await EventFollower(store, START).page()]
 
 
 async def test_orders_are_counted_by_whoever_is_their_owner_and_by_status(tmp_path: Path) -> None:
@@ -97,7 +99,7 @@ async def test_what_has_ended_by_its_life_cycle_is_kept_until_that_is_final(tmp_
     async with orders_of(tmp_path, row) as (_, orders):
         for status in (OtcState.FULFILLED, OtcState.PENDING, OtcState.CANCELLED):
 
-            def decide(row: OtcOrder, status: OtcState = status) -> Step[OtcOrder]:
+            def decide(row: OtcOrderRow, status: OtcState = status) -> Step[OtcOrderRow]:
                 return Step(step(row, NOW_MS, status=status))
 
             await orders.step(row.order_hash, decide)
@@ -177,7 +179,7 @@ async def test_a_step_is_fenced_unless_anybody_may_take_it(tmp_path: Path) -> No
         orders = PlainOrders(OTC, store, Leases(store, "one", life_s=60, now_ms=now_ms))
         await kept(store, row)
 
-        def decide(row: OtcOrder) -> Step[OtcOrder]:
+        def decide(row: OtcOrderRow) -> Step[OtcOrderRow]:
             return Step(step(row, NOW_MS, status=OtcState.SUSPENDED))
 
         with pytest.raises(StoreUnavailable, match="another engine runs this order"):

@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.agent_messages import Notice
 from cambist.codecs.delta_calldata import (
-    Crossing,
+    CrossedOrder,
     Execution,
     Step,
     agent_id,
@@ -104,8 +104,8 @@ def test_several_parts_are_a_crossing() -> None:
     assert candidate.is_crossing
     assert candidate.calldata == settle_crossed(
         [
-            Crossing(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(FAIR, 0, (), (), ALPHA), FAIR),
-            Crossing(
+            CrossedOrder(a_delta_order(nonce=1), SIGNATURE, ONE, Execution(FAIR, 0, (), (), ALPHA), FAIR),
+            CrossedOrder(
                 a_delta_order(buys=True, nonce=2), SIGNATURE, FAIR, Execution(ONE, ONE, (), (), ALPHA), 7
             ),
         ]

@@ -18,7 +18,7 @@ from cambist.engine.venue.delta.auction import decide, notices
 from cambist.engine.venue.delta.auction_record import Rejections, RoundTimes, round_of, round_rows
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.explain import OrderFacts, explained
-from cambist.engine.venue.delta.funds import Fund, Lack
+from cambist.engine.venue.delta.funds import Fund, MissingFund
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.resting_price import RestingFacts
 from cambist.engine.venue.delta.simulation import Proven
@@ -275,7 +275,7 @@ def test_several_reasons_come_the_weightiest_first() -> None:
 
 
 def test_an_order_without_its_funds_is_explained_by_what_lacks() -> None:
-    lacks = (Lack(Fund.BALANCE, 7, 5), Lack(Fund.ALLOWANCE, 9, 0))
+    lacks = (MissingFund(Fund.BALANCE, 7, 5), MissingFund(Fund.ALLOWANCE, 9, 0))
     for status, first in (("SUSPENDED", "suspended"), ("AWAITING_SIGNATURE", "awaitingSignature")):
         row: dict[str, Any] = {"status": OrderStatus(status)}
         told = codes(row=row, live=live(row=a_row(**row), lacks=lacks))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
 from cambist.engine.store.orders import DELTA, DONE, FAILED, INTENDED, effect_key
-from cambist.engine.store.rows import DeltaFill, DeltaOrder, Effect, NonceUsed, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, NonceUsed, amount32
 from cambist.engine.store.units import Cas, Put
 from cambist.engine.venue.delta import life
 from cambist.engine.venue.delta.life import DeltaFacts, DeltaStep
@@ -20,22 +20,22 @@ FAILURES_MAX = 3
 NOTHING = DeltaFacts((), None, is_pre_signed=False, settled_below=0)
 
 
-def an_order(status: OrderStatus = _S.PENDING, **changed: Any) -> DeltaOrder:
+def an_order(status: OrderStatus = _S.PENDING, **changed: Any) -> DeltaOrderRow:
     return a_delta_order(1, status=status, **changed)
 
 
-def an_effect(row: DeltaOrder, kind: str = life.SETTLE, state: str = INTENDED) -> Effect:
+def an_effect(row: DeltaOrderRow, kind: str = life.SETTLE, state: str = INTENDED) -> Effect:
     key = effect_key(row.order_hash, row.version, kind)
     return Effect(key, row.order_hash, row.shard, kind, b"payload", NOW_MS, 1, state, 0, 0, NOW_MS)
 
 
-def a_fill(row: DeltaOrder, *, block: int = 10, is_closed: bool = True, spent: int = 7) -> DeltaFill:
+def a_fill(row: DeltaOrderRow, *, block: int = 10, is_closed: bool = True, spent: int = 7) -> DeltaFill:
     place = row.chain_id, hash_of(block), hash_of(block + 1), 0, block
     amounts = amount32(spent), amount32(2 * spent), NOW_MS, amount32(spent)
     return DeltaFill(*place, row.order_hash, None, *amounts, is_closed)
 
 
-def a_nonce(row: DeltaOrder, order_hash: bytes | None, *, block: int = 10) -> NonceUsed:
+def a_nonce(row: DeltaOrderRow, order_hash: bytes | None, *, block: int = 10) -> NonceUsed:
     return NonceUsed(row.chain_id, row.owner, row.nonce, hash_of(block + 1), block, order_hash)
 
 
@@ -44,7 +44,7 @@ def ended_effects(step: DeltaStep) -> list[tuple[Any, str]]:
     return [(change.key, change.values[0]) for change in step.more if isinstance(change, Cas)]
 
 
-def told(row: DeltaOrder, facts: DeltaFacts, *effects: Effect) -> DeltaStep | None:
+def told(row: DeltaOrderRow, facts: DeltaFacts, *effects: Effect) -> DeltaStep | None:
     return life.told_by_chain(row, facts, effects, FAILURES_MAX, NOW_MS)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, TwapBuyOrder
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.venue.delta.funds import Fund, Lack, Needs, lacks_of, needs_of, told_of
+from cambist.engine.venue.delta.funds import Fund, MissingFund, Needs, lacks_of, needs_of, told_of
 from support.bidding import ALICE, DEADLINE_S, ONE, USDC, USDC_ONE, WETH, a_delta_order, a_twap
 
 
@@ -71,7 +71,7 @@ def test_something_lacks_where_there_is_less_of_it(part: int, whole: int, balanc
 
 def test_of_a_token_that_does_not_tell_there_is_nothing() -> None:
     (lack,) = lacks_of(Needs(7, 7, is_native=False), None)
-    assert lack == Lack(Fund.BALANCE, 7, None)
+    assert lack == MissingFund(Fund.BALANCE, 7, None)
     assert lacks_of(Needs(0, 0, is_native=False), None) == ()
 
 

@@ -20,12 +20,12 @@ from cambist.engine.chain.watch import Watch
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, Intent, step
-from cambist.engine.store.rows import DeltaOrder
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
 from cambist.engine.venue import accounts_watch, apart
 from cambist.engine.venue.delta.document import DeltaDocument
-from cambist.engine.venue.delta.funds import Fund, Lack
+from cambist.engine.venue.delta.funds import Fund, MissingFund
 from cambist.engine.venue.delta.funds_watch import FundsWatch
 from cambist.engine.venue.delta.life import SETTLE, cancel_asked
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
@@ -56,19 +56,19 @@ class Followed:
 
     async def submit(
         self, number: int, order: SettledOrder | None = None, status: OrderStatus = _S.PENDING, **row: Any
-    ) -> DeltaOrder:
+    ) -> DeltaOrderRow:
         """Keep an order; a sale of one WETH of Alice's unless it is said otherwise."""
         order = a_delta_order(nonce=number) if order is None else order
         kept = a_row(number, owner=order.owner, status=status, **row)
         return await self.orders.submit(kept, DeltaDocument("Order", b"", SIGNATURE), order, terms_of(order))
 
-    def live(self, row: DeltaOrder) -> LiveOrder:
+    def live(self, row: DeltaOrderRow) -> LiveOrder:
         """It as it is now."""
         found = self.orders.get(row.order_hash)
         assert found is not None
         return found
 
-    async def becomes(self, row: DeltaOrder, status: OrderStatus) -> LiveOrder:
+    async def becomes(self, row: DeltaOrderRow, status: OrderStatus) -> LiveOrder:
         """The order once it has that status."""
         await until(lambda: self.live(row).row.status is status)
         return self.live(row)
@@ -174,7 +174,7 @@ async def test_an_order_is_held_against_what_is_settled_of_it_at_that_block(tmp_
         one.chain.balances[WETH, ALICE] -= 1
         one.tell((WETH, ALICE))
         live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (Lack(Fund.BALANCE, ONE // 2, ONE // 2 - 1),)
+        assert live.lacks == (MissingFund(Fund.BALANCE, ONE // 2, ONE // 2 - 1),)
 
 
 async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> Non
         one.chain.allowances[WETH, ALICE] = 9
         one.tell()
         live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (Lack(Fund.ALLOWANCE, 10, 9),)
+        assert live.lacks == (MissingFund(Fund.ALLOWANCE, 10, 9),)
         one.chain.fills[row.order_hash] = 1
         live.filled = 1
         one.funds.tend(live)
@@ -193,7 +193,7 @@ async def test_a_twap_goes_by_the_slices_that_are_settled(tmp_path: Path) -> Non
         live.filled = one.chain.fills[row.order_hash] = 2
         one.funds.tend(live)
         await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (Lack(Fund.BALANCE, 4, 3),)
+        assert live.lacks == (MissingFund(Fund.BALANCE, 4, 3),)
 
 
 async def test_nobody_is_suspended_for_a_node_that_is_away_or_behind(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ async def test_each_deposit_is_of_one_order(tmp_path: Path) -> None:
         ]
         for row in rows:
             live = await one.becomes(row, _S.SUSPENDED)
-            assert live.lacks == (Lack(Fund.DEPOSIT, ONE, 0),)
+            assert live.lacks == (MissingFund(Fund.DEPOSIT, ONE, 0),)
         assert one.watch.fresh() == {(CONTRACT, ALICE)}
         one.chain.deposits[ALICE] = ONE
         one.tell((CONTRACT, ALICE), (CONTRACT, b"\xee" * 20))
@@ -273,7 +273,7 @@ async def test_a_token_that_does_not_tell_has_nothing(tmp_path: Path, fault: str
         row = await one.submit(1)
         one.tell()
         live = await one.becomes(row, _S.SUSPENDED)
-        assert live.lacks == (Lack(Fund.BALANCE, ONE, None),)
+        assert live.lacks == (MissingFund(Fund.BALANCE, ONE, None),)
 
 
 async def test_an_order_that_waits_for_its_signature_is_read_and_keeps_its_status(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
 from cambist.engine.store.orders import FAILED, INTENDED, effect_key
-from cambist.engine.store.rows import DeltaOrder, Effect, amount32
+from cambist.engine.store.rows import DeltaOrderRow, Effect, amount32
 from cambist.engine.store.units import Cas
 from cambist.engine.venue.delta import life
 from support.stores import NOW_MS, a_delta_order
@@ -16,11 +16,11 @@ _S = OrderStatus
 OPEN = {_S.PENDING, _S.ACTIVE}
 
 
-def an_order(status: OrderStatus, **changed: Any) -> DeltaOrder:
+def an_order(status: OrderStatus, **changed: Any) -> DeltaOrderRow:
     return a_delta_order(1, status=status, **changed)
 
 
-def a_settlement(row: DeltaOrder, state: str = INTENDED) -> Effect:
+def a_settlement(row: DeltaOrderRow, state: str = INTENDED) -> Effect:
     key = effect_key(row.order_hash, row.version, life.SETTLE)
     return Effect(key, row.order_hash, row.shard, life.SETTLE, b"payload", NOW_MS, 1, state, 0, 0, NOW_MS)
 

@@ -13,12 +13,12 @@ from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import StoreError
 from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.config.settings import parse_settings
-from cambist.engine.events.follower import START, Follower
+from cambist.engine.events.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA, Intent, effect_key, step
 from cambist.engine.store.queries import Query
-from cambist.engine.store.rows import DeltaFill, DeltaOrder, Document, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Change, Done, Unit, new, put
@@ -33,7 +33,7 @@ from support.stores import NOW_MS, a_delta_order, hash_of
 
 
 @asynccontextmanager
-async def one_order(folder: Path) -> AsyncIterator[tuple[Store, LiveOrders, DeltaOrder]]:
+async def one_order(folder: Path) -> AsyncIterator[tuple[Store, LiveOrders, DeltaOrderRow]]:
     """A store, the orders in memory, which follow nothing, and the row of the one there is."""
     asked = a_round_order(1)
     settings = parse_settings('state_dir = "."', {}, folder)
@@ -49,19 +49,19 @@ async def one_order(folder: Path) -> AsyncIterator[tuple[Store, LiveOrders, Delt
 
 
 async def changed_by_another(
-    store: Store, row: DeltaOrder, after: DeltaOrder, *intents: Intent, more: Sequence[Change] = ()
+    store: Store, row: DeltaOrderRow, after: DeltaOrderRow, *intents: Intent, more: Sequence[Change] = ()
 ) -> None:
     assert await store.write(DELTA.advanced(row, after, effects=intents, more=more)) == Done()
 
 
 async def following(store: Store, orders: LiveOrders) -> None:
     """Have the orders hear every event there was, and every one that comes."""
-    follower = Follower(store, START)
+    follower = EventFollower(store, START)
     while True:
         await orders.hear([event for _, event in await follower.page()])
 
 
-def live(orders: LiveOrders, row: DeltaOrder) -> LiveOrder:
+def live(orders: LiveOrders, row: DeltaOrderRow) -> LiveOrder:
     found = orders.get(row.order_hash)
     assert found is not None
     return found
@@ -73,7 +73,7 @@ async def test_a_step_that_meets_another_learns_of_the_settlement_that_it_intend
         await changed_by_another(store, row, won, Intent(SETTLE, b"payload"))
         seen: list[str | None] = []
 
-        def decide(found: DeltaOrder) -> DeltaStep:
+        def decide(found: DeltaOrderRow) -> DeltaStep:
             seen.append(live(orders, row).settling)
             return Step(step(found, NOW_MS))
 
@@ -109,7 +109,7 @@ async def test_others_have_their_turn_while_very_many_orders_are_taken_in(tmp_pa
         rows = [a_delta_order(number) for number in range(2, 2 + VENUE_LOAD_ORDERS)]
         for at in range(0, len(rows), 100):
             some = rows[at : at + 100]
-            documents = [put(DELTA_DOCUMENT, Document(row.order_hash, body)) for row in some]
+            documents = [put(DELTA_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
             assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
         sizes = [len(orders)]
 

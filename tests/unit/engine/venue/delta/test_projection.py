@@ -12,7 +12,7 @@ from cambist.engine.chain.indexer import Advance
 from cambist.engine.chain.ring import Mark
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
-from cambist.engine.store.rows import DeltaFill, DeltaOrder, Document, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
@@ -31,14 +31,14 @@ TOP = 50
 @asynccontextmanager
 async def many_orders(
     folder: Path, status: OrderStatus
-) -> AsyncIterator[tuple[Store, LiveOrders, DeltaProjection, list[DeltaOrder]]]:
+) -> AsyncIterator[tuple[Store, LiveOrders, DeltaProjection, list[DeltaOrderRow]]]:
     """A store with MANY orders of a status, which are in memory."""
     body = encode_document(a_round_order(1).document)
     rows = [a_delta_order(number, status=status) for number in range(MANY)]
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         for at in range(0, MANY, 100):
             some = rows[at : at + 100]
-            documents = [put(DELTA_DOCUMENT, Document(row.order_hash, body)) for row in some]
+            documents = [put(DELTA_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
             assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
         leases = Leases(store, "one", life_s=60, now_ms=now_ms)
         orders = LiveOrders(store, leases)
@@ -61,7 +61,7 @@ def a_step(number: int, *fills: DeltaFill) -> Advance:
     return Advance(1, Mark(number, hash_of(number)), (), (), tuple((DELTA_FILL, fill) for fill in fills))
 
 
-def a_fill(row: DeltaOrder, at: int) -> DeltaFill:
+def a_fill(row: DeltaOrderRow, at: int) -> DeltaFill:
     block = row.chain_id, hash_of(TOP), hash_of(TOP + 1), at, TOP
     amounts = amount32(5), amount32(9), NOW_MS, amount32(5)
     return DeltaFill(*block, row.order_hash, None, *amounts, is_closed=True)

@@ -10,7 +10,7 @@ from cambist.codecs.vocabulary import OtcState
 from cambist.config.limits import VENUE_LOAD_ORDERS
 from cambist.engine.chain.indexer import rescan
 from cambist.engine.store.queries import above, events_after
-from cambist.engine.store.rows import OtcFill, OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_FILL
 from cambist.engine.store.units import Done, Unit, put
@@ -37,7 +37,7 @@ async def tx_of(venue: OtcVenue, block: int = -1) -> bytes:
     return tx_hash
 
 
-async def events_of(store: Store, row: OtcOrder) -> list[tuple[int, str]]:
+async def events_of(store: Store, row: OtcOrderRow) -> list[tuple[int, str]]:
     """(version, status) of each event of an order."""
     (found,) = await store.read(events_after((0, 0), 10_000))
     return [(one[7], one[8]) for one in found if one[3] == row.order_hash]
@@ -438,7 +438,7 @@ async def test_a_cancellation_that_is_taken_back_leaves_a_draft_as_it_was(
 # --- Several engines ------------------------------------------------------------------------------------
 
 
-def has_share(share: int, row: OtcOrder) -> bool:
+def has_share(share: int, row: OtcOrderRow) -> bool:
     return amount_of(row.reserved) == share
 
 

@@ -16,7 +16,7 @@ from cambist.config.limits import (
 )
 from cambist.config.timeouts import DRAFT_LOOK_S, FUNDS_RECHECK_S, FUNDS_STEP_REST_S
 from cambist.crypto.eip1271 import SELECTOR4
-from cambist.engine.store.rows import OrderEvent, OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
 from cambist.engine.venue.otc.document import OtcDocument
 from support.otc_chain import MOST, RFQ, OtcChain
 from support.otc_engine import (
@@ -46,11 +46,11 @@ def a_permit(amount: int = 100, *, deadline_s: int = DEADLINE_S, nonce: int = 0)
     return b"".join(words) + uint_word(nonce) * 3
 
 
-def with_permit(row: OtcOrder, permit: bytes) -> OtcDocument:
+def with_permit(row: OtcOrderRow, permit: bytes) -> OtcDocument:
     return a_document(row, permit=permit)
 
 
-async def stand(venue: OtcVenue, rows: list[OtcOrder]) -> list[tuple[OtcState, int]]:
+async def stand(venue: OtcVenue, rows: list[OtcOrderRow]) -> list[tuple[OtcState, int]]:
     """(status, what is reserved) of each."""
     found = [await venue.row(row) for row in rows]
     return [(row.status, amount_of(row.reserved)) for row in found]
@@ -322,7 +322,7 @@ async def test_a_permit_whose_deadline_passes_is_looked_at_then(
                 assert (await venue.row(other)).status is _S.PENDING
 
 
-async def _suspended_in_time(venue: OtcVenue, row: OtcOrder, deadline_s: int) -> None:
+async def _suspended_in_time(venue: OtcVenue, row: OtcOrderRow, deadline_s: int) -> None:
     """An order whose permit is over is SUSPENDED soon after, and not before."""
     while simulated_ms() // 1_000 < deadline_s:
         assert (await venue.row(row)).status is _S.PENDING

@@ -6,7 +6,7 @@ import pytest
 
 from cambist.codecs.vocabulary import OtcState
 from cambist.engine.lifecycle import OTC_LIFECYCLE
-from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrder, amount32, amount_of
+from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.venue.otc import life
 from cambist.engine.venue.otc.balances import Standing
 from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
@@ -18,7 +18,7 @@ NONE = amount32(0)
 LATER_MS = NOW_MS + 5_000
 
 
-def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrder:
+def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrderRow:
     """With funds where it has some by its status."""
     if status in ENDED:
         changed = {"maker_balance": NONE, "reserved": NONE, "swappable": NONE} | changed
@@ -27,14 +27,14 @@ def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrder:
     return an_otc_order(1, status=status, **changed)
 
 
-def a_fill(row: OtcOrder, amount: int = ONE, *, block: int = 10, log: int = 0) -> OtcFill:
+def a_fill(row: OtcOrderRow, amount: int = ONE, *, block: int = 10, log: int = 0) -> OtcFill:
     place = row.chain_id, hash_of(block), hash_of(1_000 + block), log, block
     amounts = amount32(amount), amount32(2_000 * amount // 10**12)
     return OtcFill(*place, row.order_hash, row.maker, BOB, WETH, USDC, *amounts, NOW_MS + block)
 
 
 def a_cancel(
-    row: OtcOrder, *, block: int = 20, sender: bytes | None = None, at_ms: int = NOW_MS
+    row: OtcOrderRow, *, block: int = 20, sender: bytes | None = None, at_ms: int = NOW_MS
 ) -> OtcCancel:
     place = row.chain_id, hash_of(block), hash_of(1_000 + block), 0, block
     return OtcCancel(*place, row.order_hash, row.maker if sender is None else sender, at_ms)
@@ -47,11 +47,11 @@ def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> OtcFacts:
     return OtcFacts(fills, cancels, **values | changed)
 
 
-def told(row: OtcOrder, known: OtcFacts) -> OtcOrder | None:
+def told(row: OtcOrderRow, known: OtcFacts) -> OtcOrderRow | None:
     return checked(row, life.told_by_chain(row, known, LATER_MS))
 
 
-def checked(row: OtcOrder, step: Step[OtcOrder] | None) -> OtcOrder | None:
+def checked(row: OtcOrderRow, step: Step[OtcOrderRow] | None) -> OtcOrderRow | None:
     """The next row, if there is one, as the tables allow it."""
     if step is None:
         return None
@@ -63,7 +63,7 @@ def checked(row: OtcOrder, step: Step[OtcOrder] | None) -> OtcOrder | None:
     return after
 
 
-def funds(row: OtcOrder) -> tuple[int, int, int]:
+def funds(row: OtcOrderRow) -> tuple[int, int, int]:
     return amount_of(row.maker_balance), amount_of(row.reserved), amount_of(row.swappable)
 
 

@@ -12,7 +12,7 @@ from cambist.engine.chain.indexer import Advance
 from cambist.engine.chain.ring import Mark
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX
-from cambist.engine.store.rows import Document, OtcCancel, OtcFill, OtcOrder, amount32
+from cambist.engine.store.rows import OrderDocument, OtcCancel, OtcFill, OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_CANCEL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, put
@@ -31,14 +31,14 @@ TOP = 50
 @asynccontextmanager
 async def many_orders(
     folder: Path, status: OtcState
-) -> AsyncIterator[tuple[Store, OtcOrders, OtcProjection, list[OtcOrder]]]:
+) -> AsyncIterator[tuple[Store, OtcOrders, OtcProjection, list[OtcOrderRow]]]:
     """A store with MANY orders of a status, which are in memory."""
     rows = [an_otc_order(number, status=status) for number in range(MANY)]
     body = encode_document(a_document(an_otc_order(status=OtcState.DRAFT)))
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         for at in range(0, MANY, 100):
             some = rows[at : at + 100]
-            documents = [put(OTC_DOCUMENT, Document(row.order_hash, body)) for row in some]
+            documents = [put(OTC_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
             assert await store.write(Unit((*(new(OTC_ORDER, row) for row in some), *documents))) == Done()
         leases = Leases(store, "one", life_s=60, now_ms=now_ms)
         orders = OtcOrders(store, leases)
@@ -53,7 +53,7 @@ async def many_orders(
             nursery.cancel_scope.cancel()
 
 
-def a_fill(row: OtcOrder, at: int, amount: bytes) -> OtcFill:
+def a_fill(row: OtcOrderRow, at: int, amount: bytes) -> OtcFill:
     block = row.chain_id, hash_of(TOP), hash_of(TOP + 1), at, TOP
     assets = row.maker_asset, row.taker_asset
     return OtcFill(*block, row.order_hash, row.maker, row.taker, *assets, amount, amount32(9), NOW_MS)

@@ -6,7 +6,7 @@ import trio
 
 from cambist.codecs.vocabulary import OtcState
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.rows import OtcOrder
+from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.venue.otc.life import signed
 from cambist.engine.venue.otc.live_orders import OtcOrders
 from cambist.engine.venue.step import Step
@@ -20,7 +20,7 @@ def elsewhere(venue: OtcVenue) -> OtcOrders:
     return OtcOrders(venue.store, Leases(venue.store, "other", life_s=60, now_ms=simulated_ms, count=0))
 
 
-def accepted(row: OtcOrder) -> Step[OtcOrder] | None:
+def accepted(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
     return signed(row, simulated_ms(), is_backed=True)
 
 
