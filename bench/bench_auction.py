@@ -23,7 +23,7 @@ from cambist.engine.venue.delta.auction import decide
 from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder, answer_of, read_answer
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
 from cambist.engine.venue.delta.life import SETTLE, DeltaFacts, told_by_chain
-from cambist.engine.venue.delta.simulation import Outcome, Proven
+from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome
 from cambist.engine.venue.delta.terms import next_part, terms_of
 
 ORDERS, AGENTS, ROUNDS = 64, 8, 16
@@ -65,7 +65,7 @@ def bids(orders: list[RoundOrder], turn: int) -> list[Proven]:
             part = CandidatePart(one, one.part, amount, 0, 0, (Step(USDC_AT, GAS, b""),), ())
             calldata = b"%d %d" % (agent, place)
             candidate = Candidate(f"agent-{agent}", agent, 10 * agent, place, (part,), calldata)
-            found.append(Proven(candidate, (Outcome(ONE, amount, GAS + agent),)))
+            found.append(Proven(candidate, (SettlementOutcome(ONE, amount, GAS + agent),)))
     return found
 
 

@@ -10,7 +10,7 @@ from cambist.codecs.abi import bytes_tail, encode, selector, uint_word
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.deploy import DeployedContracts, Plan, create, deploy
+from cambist.engine.chain.deploy import DeployedContracts, DeploymentPlan, create, deploy
 from cambist.engine.chain.embedded import EmbeddedChain
 
 OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
@@ -81,7 +81,7 @@ async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
     usdc = await create(
         chain, OWNER, "DevToken", encode(bytes_tail(b"USDC"), bytes_tail(b"USDC"), uint_word(6))
     )
-    plan = Plan(
+    plan = DeploymentPlan(
         owner=OWNER.address,
         weth=weth,
         permit2=permit2,

@@ -34,7 +34,7 @@ from cambist.engine.store.statements import insert
 from cambist.engine.store.tables import OTC_ORDER
 from cambist.engine.store.units import values_of
 from cambist.engine.venue.otc.document import OtcDocument, encode_document
-from cambist.engine.venue.otc.stored_orders import OtcPage, StoredOtcOrders
+from cambist.engine.venue.otc.stored_orders import StoredOtcOrders, StoredOtcPage
 
 COUNT, LIGHT_ORDERS = 100_000, 100
 HEAVY, LIVE = COUNT * 9 // 10, 1_000
@@ -131,7 +131,7 @@ async def answer(stored: StoredOtcOrders, asked: Asked) -> bytes:
     return encode(OtcListing(page.orders, LIMIT, asked.offset, page.total, has_more, page.as_of))
 
 
-def check(page: OtcPage, asked: Asked) -> None:
+def check(page: StoredOtcPage, asked: Asked) -> None:
     """AssertionError where it is another page."""
     assert (page.total, len(page.orders)) == (asked.total, LIMIT), asked.what
 

@@ -39,7 +39,7 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise ValueError(f"fee_bps_max is 0 to {limits.PARTNER_FEE_BPS_MAX}, got {self.fee_bps_max}")
 
 
-class Partner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RegisteredPartner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One registered partner.
 
     Attributes:
@@ -77,7 +77,7 @@ class ResolvedFee(msgspec.Struct, frozen=True):
 def resolve_fee(
     partner: str | None,
     requested_bps: int | None,
-    partners: Mapping[str, Partner],
+    partners: Mapping[str, RegisteredPartner],
     tiers: Mapping[str, Tier],
     *,
     partner_address: str = "",
@@ -140,12 +140,12 @@ def resolve_fee(
     return ResolvedFee(name, address, fee_bps)
 
 
-def registered_partner(name: str, partners: Mapping[str, Partner]) -> Partner | None:
+def registered_partner(name: str, partners: Mapping[str, RegisteredPartner]) -> RegisteredPartner | None:
     """The partner whose fee is charged for a name; None where the venue charges its own fee."""
     return partners.get(name) or partners.get(ANON)
 
 
-def paid_partners(address: str, fee_bps: int, partners: Mapping[str, Partner]) -> list[str]:
+def paid_partners(address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]) -> list[str]:
     """Names of the registered partners that a signed fee is of, the highest registered fee first.
 
     Args:
@@ -161,7 +161,7 @@ def paid_partners(address: str, fee_bps: int, partners: Mapping[str, Partner]) -
 
 
 def partner_of_order(
-    named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, Partner]
+    named: str | None, default: str, address: str, fee_bps: int, partners: Mapping[str, RegisteredPartner]
 ) -> str:
     """The name that a signed order is kept under.
 

@@ -32,7 +32,7 @@ from .chains import ADDRESS_SETTINGS, DEVNET_CHAINS, SHIPPED_CHAINS, ChainSettin
 from .error_text import shown
 from .errors import ConfigError
 from .maker import MakerSettings
-from .partners import ANON, DEFAULT_TIER, Partner, Tier
+from .partners import ANON, DEFAULT_TIER, RegisteredPartner, Tier
 from .relayer import RelayerSettings
 from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
@@ -126,7 +126,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     state_dir: str = "~/.local/state/cambist"
     chains: dict[int, ChainSettings] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
     tokens: tuple[Token, ...] = ()
-    partners: dict[str, Partner] = {}
+    partners: dict[str, RegisteredPartner] = {}
     tiers: dict[str, Tier] = {}
     strict_partner: bool = False
     keys: dict[str, KeySettings] = {}

@@ -27,12 +27,12 @@ from ..chain.address_book import FILE_NAME, read_book
 from ..chain.port import Chain
 from ..credentials import check_addresses, request_verifier
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
-from ..routing.served import ServedChain, served_chains
+from ..routing.served import ConfiguredChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
 from ..telemetry.clock import WallClock
 from .kept_routes import KeptRoutes
-from .market import Place
+from .market import AgentChain
 from .solver import Solver
 from .strategy import Strategy, StrategyContext, load_strategy
 from .surface import AgentSurface
@@ -61,7 +61,7 @@ class AgentApp:
     def __init__(
         self,
         settings: Settings,
-        places: Mapping[int, Place],
+        places: Mapping[int, AgentChain],
         strategies: Mapping[str, Strategy],
         *,
         clock: WallClock,
@@ -174,7 +174,7 @@ async def opened_agent(
     async with AsyncExitStack() as owned:
         found = await open_chains(owned, nodes, chains or {})
         places = {
-            chain_id: Place(
+            chain_id: AgentChain(
                 one,
                 found[chain_id],
                 await open_makers(owned, opening, one, found[chain_id]),
@@ -196,7 +196,7 @@ def _agent_of(settings: Settings) -> AgentSettings:
 
 def _served(
     settings: Settings, agent: AgentSettings, folder: Path, chains: Mapping[int, Chain]
-) -> dict[int, ServedChain]:
+) -> dict[int, ConfiguredChain]:
     """The chains on which orders are settled."""
     book = read_book(folder / Path(settings.state_dir).expanduser() / FILE_NAME)
     served = served_chains(settings, agent.makers, book, chains.keys(), "agent.makers")

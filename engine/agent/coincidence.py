@@ -14,7 +14,7 @@ import trio
 from ...codecs.agent_messages import SolverBid, SolveRequest
 from .bids import crossed_part
 from .crossing import Crossing, crossings
-from .market import Market
+from .market import RoundMarket
 from .orders import OpenOrder
 from .strategy import StrategyContext, without_options
 
@@ -25,7 +25,7 @@ class Coincidence:
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
-    async def solve(self, request: SolveRequest, market: Market) -> Sequence[SolverBid]:  # noqa: ARG002
+    async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
         """A bid for each crossing, of those whose rest is signed for in time."""
         known: dict[str, int] = {}
 
@@ -49,7 +49,7 @@ class Coincidence:
         return [bids[at] for at in sorted(bids)]
 
 
-async def _bid(crossing: Crossing, market: Market) -> SolverBid | None:
+async def _bid(crossing: Crossing, market: RoundMarket) -> SolverBid | None:
     long, short = crossing.long, crossing.short
     route, received = None, 0
     if crossing.rest:

@@ -16,7 +16,7 @@ import trio
 
 from ...codecs.agent_messages import SolverBid, SolveRequest
 from .bids import bid_of_route
-from .market import Market
+from .market import RoundMarket
 from .orders import SOLVABLE, OpenOrder
 from .strategy import StrategyContext, without_options
 
@@ -27,7 +27,7 @@ class FirmQuotes:
     def __init__(self, options: Mapping[str, Any], context: StrategyContext) -> None:
         without_options(options, context)
 
-    async def solve(self, request: SolveRequest, market: Market) -> Sequence[SolverBid]:  # noqa: ARG002
+    async def solve(self, request: SolveRequest, market: RoundMarket) -> Sequence[SolverBid]:  # noqa: ARG002
         """A bid for each order that makers fill within its limit, and in time."""
         bids: dict[int, SolverBid] = {}
         asked = {
@@ -50,7 +50,7 @@ class FirmQuotes:
         return [bids[at] for at in sorted(bids)]
 
 
-async def _bid(order: OpenOrder, market: Market) -> SolverBid | None:
+async def _bid(order: OpenOrder, market: RoundMarket) -> SolverBid | None:
     part = market.largest_part(order)
     if part is None:
         return None

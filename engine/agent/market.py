@@ -14,7 +14,7 @@ from ..routing.firm_parts import indicative_within
 from ..routing.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
 from ..routing.plan import Wanted
-from ..routing.served import ServedChain
+from ..routing.served import ConfiguredChain
 from .bids import Filling
 from .kept_routes import KeptRoutes
 from .orders import OpenOrder
@@ -25,7 +25,7 @@ PART_STEPS = 8
 _log = structlog.get_logger("cambist.agent")
 
 
-class Place(Struct, frozen=True):
+class AgentChain(Struct, frozen=True):
     """A chain that the agent serves.
 
     Attributes:
@@ -35,14 +35,14 @@ class Place(Struct, frozen=True):
         kept: routes that may be bid again.
     """
 
-    served: ServedChain
+    served: ConfiguredChain
     chain: Chain
     makers: OpenMakers
     turns: trio.CapacityLimiter
     kept: KeptRoutes
 
 
-class Market(Struct, frozen=True):
+class RoundMarket(Struct, frozen=True):
     """A round.
 
     Attributes:
@@ -56,7 +56,7 @@ class Market(Struct, frozen=True):
             is told.
     """
 
-    place: Place
+    place: AgentChain
     orders: tuple[OpenOrder, ...]
     gas_price_wei: int
     margin_bps: int

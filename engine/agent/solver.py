@@ -1,6 +1,6 @@
 """One round: all strategies at the same time, and what they bid by the time the answer is due.
 
-closes_at_ms - reserve      bids are to be there: `Market.deadline`
+closes_at_ms - reserve      bids are to be there: `RoundMarket.deadline`
 half of the reserve later   who is not there is cut off
 """
 
@@ -26,7 +26,7 @@ from ...config.agent import AgentSettings
 from ...config.errors import InvalidInput, UnsupportedChain
 from ...config.timeouts import AGENT_SOLVE_S_MAX
 from ...crypto.addresses import parse_address, to_checksum
-from .market import Market, Place
+from .market import AgentChain, RoundMarket
 from .orders import OpenOrder, open_orders
 from .strategy import Strategy, tell
 
@@ -70,7 +70,7 @@ class Solver:
 
     def __init__(
         self,
-        places: Mapping[int, Place],
+        places: Mapping[int, AgentChain],
         strategies: Mapping[str, Strategy],
         settings: AgentSettings,
         wall_ms: Callable[[], int],
@@ -151,7 +151,7 @@ class Solver:
         self,
         name: str,
         request: SolveRequest,
-        market: Market,
+        market: RoundMarket,
         until: float,
         found: dict[str, Sequence[SolverBid]],
     ) -> None:
@@ -169,7 +169,7 @@ class Solver:
         self._faults[name] += 1
         _log.error("a strategy failed", strategy=name, reason=said)
 
-    def _place_of(self, request: SolveRequest) -> Place:
+    def _place_of(self, request: SolveRequest) -> AgentChain:
         place = self._places.get(request.chain_id)
         if place is None:
             served = ", ".join(map(str, self._places))
@@ -181,10 +181,10 @@ class Solver:
         return place
 
     def _market(
-        self, place: Place, orders: tuple[OpenOrder, ...], gas_price_wei: int, deadline: float
-    ) -> Market:
+        self, place: AgentChain, orders: tuple[OpenOrder, ...], gas_price_wei: int, deadline: float
+    ) -> RoundMarket:
         settings = self._settings
-        return Market(
+        return RoundMarket(
             place,
             orders,
             gas_price_wei,

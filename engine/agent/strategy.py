@@ -33,7 +33,7 @@ from ...config.secret import Secret
 from ..own_modules import import_module
 
 if TYPE_CHECKING:
-    from .market import Market
+    from .market import RoundMarket
 
 SHIPPED = {"crossing": "coincidence:Coincidence", "firm_quotes": "firm_quotes:FirmQuotes"}
 
@@ -57,7 +57,7 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
 class Strategy(Protocol):
     """Finds bids; see the module. A method `told(notice: NotifyRequest)` hears what became of them."""
 
-    async def solve(self, request: SolveRequest, market: "Market") -> Sequence[SolverBid]:
+    async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
         """Bids for the orders of a round, by `market.deadline`.
 
         Args:

@@ -24,11 +24,11 @@ from ..store import tables
 from ..store.rows import (
     NEVER_S,
     DeltaFill,
-    NonceUsed,
     OtcCancel,
     OtcCancelUntil,
     OtcFill,
     PreSignature,
+    UsedNonce,
     amount32,
 )
 from ..store.tables import Table
@@ -42,7 +42,7 @@ DELTA_TOPICS = (
     events.ORDER_PRE_SIGNED,
 )
 
-ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | NonceUsed | PreSignature
+ChainRow = OtcFill | OtcCancel | OtcCancelUntil | DeltaFill | UsedNonce | PreSignature
 
 KeptRow = tuple[Table, ChainRow]
 """A row and where it is kept."""
@@ -108,7 +108,7 @@ def rows_of(chain_id: int, found: Iterable[Event], times: Mapping[int, int]) -> 
             nonces.add(used)
             order_hash = one.event.order_hash if isinstance(one.event, events.OrderSettled) else None
             owner, nonce = used
-            row = NonceUsed(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number, order_hash)
+            row = UsedNonce(chain_id, owner, amount32(nonce), log.tx_hash, log.block_number, order_hash)
             rows.append((tables.NONCE_USED, row))
     return rows
 

@@ -26,7 +26,7 @@ from .port import Chain, EthCall
 from .transact import transact
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class DeploymentPlan(Struct, frozen=True, kw_only=True):
     """What is wanted.
 
     Attributes:
@@ -84,7 +84,7 @@ class Provision(Struct, frozen=True):
     change: bytes
 
 
-def creations(plan: Plan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
+def creations(plan: DeploymentPlan, address_of: Callable[[int, bytes], bytes]) -> list[Creation]:
     """The contracts, in the order in which they are created.
 
     Args:
@@ -116,7 +116,7 @@ def contracts_of(made: list[Creation]) -> DeployedContracts:
     return DeployedContracts(*(creation.address for creation in made))
 
 
-def provisions(plan: Plan, at: DeployedContracts) -> Iterator[Provision]:
+def provisions(plan: DeploymentPlan, at: DeployedContracts) -> Iterator[Provision]:
     """What is set up, in an order in which nothing is open before it is bounded."""
     for user in (at.delta, at.router):
         yield Provision(at.executor, owner.is_caller(user), 1, owner.set_caller(user, allowed=True))
@@ -133,7 +133,7 @@ def provisions(plan: Plan, at: DeployedContracts) -> Iterator[Provision]:
         yield Provision(railed, owner.IS_PAUSED, int(paused), owner.set_paused(paused=paused))
 
 
-async def planned(chain: Chain, plan: Plan) -> list[Creation]:
+async def planned(chain: Chain, plan: DeploymentPlan) -> list[Creation]:
     """The contracts and the addresses that they have, or will have if they are created now."""
     has_factory = bool(await chain.code(FACTORY))
     nonce = await chain.nonce(plan.owner)
@@ -149,7 +149,7 @@ async def planned(chain: Chain, plan: Plan) -> list[Creation]:
 async def deploy(
     chain: Chain,
     key: SigningKey | PolicedRelayKey,
-    plan: Plan,
+    plan: DeploymentPlan,
     say: Callable[[str], None] = lambda _: None,
     *,
     gas: int = 0,

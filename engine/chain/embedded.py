@@ -34,7 +34,7 @@ from ...config.errors import (
 from ...crypto.keccak import KECCAK_EMPTY
 from . import blocks
 from .blocks import Block
-from .evm import Message, Outcome
+from .evm import EvmMessage, ExecutionResult
 from .journal import Account
 from .ledger import BlockLedger, check_funds, check_nonce
 from .port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
@@ -466,9 +466,9 @@ class EmbeddedChain:
         async with self._state(at):
             return self._ledger.evm.account(address)
 
-    def _called(self, call: EthCall, block: Block, gas: int = 0) -> Outcome:
+    def _called(self, call: EthCall, block: Block, gas: int = 0) -> ExecutionResult:
         gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
-        message = Message(
+        message = EvmMessage(
             call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS)
         )
         return self._ledger.evm.call(self._ledger.rules(block), message)
@@ -479,7 +479,7 @@ class EmbeddedChain:
         except TransactionRefused:
             return False
 
-    def _returned(self, outcome: Outcome) -> bytes:
+    def _returned(self, outcome: ExecutionResult) -> bytes:
         if outcome.succeeded:
             return outcome.output
         reason = outcome.halt or revert_reason(outcome.output, self._errors)

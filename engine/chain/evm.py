@@ -67,7 +67,7 @@ class BlockRules(Struct, frozen=True, gc=False):
     prev_randao: bytes
 
 
-class Message(Struct, frozen=True, gc=False):
+class EvmMessage(Struct, frozen=True, gc=False):
     """What is executed: a transaction without its signature, or a call.
 
     Attributes:
@@ -85,7 +85,7 @@ class Message(Struct, frozen=True, gc=False):
     access_list: AccessList = ()
 
 
-class Outcome(Struct, frozen=True, gc=False):
+class ExecutionResult(Struct, frozen=True, gc=False):
     """What became of a message.
 
     Attributes:
@@ -177,7 +177,7 @@ class Evm:
         finally:
             self.apply(undo)
 
-    def call(self, rules: BlockRules, message: Message) -> Outcome:
+    def call(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
         """Execute without changing anything. A sender with code is allowed, as nodes allow it.
 
         Raises:
@@ -192,7 +192,7 @@ class Evm:
         finally:
             self._vm.revert(checkpoint)
 
-    def transact(self, rules: BlockRules, message: Message) -> tuple[Outcome, list[Write]]:
+    def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[Write]]:
         """Execute a transaction: its effects, its fee, its sender's nonce; returns also what undoes it.
 
         The fee: `gas_price_wei` for each unit, of which the base fee is burnt and the rest is the coinbase's.
@@ -236,7 +236,7 @@ class Evm:
         accounts: list[Write] = [(address, None, account) for address, account in after.items()]
         return outcome, self.apply(accounts + slots)
 
-    def _execute(self, rules: BlockRules, message: Message) -> Outcome:
+    def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
         """Within a checkpoint of the caller, who reverts to it."""
         vm = self._vm
         if rules != self._rules:
@@ -285,7 +285,7 @@ class Evm:
         self._vm.set_tx_env(pyrevm.TxEnv(access_list=listed))
         self._is_list_set = bool(listed)
 
-    def _outcome(self, output: bytes, contract: bytes | None, failure: str) -> Outcome:
+    def _outcome(self, output: bytes, contract: bytes | None, failure: str) -> ExecutionResult:
         result = self._vm.result
         if result is None:
             raise _refusal(failure)
@@ -294,7 +294,7 @@ class Evm:
                 raise ChainError(f"the EVM returned from what it calls {result.reason}")
             spent = result.gas_used + result.gas_refunded
             logs = tuple(_log(log) for log in result.logs)
-            return Outcome(
+            return ExecutionResult(
                 succeeded=True,
                 output=output,
                 halt="",
@@ -310,7 +310,7 @@ class Evm:
         gas_used = int(reverted_gas or halted_gas)
         if gas_used != result.gas_used:
             raise ChainError(f"the EVM used {gas_used} and {result.gas_used} gas")
-        return Outcome(
+        return ExecutionResult(
             succeeded=False,
             output=bytes.fromhex(reverted_with or ""),
             halt=halt or "",
@@ -483,7 +483,7 @@ def _prove(vm: Evm) -> None:
         (_PROOF_CONTRACT, 2, 7),
     ]
     rules = BlockRules(7, 1_000, base_fee_wei, bytes(32))
-    message = Message(_PROOF_SENDER, _PROOF_CONTRACT, b"", 1, 200_000, price_wei)
+    message = EvmMessage(_PROOF_SENDER, _PROOF_CONTRACT, b"", 1, 200_000, price_wei)
     with vm.applied(before):
         outcome, undo = vm.transact(rules, message)
         child_code = vm.account(_PROOF_CHILD).code_hash
@@ -532,7 +532,7 @@ def _prove_creation(vm: Evm) -> None:
     init_code = bytes.fromhex("3a5f5560205ff3")  # slot 0 is the gas price; 32 zeros of code
     rules = BlockRules(7, 1_000, base_fee_wei, bytes(32))
     with vm.applied([(_PROOF_SENDER, None, Account(4, wei))]):
-        outcome, undo = vm.transact(rules, Message(_PROOF_SENDER, b"", init_code, 2, 200_000, price_wei))
+        outcome, undo = vm.transact(rules, EvmMessage(_PROOF_SENDER, b"", init_code, 2, 200_000, price_wei))
         contract = outcome.contract or b""
         made = vm.account(contract)
         got = [

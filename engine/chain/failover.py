@@ -31,7 +31,7 @@ from ...config.errors import (
     TransactionRefused,
 )
 from ...config.timeouts import NODE_PROBE_S, NODE_REST_S, NODE_REST_S_MAX
-from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
+from .json_rpc import AnswerTooLarge, RpcCall, RpcNode, RpcOutcome
 from .rpc_values import read_quantity
 from .rpc_wording import RpcError, is_internal, is_over_rate
 
@@ -79,7 +79,7 @@ class WrongChain(ChainError):
 class _Health:
     """A node and how it has been."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: RpcNode) -> None:
         self.node = node
         self.is_checked = False
         self.rests_until = 0.0
@@ -94,7 +94,7 @@ class _Health:
 class Talk:
     """Questions to one node, one after the other."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: RpcNode) -> None:
         self._node = node
 
     @property
@@ -102,8 +102,8 @@ class Talk:
         """Of the node."""
         return self._node.name
 
-    async def outcomes(self, calls: Sequence[RpcCall]) -> list[Outcome]:
-        """As `Node.outcomes`.
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
+        """As `RpcNode.outcomes`.
 
         Raises:
             NodeUnavailable: also where the node is over its rate for one of them.
@@ -124,7 +124,7 @@ class Talk:
         return result_of(outcome, method)
 
 
-def result_of(outcome: Outcome, method: str) -> bytes:
+def result_of(outcome: RpcOutcome, method: str) -> bytes:
     """The JSON of a result.
 
     Raises:
@@ -144,7 +144,7 @@ class Nodes:
         jitter: 0 to 1, another each time.
     """
 
-    def __init__(self, chain_id: int, nodes: Sequence[Node], jitter: Callable[[], float]) -> None:
+    def __init__(self, chain_id: int, nodes: Sequence[RpcNode], jitter: Callable[[], float]) -> None:
         self._chain_id = chain_id
         self._healths = [_Health(node) for node in nodes]
         self._jitter = jitter

@@ -20,7 +20,7 @@ from .port import Chain, EthCall
 _WORD_BYTES = 32
 
 
-class Question(Struct, frozen=True):
+class HoldingQuestion(Struct, frozen=True):
     """Whose tokens, and whom they are allowed to. Addresses of 20 bytes."""
 
     token: bytes
@@ -52,7 +52,9 @@ class Holdings(Struct, frozen=True):
     found: tuple[Holding | None, ...]
 
 
-async def holdings(chain: Chain, questions: Sequence[Question], block_hash: bytes | None = None) -> Holdings:
+async def holdings(
+    chain: Chain, questions: Sequence[HoldingQuestion], block_hash: bytes | None = None
+) -> Holdings:
     """Ask a chain.
 
     Args:

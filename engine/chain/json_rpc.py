@@ -28,7 +28,7 @@ from ...feeds.net.httpx_transport import DialTransport, origin_of
 from .rpc_wording import RpcError, is_batch_refusal, is_too_large
 
 RpcCall = tuple[str, list[object]]  # method, parameters
-Outcome = bytes | RpcError  # the JSON of a result, or the error in its place
+RpcOutcome = bytes | RpcError  # the JSON of a result, or the error in its place
 
 _OVER_RATE = 429
 _ANSWER_MIB = limits.CHAIN_ANSWER_BYTES_MAX >> 20
@@ -71,7 +71,7 @@ _decode_text = decoder(str, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 _decode_block = decoder(_LatestBlock, bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
 
 
-class Node:
+class RpcNode:
     """One node.
 
     Args:
@@ -103,14 +103,14 @@ class Node:
         self.batch_max = limits.CHAIN_BATCH_CALLS_MAX
         self.rest_s = 0.0  # what it asks for, when it is over its rate
 
-    async def outcomes(self, calls: Sequence[RpcCall]) -> list[Outcome]:
+    async def outcomes(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
         """What became of calls, in order: the JSON of each result, or the node's error.
 
         Raises:
             NodeUnavailable: it cannot be reached, is late, out of order or over its rate.
             ChainError: it answers something else.
         """
-        outcomes: list[Outcome] = []
+        outcomes: list[RpcOutcome] = []
         size = self.batch_max
         is_rule = False  # of the node, and not only that these answers are large
         while len(outcomes) < len(calls):
@@ -169,7 +169,7 @@ class Node:
         except InvalidInput as error:
             raise ChainError(f"{self.name}: {error.detail}") from None
 
-    async def _chunk(self, calls: Sequence[RpcCall]) -> list[Outcome]:
+    async def _chunk(self, calls: Sequence[RpcCall]) -> list[RpcOutcome]:
         """One batch; what is missing from its answer is asked once more."""
         found = await self._post(calls)
         if 0 < len(found) < len(calls):
@@ -180,7 +180,7 @@ class Node:
             raise ChainError(f"{self.name}: left {len(calls) - len(found)} of {len(calls)} calls unanswered")
         return [found[at] for at in range(len(calls))]
 
-    async def _post(self, calls: Sequence[RpcCall]) -> dict[int, Outcome]:
+    async def _post(self, calls: Sequence[RpcCall]) -> dict[int, RpcOutcome]:
         """What became of calls, by their places."""
         first = self._next_id
         self._next_id += len(calls)
@@ -225,14 +225,14 @@ class Node:
             return NodeUnavailable(f"{self.name}: HTTP status {response.status}")
         return ChainError(f"{self.name}: {detail}")
 
-    def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, Outcome]:
+    def _sorted(self, answers: list[_Answer] | _Answer, first: int, count: int) -> dict[int, RpcOutcome]:
         if isinstance(answers, _Answer):
             if count > 1:  # one error for all of them
                 if answers.error is None:
                     raise ChainError(f"{self.name}: one answer to a batch of {count}")
                 raise _BatchRefused(f"{self.name}: {answers.error}")
             answers = [answers]
-        found: dict[int, Outcome] = {}
+        found: dict[int, RpcOutcome] = {}
         for answer in answers:
             error = answer.error
             if answer.id is None and error is not None:
@@ -246,7 +246,7 @@ class Node:
             found[at] = self._outcome(answer, is_batch=count > 1)
         return found
 
-    def _outcome(self, answer: _Answer, *, is_batch: bool) -> Outcome:
+    def _outcome(self, answer: _Answer, *, is_batch: bool) -> RpcOutcome:
         error = answer.error
         if error is None:
             if isinstance(answer.result, msgspec.UnsetType):

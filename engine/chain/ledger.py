@@ -25,7 +25,7 @@ from ...config.errors import BlockGone, ChainError, RefusalKind, TransactionRefu
 from . import blocks
 from .blocks import Block
 from .create2_factory import FACTORY, FACTORY_CODE
-from .evm import BlockRules, Evm, Message, Outcome, Write
+from .evm import BlockRules, Evm, EvmMessage, ExecutionResult, Write
 from .journal import Account
 from .port import At, Header, Log, Receipt
 
@@ -38,7 +38,7 @@ class Draft(Struct):
 
     rules: BlockRules
     gas_used: int
-    done: list[tuple[ReceivedTransaction, Outcome, int]]
+    done: list[tuple[ReceivedTransaction, ExecutionResult, int]]
     undo: _Undo
 
 
@@ -166,7 +166,7 @@ class BlockLedger:
         price_wei = blocks.gas_price(tx, base_fee_wei)
         outcome, undo = self.evm.transact(
             draft.rules,
-            Message(received.sender, tx.to, tx.data, tx.value_wei, tx.gas, price_wei, tx.access_list),
+            EvmMessage(received.sender, tx.to, tx.data, tx.value_wei, tx.gas, price_wei, tx.access_list),
         )
         draft.done.append((received, outcome, price_wei))
         draft.undo.append(undo)

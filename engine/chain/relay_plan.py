@@ -9,7 +9,7 @@ gets another nonce only after its own was used by none of them, as deep as the c
 What was signed may be anywhere, whatever the nodes say that were asked. So what is late, or refused for good,
 is given up by filling its nonce, and has ended only once something else was mined there for good.
 
-`Memory` is what one run remembers besides: when it handed what in, what it was told. Losing it costs time.
+`RelayMemory` holds the rest of a run: when it handed what in, and what it was told. Its loss costs time.
 
 Source: ARCHITECTURE.md, "Relayer"; EIP-1559.
 """
@@ -109,7 +109,7 @@ class Front(Struct, frozen=True):
     since_block: int
 
 
-class Memory(Struct):
+class RelayMemory(Struct):
     """What one run of a relayer remembers; see the module.
 
     Attributes:
@@ -213,7 +213,7 @@ class Write(Struct, frozen=True):
 Action = Sign | Send | Seen | Write
 
 
-class Plan(Struct, frozen=True):
+class RelayPlan(Struct, frozen=True):
     """What is to be done, in order, and how things stand.
 
     Attributes:
@@ -235,7 +235,7 @@ class Plan(Struct, frozen=True):
 class _Draft:
     """A plan that is being made."""
 
-    def __init__(self, facts: Facts, memory: Memory, policy: RelayPolicy, now_ms: int) -> None:
+    def __init__(self, facts: Facts, memory: RelayMemory, policy: RelayPolicy, now_ms: int) -> None:
         self.facts, self.memory, self.policy, self.now_ms = facts, memory, policy, now_ms
         self.actions: list[Action] = []
         self.stuck = self.at_cap = 0
@@ -246,7 +246,7 @@ class _Draft:
         self.actions.append(Write(what, _key_of(intent), changes))
 
 
-def remember(memory: Memory, slots: Mapping[int, Slot], facts: Facts, now_ms: int) -> None:
+def remember(memory: RelayMemory, slots: Mapping[int, Slot], facts: Facts, now_ms: int) -> None:
     """Take in what the chain shows; forget what is over."""
     front = slots.get(facts.nonce)
     if front is None:
@@ -274,10 +274,10 @@ def plan(
     slots: Mapping[int, Slot],
     waiting: Sequence[ChainIntent],
     facts: Facts,
-    memory: Memory,
+    memory: RelayMemory,
     policy: RelayPolicy,
     now_ms: int,
-) -> Plan:
+) -> RelayPlan:
     """Decide.
 
     Args:
@@ -304,7 +304,7 @@ def plan(
     undone = sum(slot.is_settled for slot in pending)
     room = 0 if draft.starved or undone else policy.in_flight_max - len(pending)
     _plan_new(draft, slots, waiting, room)
-    return Plan(tuple(draft.actions), len(pending), undone, draft.stuck, draft.at_cap, draft.starved)
+    return RelayPlan(tuple(draft.actions), len(pending), undone, draft.stuck, draft.at_cap, draft.starved)
 
 
 def _on_chain(slot: Slot, facts: Facts) -> ChainTx | None:

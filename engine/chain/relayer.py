@@ -58,9 +58,9 @@ from .relay_plan import (
     OUT_OF_GAS,
     UNEXPLAINED,
     Facts,
-    Memory,
-    Plan,
     Refusal,
+    RelayMemory,
+    RelayPlan,
     RelayPolicy,
     Seen,
     Send,
@@ -81,12 +81,12 @@ _Rows = Sequence[tuple[Any, ...]]
 _COUNTED = ("mined", "settled", "reorganised", "taken", "failed", "cancelled", "bumped", "handed", "refused")
 
 _MINED = (IntentState.MINED, IntentState.REVERTED)
-_IDLE = Plan((), 0, 0, 0, 0, starved=False)
+_IDLE = RelayPlan((), 0, 0, 0, 0, starved=False)
 
 _log = structlog.get_logger("cambist.relayer")
 
 
-class Outcome(Struct, frozen=True):
+class IntentOutcome(Struct, frozen=True):
     """What became of an intent.
 
     Attributes:
@@ -178,7 +178,7 @@ class Relayer:
         self._policy = policy
         self._now_ms = now_ms
         self._shard = relay_shard(chain.chain_id, key.address)
-        self._memory = Memory()
+        self._memory = RelayMemory()
         self._head_hash = b""
         self._wake = trio.Event()
         self._watched: WeakValueDictionary[str, trio.Event] = WeakValueDictionary()
@@ -194,7 +194,7 @@ class Relayer:
         """Whose transactions they are, 20 bytes."""
         return self._key.address
 
-    async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> Outcome:
+    async def submit(self, effect_key: str, call: EthCall, deadline_s: int | None = None) -> IntentOutcome:
         """Have a call mined once. Submitting the same key again changes nothing.
 
         Args:
@@ -232,7 +232,7 @@ class Relayer:
         self._wake.set()
         return _outcome(row)
 
-    async def outcome(self, effect_key: str) -> Outcome | None:
+    async def outcome(self, effect_key: str) -> IntentOutcome | None:
         """How an intent stands, without a receipt; None if there is none.
 
         Raises:
@@ -241,7 +241,7 @@ class Relayer:
         (rows,) = await self._store.read(by(CHAIN_INTENT, effect_key))
         return _outcome(row_of(CHAIN_INTENT, rows[0])) if rows else None
 
-    async def wait(self, effect_key: str, *, final: bool = True) -> Outcome:
+    async def wait(self, effect_key: str, *, final: bool = True) -> IntentOutcome:
         """Return once an intent is mined or will never be; the caller bounds it.
 
         Args:
@@ -261,7 +261,7 @@ class Relayer:
             if found.is_final or (found.state in _MINED and not final):
                 receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
                 if found.is_final or receipt is not None:
-                    return Outcome(found.effect_key, found.state, found.reason, found.tx_hash, receipt)
+                    return IntentOutcome(found.effect_key, found.state, found.reason, found.tx_hash, receipt)
             with trio.move_on_after(RELAY_LOOK_S):
                 await event.wait()
 
@@ -290,7 +290,7 @@ class Relayer:
             fence = self._leases.fence(self._shard)
             self._holds = fence is not None
             if fence is None:
-                self._memory = Memory()
+                self._memory = RelayMemory()
                 with trio.move_on_after(RELAY_LOOK_S):
                     await changed.wait()
                 continue
@@ -298,7 +298,7 @@ class Relayer:
             try:
                 is_idle = await self._look(fence)
             except _FencedOff:
-                self._memory = Memory()
+                self._memory = RelayMemory()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
                 self._lose(str(error) or "no answer in time")
@@ -407,7 +407,7 @@ class Relayer:
                     break
         return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
 
-    async def _do(self, todo: Plan, head: Header, fence: Fence) -> None:
+    async def _do(self, todo: RelayPlan, head: Header, fence: Fence) -> None:
         """Keep what was seen and signed, then hand in."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
@@ -573,5 +573,5 @@ def _call_of(intent: ChainIntent) -> tuple[bytes, bytes, int, int]:
     return intent.target, intent.data, amount_of(intent.value_wei), intent.gas
 
 
-def _outcome(intent: ChainIntent) -> Outcome:
-    return Outcome(intent.effect_key, intent.state, intent.reason, intent.mined_hash)
+def _outcome(intent: ChainIntent) -> IntentOutcome:
+    return IntentOutcome(intent.effect_key, intent.state, intent.reason, intent.mined_hash)

@@ -13,7 +13,15 @@ from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from .create2_factory import FACTORY
-from .deploy import Creation, DeployedContracts, Plan, Provision, contracts_of, creations, provisions
+from .deploy import (
+    Creation,
+    DeployedContracts,
+    DeploymentPlan,
+    Provision,
+    contracts_of,
+    creations,
+    provisions,
+)
 from .port import Chain, EthCall
 from .verification import is_code_of
 
@@ -40,12 +48,12 @@ class Rollout(Struct, frozen=True):
         return contracts_of([creation for creation, _ in self.made])
 
 
-def predicted(plan: Plan) -> list[Creation]:
+def predicted(plan: DeploymentPlan) -> list[Creation]:
     """The contracts where the factory puts them, on whatever chain."""
     return creations(plan, lambda _, init_code: create2_address(FACTORY, plan.salt32, init_code))
 
 
-async def look(chain: Chain, plan: Plan) -> Rollout:
+async def look(chain: Chain, plan: DeploymentPlan) -> Rollout:
     """What is there, and what is left to be done. Changes nothing.
 
     Raises:
@@ -68,7 +76,7 @@ async def look(chain: Chain, plan: Plan) -> Rollout:
     return rollout
 
 
-def policed(key: SigningKey, chain_id: int, plan: Plan) -> PolicedRelayKey:
+def policed(key: SigningKey, chain_id: int, plan: DeploymentPlan) -> PolicedRelayKey:
     """The key, for what this deployment sends and nothing else."""
     targets = {FACTORY, *(creation.address for creation in predicted(plan))}
     policy = TransactionPolicy(

@@ -46,7 +46,7 @@ from ...feeds.net.streams import client_tls
 from . import rpc_values as values
 from .failover import Nodes, NodeStatistics, NotDone, Talk, WrongChain, result_of
 from .heads import Heads, HeadStatistics
-from .json_rpc import AnswerTooLarge, Node, Outcome, RpcCall
+from .json_rpc import AnswerTooLarge, RpcCall, RpcNode, RpcOutcome
 from .logs_bloom import bloom_of, covers, may_match
 from .port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from .reverts import NO_ERRORS, CustomErrors, revert_reason
@@ -127,7 +127,7 @@ class RpcChain:
             nodes = Nodes(
                 chain_id,
                 [
-                    Node(transport, url, f"{field}.urls[{at}]", settings.call_s)
+                    RpcNode(transport, url, f"{field}.urls[{at}]", settings.call_s)
                     for at, url in enumerate(settings.urls)
                 ],
                 jitter,
@@ -193,7 +193,7 @@ class RpcChain:
 
         return await self._nodes.ask(converse)
 
-    def _returned(self, outcome: Outcome, at: At) -> bytes | Reverted:
+    def _returned(self, outcome: RpcOutcome, at: At) -> bytes | Reverted:
         """What a contract returned, or its refusal.
 
         Raises:

@@ -5,7 +5,7 @@ Source: EIP-1559; eth_feeHistory, eth_maxPriorityFeePerGas and eth_gasPrice of t
 
 from ...config.errors import ChainError
 from .failover import result_of
-from .json_rpc import Outcome
+from .json_rpc import RpcOutcome
 from .port import GasFees
 from .rpc_values import FullHeader, read_block, read_fee_history, read_quantity
 from .rpc_wording import RpcError
@@ -14,7 +14,7 @@ _ELASTICITY = 2  # a block that is half full leaves the base fee as it is
 _CHANGE_DIVISOR = 8  # by 1/8 at most from block to block
 
 
-def fees_of(history: Outcome, suggested: Outcome, latest: Outcome, price: Outcome) -> GasFees:
+def fees_of(history: RpcOutcome, suggested: RpcOutcome, latest: RpcOutcome, price: RpcOutcome) -> GasFees:
     """The next base fee, and the tip to pay on top.
 
     Args:

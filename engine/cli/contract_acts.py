@@ -45,7 +45,7 @@ _SINCE = click.option(
 )
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ActOptions(Struct, frozen=True, kw_only=True):
     """Where acts are made, and how.
 
     Attributes:
@@ -93,7 +93,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
             key = named_key(settings, key_name) if is_named else read_key(key_name, password)
         folder = path.parent if path else Path()
         node = NodeSettings(urls=(node_url,)) if node_url else chain_settings(settings, chain_id).node
-        place = Place(
+        place = ActOptions(
             settings=settings,
             chain_id=chain_id,
             node=revealed(node, f"chains.{chain_id}.node", os.environ, folder),
@@ -119,7 +119,7 @@ def _standing(settings: Settings, chain_id: int) -> Standing:
     return Standing(*(checked_address(text, str(path)) for text in told))
 
 
-def _run(do: Callable[..., Awaitable[None]], place: Place, *arguments: object) -> None:
+def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: object) -> None:
     async def within() -> None:
         async with RpcChain.open(place.chain_id, place.node, known_errors()) as chain:
             await do(chain, place, *arguments)
@@ -133,7 +133,7 @@ def _run(do: Callable[..., Awaitable[None]], place: Place, *arguments: object) -
 @click.command()
 @_options
 @click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
-def pause(place: Place, contract: str | None) -> None:
+def pause(place: ActOptions, contract: str | None) -> None:
     """Stop every settlement and every swap. By the pauser or the owner."""
     _run(_paused, place, contract, acts.pause_acts)
 
@@ -141,7 +141,7 @@ def pause(place: Place, contract: str | None) -> None:
 @click.command()
 @_options
 @click.option("--contract", type=click.Choice(["Delta", "Router"]), help="That alone; both if absent.")
-def unpause(place: Place, contract: str | None) -> None:
+def unpause(place: ActOptions, contract: str | None) -> None:
     """Let settlements and swaps go on. By the owner."""
     _run(_paused, place, contract, acts.unpause_acts)
 
@@ -149,7 +149,7 @@ def unpause(place: Place, contract: str | None) -> None:
 @click.command()
 @_options
 @_SINCE
-def roles(place: Place, since: int) -> None:
+def roles(place: ActOptions, since: int) -> None:
     """Print who holds what: owners, pausers, relayers, callers, collectors, caps."""
     _run(_roles, place, since)
 
@@ -157,7 +157,7 @@ def roles(place: Place, since: int) -> None:
 @click.command()
 @click.argument("account", type=AddressParam())
 @_options
-def revoke(place: Place, account: bytes) -> None:
+def revoke(place: ActOptions, account: bytes) -> None:
     """Take every role of ACCOUNT: relayer, caller, collector, pauser. By the owner."""
     _run(_revoke, place, account)
 
@@ -166,7 +166,7 @@ def revoke(place: Place, account: bytes) -> None:
 @click.argument("new_owner", type=AddressParam())
 @_options
 @click.option("--accept", "is_accepted", is_flag=True, help="The second step: NEW_OWNER accepts.")
-def handover(place: Place, new_owner: bytes, *, is_accepted: bool) -> None:
+def handover(place: ActOptions, new_owner: bytes, *, is_accepted: bool) -> None:
     """Propose NEW_OWNER for every contract. The owner stays until NEW_OWNER accepts.
 
     \b
@@ -185,7 +185,7 @@ def handover(place: Place, new_owner: bytes, *, is_accepted: bool) -> None:
 )
 @click.option("--receiver", type=AddressParam(), help="Gets them, in place of the account.")
 def claim(
-    place: Place, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
+    place: ActOptions, since: int, account: bytes | None, tokens: tuple[bytes, ...], receiver: bytes | None
 ) -> None:
     """Have fees sent that the vault keeps: of a partner, or the protocol's."""
     whose = account or (place.key.address if place.key else None)
@@ -197,7 +197,7 @@ def claim(
 @click.command()
 @click.argument("caps", metavar="TOKEN=AMOUNT...", nargs=-1, required=True)
 @_options
-def cap(place: Place, caps: tuple[str, ...]) -> None:
+def cap(place: ActOptions, caps: tuple[str, ...]) -> None:
     """Bound how much of a token Delta gives in an hour, and the Router in a swap.
 
     AMOUNT is of whole tokens, or `max`; TOKEN an address, or a symbol of the settings.
@@ -212,25 +212,25 @@ COMMANDS = (pause, unpause, roles, revoke, handover, claim, cap)
 
 
 async def _paused(
-    chain: RpcChain, place: Place, contract: str | None, made: Callable[[dict[str, bytes]], list[Act]]
+    chain: RpcChain, place: ActOptions, contract: str | None, made: Callable[[dict[str, bytes]], list[Act]]
 ) -> None:
     railed = place.at.railed()
     await _carry_out(chain, place, made({contract: railed[contract]} if contract else railed))
 
 
-async def _revoke(chain: RpcChain, place: Place, account: bytes) -> None:
+async def _revoke(chain: RpcChain, place: ActOptions, account: bytes) -> None:
     found = await held_by(chain, place.at, account)
     await _carry_out(chain, place, acts.revoke_acts(place.at, found, account))
 
 
-async def _handover(chain: RpcChain, place: Place, new: bytes, is_accepted: bool) -> None:  # noqa: FBT001
+async def _handover(chain: RpcChain, place: ActOptions, new: bytes, is_accepted: bool) -> None:  # noqa: FBT001
     powers = await powers_of(chain, place.at)
     made = acts.acceptance_acts if is_accepted else acts.handover_acts
     await _carry_out(chain, place, made(place.at, powers, new))
 
 
 async def _claim(
-    chain: RpcChain, place: Place, account: bytes, tokens: Sequence[bytes], receiver: bytes, since: int
+    chain: RpcChain, place: ActOptions, account: bytes, tokens: Sequence[bytes], receiver: bytes, since: int
 ) -> None:
     owed = await owed_to(chain, place.at, account, tokens, since)
     if not place.is_json:
@@ -239,12 +239,12 @@ async def _claim(
     await _carry_out(chain, place, acts.claim_acts(place.at, list(owed), receiver), account)
 
 
-async def _cap(chain: RpcChain, place: Place, caps: Sequence[tuple[bytes, str]]) -> None:
+async def _cap(chain: RpcChain, place: ActOptions, caps: Sequence[tuple[bytes, str]]) -> None:
     raw = {token: await raw_cap(chain, token, amount) for token, amount in caps}
     await _carry_out(chain, place, acts.cap_acts(place.at, raw))
 
 
-async def _roles(chain: RpcChain, place: Place, since: int) -> None:
+async def _roles(chain: RpcChain, place: ActOptions, since: int) -> None:
     found = await roles_of(chain, place.at, since)
     if place.is_json:
         click.echo(encode(_told(found)).decode())
@@ -296,7 +296,7 @@ def _told(found: Roles) -> dict[str, Any]:
     return told
 
 
-async def _carry_out(chain: RpcChain, place: Place, made: Sequence[Act], account: bytes = b"") -> None:
+async def _carry_out(chain: RpcChain, place: ActOptions, made: Sequence[Act], account: bytes = b"") -> None:
     """Show acts; send them, or try them in the name of who may make them.
 
     Args:
@@ -334,7 +334,7 @@ async def _carry_out(chain: RpcChain, place: Place, made: Sequence[Act], account
         click.echo("nothing was sent: each call was tried, and would succeed")
 
 
-async def _sent(chain: RpcChain, place: Place, key: SigningKey, made: Sequence[Act]) -> list[str]:
+async def _sent(chain: RpcChain, place: ActOptions, key: SigningKey, made: Sequence[Act]) -> list[str]:
     """Hashes of the transactions, each of which was mined before the next is sent."""
     if made and not place.is_sure:
         agree("Send these?")

@@ -19,7 +19,7 @@ from ..chain.address_book import chain_entry, write_entries
 from ..chain.artifacts import known_errors
 from ..chain.contract_acts import Standing, handover_acts
 from ..chain.contract_roles import powers_of
-from ..chain.deploy import DeployedContracts, Plan, create, deploy, factory_address
+from ..chain.deploy import DeployedContracts, DeploymentPlan, create, deploy, factory_address
 from ..chain.rollout import Rollout, look, policed, predicted
 from ..chain.rpc import RpcChain
 from ..chain.transact import transact
@@ -155,13 +155,13 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     key: SigningKey
-    plan: Plan
+    plan: DeploymentPlan
     caps: list[tuple[bytes, str]]
     new_owner: bytes
     is_sure: bool
 
 
-async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[DeployedContracts, Plan]:
+async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[DeployedContracts, DeploymentPlan]:
     async with RpcChain.open(chain_id, node, known_errors()) as chain:
         plan = await _completed(chain, job)
         found = await look(chain, plan)
@@ -177,7 +177,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
         return found.contracts, plan
 
 
-async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Plan) -> None:
+async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
     """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
     standing = Standing(at.delta, at.router, at.executor, at.fee_vault)
     powers = await powers_of(chain, standing)
@@ -192,7 +192,7 @@ async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: Plan
         click.echo(f"{to_checksum(job.key.address)} owns the contracts{until}: `cambist contracts handover`")
 
 
-async def _completed(chain: RpcChain, job: _Job) -> Plan:
+async def _completed(chain: RpcChain, job: _Job) -> DeploymentPlan:
     """The plan with what the chain knows; on a devnet, WETH and Permit2 are put there first."""
     plan = job.plan
     key = policed(job.key, chain.chain_id, plan)
@@ -202,7 +202,7 @@ async def _completed(chain: RpcChain, job: _Job) -> Plan:
     return replace(plan, caps={token: await raw_cap(chain, token, cap) for token, cap in job.caps})
 
 
-def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
+def _show(found: Rollout, plan: DeploymentPlan, chain_id: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -227,7 +227,9 @@ def _show(found: Rollout, plan: Plan, chain_id: int) -> None:
     console.print(f"to be set   {len(found.changes)} of callers, relayers, pauser, caps and pause\n")
 
 
-def _plan(chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes) -> Plan:
+def _plan(
+    chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | None, permit2: bytes
+) -> DeploymentPlan:
     """What follows from settings and options alone; on a devnet without WETH, with ours."""
     if chain.wrapped_native:
         weth = checked_address(chain.wrapped_native, f"chains.{chain_id}.wrapped_native")
@@ -237,7 +239,7 @@ def _plan(chain: ChainSettings, chain_id: int, owner: bytes, protocol: bytes | N
         raise ConfigError(f"chains.{chain_id}.wrapped_native", "is not set")
     if chain_id in DEVNET_CHAINS and to_checksum(permit2) == PERMIT2:
         permit2 = factory_address("DevPermit2")
-    return Plan(
+    return DeploymentPlan(
         owner=owner,
         weth=weth,
         permit2=permit2,

@@ -23,7 +23,7 @@ from ..store.backup import back_up
 from ..store.export import export_lines
 from ..store.migrate import migrations, pending
 from ..store.opening import open_store
-from ..store.place import Place, SqlitePlace, place_of
+from ..store.place import SqlitePlace, StorePlace, place_of
 from ..store.status import Contents, Status, contents_of, fdatasync_p50_ms, schema_of
 from ..store.upkeep import upkeep_of
 from ..store.whole_file import whole_file
@@ -176,12 +176,12 @@ async def _rescan(
         await rescan(chain, store, first_block, now_ms())
 
 
-def _place(path: Path | None) -> Place:
+def _place(path: Path | None) -> StorePlace:
     settings = read_settings(path, os.environ, reveal=False)
     return place_of(settings, os.environ, path.parent if path else Path())
 
 
-def _refuse_the_store_itself(place: Place, out: Path) -> None:
+def _refuse_the_store_itself(place: StorePlace, out: Path) -> None:
     """Whatever --force says: what replaces a file of the database loses all that is in it."""
     if isinstance(place, SqlitePlace) and out.parent.resolve() / out.name in place.files():
         raise ConfigError(str(out), "is a file of the database itself")
@@ -197,7 +197,7 @@ def _print(lines: Iterator[bytes]) -> None:
         raise ConfigError("standard output", f"cannot be written: {error.strerror}") from None
 
 
-def _status(place: Place) -> Status:
+def _status(place: StorePlace) -> Status:
     with upkeep_of(place).snapshot() as snapshot:
         schema = schema_of(migrations(snapshot.dialect), snapshot.applied())
         return Status(

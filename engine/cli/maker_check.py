@@ -23,14 +23,14 @@ from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret
 from ..conformance.auth import Credentials
 from ..conformance.check_table import CHECKS
-from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_place
+from ..conformance.options import DEFAULT_TAKER, CheckOptions, read_base_url
 from ..conformance.probe import Unreachable
 from ..conformance.report import list_table, print_report, to_json, to_junit
 from ..conformance.rules import Selection
-from ..conformance.run import Outcome, RunReport, check_maker
+from ..conformance.run import RunOutcome, RunReport, check_maker
 
 UNREACHABLE, STOPPED = 3, 130
-STATUS = {Outcome.CONFORMS: 0, Outcome.FAULTS: 1, Outcome.INCONCLUSIVE: 4}
+STATUS = {RunOutcome.CONFORMS: 0, RunOutcome.FAULTS: 1, RunOutcome.INCONCLUSIVE: 4}
 _HTTP, _SOCKET = ("http", "https"), ("ws", "wss")
 
 
@@ -224,9 +224,9 @@ def _options(url: str, settings: dict[str, Any]) -> CheckOptions:
         raise ConfigError("--only", "no check is left; a strict one needs --strict")
     node, socket = settings["node_url"], settings["ws_url"]
     return CheckOptions(
-        base=read_place(url, "URL", _HTTP),
-        socket=None if socket is None else read_place(socket, "--ws-url", _SOCKET),
-        node=None if node is None else read_place(node, "--node-url", _HTTP),
+        base=read_base_url(url, "URL", _HTTP),
+        socket=None if socket is None else read_base_url(socket, "--ws-url", _SOCKET),
+        node=None if node is None else read_base_url(node, "--node-url", _HTTP),
         credentials=_credentials(settings),
         selection=selection,
         chain_id=settings["chain_id"],

@@ -41,8 +41,8 @@ from .order_options import (
     ENDED,
     HELP,
     UNKNOWN,
-    Place,
     UnderWay,
+    VenueOptions,
     is_native,
     new_console,
     order_name,
@@ -76,7 +76,7 @@ def order() -> None:
 @timeout
 @venue_options
 def cancel_orders(
-    venue: Place,
+    venue: VenueOptions,
     names: tuple[str, ...],
     chain_id: int,
     rpc: str,
@@ -102,7 +102,7 @@ def cancel_orders(
 @signing_options
 @venue_options
 def withdraw(
-    venue: Place,
+    venue: VenueOptions,
     amount: str | None,
     receiver: str | None,
     chain_id: int,
@@ -129,7 +129,7 @@ def withdraw(
 
 async def _cancel(
     under_way: UnderWay,
-    place: Place,
+    place: VenueOptions,
     names: tuple[str, ...],
     chain_id: int,
     node: NodeSettings,
@@ -151,7 +151,7 @@ async def _cancel(
 
 async def _withdraw(
     under_way: UnderWay,
-    place: Place,
+    place: VenueOptions,
     withdrawal: Withdrawal,
     chain_id: int,
     node: NodeSettings,
@@ -172,7 +172,7 @@ async def _withdraw(
     return 0
 
 
-def _report_cancelled(place: Place, records: Sequence[OrderRecord]) -> int:
+def _report_cancelled(place: VenueOptions, records: Sequence[OrderRecord]) -> int:
     """What became of each, on standard output; the exit status."""
     if place.is_json:
         orders = [{"id": record.id, "status": record.status.value} for record in records]

@@ -17,7 +17,7 @@ from ..trader.order_listing import (
     tokens_by_place,
     widths_of,
 )
-from .order_options import HELP, Place, UnderWay, run, venue_options
+from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
 from .parameters import AddressParam
 
 
@@ -37,7 +37,7 @@ from .parameters import AddressParam
 )
 @venue_options
 def list_orders(
-    venue: Place, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
+    venue: VenueOptions, owner: bytes | None, chain_ids: tuple[int, ...], statuses: tuple[str, ...]
 ) -> None:
     """List Delta orders, page after page until there are no more.
 
@@ -51,7 +51,7 @@ def list_orders(
     run(_list, venue, wanted)
 
 
-async def _list(under_way: UnderWay, place: Place, wanted: OrdersWanted) -> int:
+async def _list(under_way: UnderWay, place: VenueOptions, wanted: OrdersWanted) -> int:
     under_way.hint = "there are more orders"
     async with place.open() as venue:
         if place.is_json:

@@ -76,7 +76,7 @@ class UnderWay(Struct):
     status: int = UNKNOWN
 
 
-class Place(Struct, frozen=True):
+class VenueOptions(Struct, frozen=True):
     """Where it is done, and how it is told."""
 
     url: str
@@ -118,7 +118,7 @@ def _with_place(command: Callable[..., None], *, is_needed: bool) -> Callable[..
         if venue_url is not None:
             check_venue(venue_url)
         secret = read_secret(api_key, os.environ, "--api-key") if api_key else None
-        command(venue=Place(venue_url or "", secret, is_json), **rest)
+        command(venue=VenueOptions(venue_url or "", secret, is_json), **rest)
 
     for option in (
         click.option("--json", "is_json", is_flag=True, help="One line of JSON on standard output."),
@@ -235,7 +235,9 @@ def order_name(text: str, field: str) -> str:
     return to_hex(raw)
 
 
-def report(place: Place, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffer | None = None) -> int:
+def report(
+    place: VenueOptions, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffer | None = None
+) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(order_json(outcome, offer)).decode())
@@ -259,6 +261,6 @@ def is_native(record: OrderRecord) -> bool:
     return record.input.token == limits.NATIVE_PLACEHOLDER
 
 
-def timed(place: Place, timeout_s: float) -> Place:
+def timed(place: VenueOptions, timeout_s: float) -> VenueOptions:
     """The venue, with the time that orders are followed for."""
     return structs.replace(place, timeout_s=timeout_s)

@@ -34,8 +34,8 @@ from ..trader.terms import TradedToken
 from ..trader.tokens import find_token
 from .order_options import (
     HASH_BYTES,
-    Place,
     UnderWay,
+    VenueOptions,
     ended,
     new_console,
     report,
@@ -65,7 +65,7 @@ class Placing(Struct, frozen=True, kw_only=True):
     buy: str
     amount: str
     side: Side
-    venue: Place
+    venue: VenueOptions
     chain_id: int
     node: NodeSettings
     key: SigningKey
@@ -127,7 +127,7 @@ def placing_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_placing(
         *,
-        venue: Place,
+        venue: VenueOptions,
         side: str,
         rpc: str,
         key: str,

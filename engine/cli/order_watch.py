@@ -30,9 +30,9 @@ from ..trader.order_view import OrderOutcome, Tokens, Verdict
 from ..trader.tokens import find_token
 from .order_options import (
     HELP,
-    Place,
     Seconds,
     UnderWay,
+    VenueOptions,
     ended,
     new_console,
     order_name,
@@ -70,7 +70,7 @@ from .parameters import RPC_HELP, AddressParam, checked_node
 )
 @venue_options
 def watch(
-    venue: Place,
+    venue: VenueOptions,
     name: str | None,
     owner: bytes | None,
     chain_ids: tuple[int, ...],
@@ -102,7 +102,7 @@ def watch(
 
 
 async def _watch(
-    under_way: UnderWay, place: Place, name: str, node: NodeSettings | None, delta: bytes | None
+    under_way: UnderWay, place: VenueOptions, name: str, node: NodeSettings | None, delta: bytes | None
 ) -> int:
     tell = partial(new_console().print, style="dim")
     async with place.open() as venue:
@@ -125,7 +125,7 @@ async def _watch(
 
 async def listen(
     under_way: UnderWay,
-    place: Place,
+    place: VenueOptions,
     wanted: Wanted,
     line_of: Callable[[OrderEventMessage], str],
     after: str,

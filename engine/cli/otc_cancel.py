@@ -22,7 +22,16 @@ from ..trader.otc_following import disproofs
 from ..trader.otc_posting import rfq_contract
 from ..trader.otc_terms import SignedOtc
 from ..trader.sending import StepFailedError
-from .order_options import ENDED, HELP, UNKNOWN, Place, UnderWay, new_console, run, venue_options_if_any
+from .order_options import (
+    ENDED,
+    HELP,
+    UNKNOWN,
+    UnderWay,
+    VenueOptions,
+    new_console,
+    run,
+    venue_options_if_any,
+)
 from .otc_options import SOURCE, Named, find_order, named_order, open_venue, rfq_options
 from .parameters import Duration, checked_node
 from .sources import read_key
@@ -39,7 +48,7 @@ from .sources import read_key
 @rfq_options
 @venue_options_if_any
 def cancel(
-    venue: Place,
+    venue: VenueOptions,
     sources: tuple[str, ...],
     life_s: int | None,
     chain_id: int,
@@ -70,7 +79,7 @@ def cancel(
 
 async def _cancel(
     under_way: UnderWay,
-    place: Place,
+    place: VenueOptions,
     named: list[Named],
     chain_id: int,
     node: NodeSettings,
@@ -111,7 +120,7 @@ async def _cancel(
 
 async def _cancel_all(
     under_way: UnderWay,
-    place: Place,
+    place: VenueOptions,
     life_s: int,
     chain_id: int,
     node: NodeSettings,
@@ -132,7 +141,7 @@ async def _cancel_all(
     return 0
 
 
-def _report_failed(place: Place, failed: StepFailedError, orders: Iterable[bytes]) -> int:
+def _report_failed(place: VenueOptions, failed: StepFailedError, orders: Iterable[bytes]) -> int:
     """The transaction came to nothing, or it is not known what became of it; the exit status."""
     outcome = "reverted" if failed.receipt else "unknown"
     if place.is_json:
@@ -142,7 +151,7 @@ def _report_failed(place: Place, failed: StepFailedError, orders: Iterable[bytes
     return ENDED if failed.receipt else UNKNOWN
 
 
-def _report(place: Place, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
+def _report(place: VenueOptions, cancelled: Cancelled, states: Mapping[bytes, OtcState]) -> int:
     """What became of each, on standard output; the exit status.
 
     Args:

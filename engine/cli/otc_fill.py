@@ -25,11 +25,20 @@ from ..trader.client import VenueClient
 from ..trader.otc_filling import FillOffer, FillOutcome, FillVerdict, OtcFiller
 from ..trader.otc_posting import rfq_contract
 from ..trader.otc_safety import Standing
-from ..trader.otc_terms import Part, SignedOtc, part_given, part_received, rest_of
+from ..trader.otc_terms import OtcPart, SignedOtc, part_given, part_received, rest_of
 from ..trader.otc_view import fill_json, fill_lines, fill_table
 from ..trader.terms import TradedToken
 from ..trader.tokens import find_token
-from .order_options import ENDED, HELP, UNKNOWN, Place, UnderWay, new_console, run, venue_options_if_any
+from .order_options import (
+    ENDED,
+    HELP,
+    UNKNOWN,
+    UnderWay,
+    VenueOptions,
+    new_console,
+    run,
+    venue_options_if_any,
+)
 from .otc_options import (
     SOURCE,
     STDIN,
@@ -58,7 +67,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     named: Named
     amount: str | None
     receive: str | None
-    venue: Place
+    venue: VenueOptions
     chain_id: int
     node: NodeSettings
     key: SigningKey
@@ -67,7 +76,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     is_sure: bool
     is_rehearsal: bool
 
-    def part(self, signed: SignedOtc, standing: Standing, gives: TradedToken, gets: TradedToken) -> Part:
+    def part(self, signed: SignedOtc, standing: Standing, gives: TradedToken, gets: TradedToken) -> OtcPart:
         """What is taken of the order.
 
         Raises:
@@ -92,7 +101,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
 @click.option("--dry-run", is_flag=True, help="Show what is given and received, simulate, and stop.")
 @venue_options_if_any
 def fill(
-    venue: Place,
+    venue: VenueOptions,
     source: str,
     amount: str | None,
     receive: str | None,
@@ -200,7 +209,7 @@ def _closed(stored: StoredOrder | None) -> str:
     return f"the venue says that it was {means}{by}"
 
 
-def _report(place: Place, outcome: FillOutcome, offer: FillOffer) -> int:
+def _report(place: VenueOptions, outcome: FillOutcome, offer: FillOffer) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(fill_json(outcome, offer)).decode())

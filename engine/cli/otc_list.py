@@ -8,7 +8,7 @@ from ...config.limits import UINT256_MAX
 from ..trader.order_listing import aligned, widths_of
 from ..trader.otc_listing import OTC_HEADERS, OtcWanted, otc_pages, otc_row
 from .order_list import ListedTokens
-from .order_options import HELP, Place, UnderWay, run, venue_options
+from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
 from .parameters import AddressParam
 from .sources import KEY_HELP, PASSWORD_HELP, read_key
 
@@ -46,7 +46,7 @@ from .sources import KEY_HELP, PASSWORD_HELP, read_key
 @click.option("--hide-small", "hides_small", is_flag=True, help="Leave out what is next to nothing.")
 @venue_options
 def list_otc(
-    venue: Place,
+    venue: VenueOptions,
     account: bytes | None,
     key: str | None,
     password: str | None,
@@ -78,7 +78,7 @@ def list_otc(
     run(_list, venue, wanted)
 
 
-async def _list(under_way: UnderWay, place: Place, wanted: OtcWanted) -> int:
+async def _list(under_way: UnderWay, place: VenueOptions, wanted: OtcWanted) -> int:
     under_way.hint = "there are more orders"
     count = 0
     async with place.open() as venue:

@@ -20,7 +20,7 @@ from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.otc_safety import check_asked, check_handed_over
 from ..trader.otc_terms import OtcHandOver, RfqContract, SignedOtc, decode_hand_over
-from .order_options import HASH_BYTES, Place, chain_options
+from .order_options import HASH_BYTES, VenueOptions, chain_options
 from .parameters import AddressParam
 from .sources import read_bounded
 
@@ -131,7 +131,7 @@ async def find_order(
 
 
 @asynccontextmanager
-async def open_venue(place: Place) -> AsyncGenerator[VenueClient | None]:
+async def open_venue(place: VenueOptions) -> AsyncGenerator[VenueClient | None]:
     """The client; None where no venue is named."""
     if not place.url:
         yield None
@@ -154,7 +154,7 @@ def write_order(path: Path, handed_over: OtcHandOver) -> None:
         raise ConfigError("--out", f"{path} cannot be written: {error.strerror}") from None
 
 
-def how_to_go_on(place: Place, order_hash: str) -> str:
+def how_to_go_on(place: VenueOptions, order_hash: str) -> str:
     """What is told of an order that has not ended."""
     return (
         f"`cambist otc watch {order_hash} --venue {place.url}` follows it, "

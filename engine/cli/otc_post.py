@@ -35,8 +35,8 @@ from .order_options import (
     HASH_BYTES,
     HELP,
     UNKNOWN,
-    Place,
     UnderWay,
+    VenueOptions,
     new_console,
     run,
     timed,
@@ -68,7 +68,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     receive: str
     taker: bytes
     life_s: int
-    venue: Place
+    venue: VenueOptions
     chain_id: int
     node: NodeSettings
     key: SigningKey
@@ -135,7 +135,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
 @timeout
 @venue_options
 def post(
-    venue: Place,
+    venue: VenueOptions,
     sell: str,
     buy: str,
     amount: str,
@@ -200,7 +200,7 @@ def post(
     run(_post, asked)
 
 
-def report(place: Place, outcome: OtcOutcome, chain_id: int | None = None) -> int:
+def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:
         click.echo(encode(otc_json(outcome, chain_id)).decode())

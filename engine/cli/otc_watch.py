@@ -22,9 +22,9 @@ from ..trader.otc_safety import check_asked
 from ..trader.otc_view import OtcOutcome, OtcVerdict, followed
 from .order_options import (
     HELP,
-    Place,
     Seconds,
     UnderWay,
+    VenueOptions,
     new_console,
     run,
     timed,
@@ -65,7 +65,7 @@ from .parameters import RPC_HELP, AddressParam, checked_node
 )
 @venue_options
 def watch(
-    venue: Place,
+    venue: VenueOptions,
     name: str | None,
     maker: bytes | None,
     taker: bytes | None,
@@ -99,7 +99,7 @@ def watch(
 
 
 async def _watch(
-    under_way: UnderWay, place: Place, order_hash: str, node: NodeSettings | None, rfq: bytes | None
+    under_way: UnderWay, place: VenueOptions, order_hash: str, node: NodeSettings | None, rfq: bytes | None
 ) -> int:
     tell = partial(new_console().print, style="dim")
     raw = parse_hex(order_hash, "HASH")

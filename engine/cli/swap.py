@@ -24,7 +24,7 @@ from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
-from ..trader.swap import Offer, Outcome, Status, Swapper
+from ..trader.swap import Offer, Status, SwapOutcome, Swapper
 from ..trader.terms import TradedToken, Wish
 from ..trader.tokens import find_token
 from ..trader.view import offer_table, outcome_json, outcome_lines
@@ -216,10 +216,10 @@ def _wish(asked: _Asked, src: TradedToken, dest: TradedToken) -> Wish:
     )
 
 
-def _report(asked: _Asked, offer: Offer, outcome: Outcome | None) -> None:
+def _report(asked: _Asked, offer: Offer, outcome: SwapOutcome | None) -> None:
     """The result, on standard output."""
     if outcome is None:
-        outcome = Outcome(status=Status.REHEARSED, step="price")
+        outcome = SwapOutcome(status=Status.REHEARSED, step="price")
     if asked.is_json:
         click.echo(encode(outcome_json(outcome, offer)).decode())
         return

@@ -19,7 +19,7 @@ from ...config.error_text import one_line
 from ...config.limits import WEBHOOK_PAGE_MAX
 from ..trader.client import VenueClient
 from ..trader.order_listing import aligned, widths_of
-from .order_options import HELP, Place, UnderWay, run, venue_options
+from .order_options import HELP, UnderWay, VenueOptions, run, venue_options
 
 NOT_ALL = 3
 _TOKEN = re.compile(r"[0-9a-f]{32}", re.ASCII)
@@ -39,7 +39,7 @@ def webhooks() -> None:
 
 @webhooks.command("list", context_settings=HELP)
 @venue_options
-def list_webhooks(venue: Place) -> None:
+def list_webhooks(venue: VenueOptions) -> None:
     """List the webhooks that the key manages, and how they stand."""
     run(_list, _with_key(venue))
 
@@ -54,7 +54,7 @@ def list_webhooks(venue: Place) -> None:
     help="Those that were given up, or those that are still tried.",
 )
 @venue_options
-def list_deliveries(venue: Place, name: str, status: str) -> None:
+def list_deliveries(venue: VenueOptions, name: str, status: str) -> None:
     """List what the webhook NAME has not taken, the oldest events first.
 
     A table, or with --json one delivery a line, with the body that is posted.
@@ -67,7 +67,7 @@ def list_deliveries(venue: Place, name: str, status: str) -> None:
 @click.argument("tokens", metavar="[TOKEN]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="All dead deliveries.")
 @venue_options
-def replay(venue: Place, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
+def replay(venue: VenueOptions, name: str, tokens: tuple[str, ...], *, is_all: bool) -> None:
     """Have dead deliveries of the webhook NAME delivered anew: those of TOKENs, or --all."""
     if bool(tokens) == is_all:
         raise click.UsageError("expected either TOKENs or --all")
@@ -80,7 +80,7 @@ def replay(venue: Place, name: str, tokens: tuple[str, ...], *, is_all: bool) ->
 # --- What they do -------------------------------------------------------------------------------------
 
 
-async def _list(_: UnderWay, place: Place) -> int:
+async def _list(_: UnderWay, place: VenueOptions) -> int:
     async with place.open() as venue:
         listed = await venue.webhooks()
     if place.is_json:
@@ -92,7 +92,7 @@ async def _list(_: UnderWay, place: Place) -> int:
     return 0
 
 
-async def _deliveries(under_way: UnderWay, place: Place, name: str, status: DeliveryState) -> int:
+async def _deliveries(under_way: UnderWay, place: VenueOptions, name: str, status: DeliveryState) -> int:
     under_way.hint = "there are more deliveries"
     count = 0
     async with place.open() as venue:
@@ -108,7 +108,7 @@ async def _deliveries(under_way: UnderWay, place: Place, name: str, status: Deli
     return 0
 
 
-async def _replay(under_way: UnderWay, place: Place, name: str, tokens: tuple[str, ...]) -> int:
+async def _replay(under_way: UnderWay, place: VenueOptions, name: str, tokens: tuple[str, ...]) -> int:
     under_way.hint = "some are delivered anew"
     anew: dict[str, None] = {}
     async with place.open() as venue:
@@ -154,7 +154,7 @@ async def _all_anew(venue: VenueClient, name: str) -> AsyncIterator[tuple[str, .
         seen.update(told.replayed)
 
 
-def _with_key(place: Place) -> Place:
+def _with_key(place: VenueOptions) -> VenueOptions:
     if place.api_key is None:
         raise click.UsageError("--api-key: expected the key that manages the webhooks")
     return place

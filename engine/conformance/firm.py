@@ -26,7 +26,7 @@ from ...crypto.addresses import parse_address
 from ...crypto.keccak import keccak256
 from ...feeds.book import Ladder
 from .exchange import HttpExchange, read_json
-from .market import GridLeg, Market, Range, deviation_bps, expected_range
+from .market import GridLeg, MakerMarket, Range, deviation_bps, expected_range
 from .rules import Result, Said, fault, gap, judged, passed
 
 FIRM_KEYS = frozenset(
@@ -85,7 +85,7 @@ class Users:
 
 
 def ask(
-    market: Market,
+    market: MakerMarket,
     pair_id: str,
     leg: GridLeg,
     amount: int,
@@ -131,7 +131,7 @@ def deep_amount(leg: GridLeg, ladder: Ladder, rng: random.Random) -> int:
     return rng.randint(max(most // 5, min(leg.first_level(ladder) + 1, most)), most)
 
 
-def askings(market: Market, rng: random.Random, users: Users, taker: str) -> list[Asking]:
+def askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
     """What must be quoted: a small amount on every leg."""
     return [
         ask(market, pair_id, leg, small_amount(leg, ladder, rng), users.next(), taker)
@@ -139,7 +139,7 @@ def askings(market: Market, rng: random.Random, users: Users, taker: str) -> lis
     ]
 
 
-def deep_askings(market: Market, rng: random.Random, users: Users, taker: str) -> list[Asking]:
+def deep_askings(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> list[Asking]:
     """An amount that crosses levels on every leg."""
     return [
         ask(
@@ -157,7 +157,7 @@ def deep_askings(market: Market, rng: random.Random, users: Users, taker: str) -
     ]
 
 
-def variations(market: Market, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
+def variations(market: MakerMarket, rng: random.Random, users: Users, taker: str) -> Iterator[Asking]:
     """The same questions in other clothes; each must be quoted like the plain one. There must be a leg."""
     legs = market.legs()
     pair_id, leg, ladder = legs[0]
@@ -211,7 +211,7 @@ class Quoted(Struct, frozen=True):
 
 
 def judge_answer(
-    asking: Asking, exchange: HttpExchange, before: Market, after: Market
+    asking: Asking, exchange: HttpExchange, before: MakerMarket, after: MakerMarket
 ) -> Iterator[Result | Quoted]:
     """Whether it was quoted at all and has the form of an order; then the order itself, for more judges."""
     where = asking.where
@@ -276,7 +276,7 @@ def _bad_member(order: Mapping[str, Any]) -> str:
     return "" if isinstance(order["signature"], str) else "signature is no string"
 
 
-def judge_terms(quoted: Quoted, before: Market, after: Market, drift_bps: int) -> Iterator[Result]:
+def judge_terms(quoted: Quoted, before: MakerMarket, after: MakerMarket, drift_bps: int) -> Iterator[Result]:
     """What was asked comes back, and the price is the displayed one.
 
     Args:

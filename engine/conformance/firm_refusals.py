@@ -19,7 +19,7 @@ from msgspec import Struct
 from ...config.limits import UINT256_MAX
 from .exchange import HttpExchange, read_json
 from .firm import Asking, ask
-from .market import Market
+from .market import MakerMarket
 from .rules import Result, judged, skipped
 
 STRANGER = "0x" + "57" * 20  # a well-formed address that is no token, no taker and nobody's
@@ -120,7 +120,7 @@ def spoiled(good: Asking, depth: int, other: int) -> Iterator[Spoiled]:
     yield Spoiled("refuse.form-body", "a web form's body", form, "application/x-www-form-urlencoded")
 
 
-def unlisted(good: Asking, market: Market) -> Iterator[Spoiled]:
+def unlisted(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
     """Two known tokens that no pair joins, in either direction."""
     joined = {frozenset((pair.base, pair.quote)) for pair in market.pairs.values()}
     ids = list(market.tokens)
@@ -133,7 +133,7 @@ def unlisted(good: Asking, market: Market) -> Iterator[Spoiled]:
                 return
 
 
-def silent(good: Asking, market: Market) -> Iterator[Spoiled]:
+def silent(good: Asking, market: MakerMarket) -> Iterator[Spoiled]:
     """The legs that the grid turns off: one of a disabled pair, one of a missing side."""
     seen: set[str] = set()
     for pair_id, leg in market.silent_legs():
@@ -152,7 +152,7 @@ def wrong_taker(good: Asking) -> Spoiled:
     )
 
 
-def not_there(market: Market, *, taker_given: bool) -> Iterator[Result]:
+def not_there(market: MakerMarket, *, taker_given: bool) -> Iterator[Result]:
     """Why some refusals cannot be asked for."""
     if not taker_given:
         yield skipped("refuse.wrong-taker", "needs --taker, one that the maker allows")

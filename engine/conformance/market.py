@@ -129,7 +129,7 @@ class UsableBook(Struct, frozen=True):
         return self.bids if leg.side == "bids" else self.asks
 
 
-class Market(Struct, frozen=True):
+class MakerMarket(Struct, frozen=True):
     """What could be used of /tokens, /pairs and /prices.
 
     Attributes:
@@ -203,7 +203,7 @@ def read_grids(exchange: HttpExchange) -> Mapping[str, PriceGrid]:
 
 def market_of(
     tokens: Mapping[str, Token], pairs: Mapping[str, Pair], grids: Mapping[str, PriceGrid], books_max: int
-) -> Market:
+) -> MakerMarket:
     """The market of sound entries, with the books of the first `books_max` pairs that are quoted."""
     books: dict[str, UsableBook] = {}
     for pair_id, pair in pairs.items():
@@ -216,7 +216,7 @@ def market_of(
         )
         if book.bids or book.asks:
             books[pair_id] = book
-    return Market(tokens, pairs, books, grids)
+    return MakerMarket(tokens, pairs, books, grids)
 
 
 def _decoded(decode: Callable[[bytes], object], exchange: HttpExchange) -> object:
@@ -259,7 +259,9 @@ class Range(Struct, frozen=True):
     still: bool
 
 
-def expected_range(before: Market, after: Market, pair_id: str, leg: GridLeg, amount: int) -> Range | None:
+def expected_range(
+    before: MakerMarket, after: MakerMarket, pair_id: str, leg: GridLeg, amount: int
+) -> Range | None:
     """The computed amount on both grids; None where either does not hold `amount`, or it comes to nothing.
 
     Choice: A maker may refuse an amount whose counterpart rounds to zero.
@@ -271,7 +273,7 @@ def expected_range(before: Market, after: Market, pair_id: str, leg: GridLeg, am
     return Range(min(amounts), max(amounts), amounts[0] == amounts[1])
 
 
-def _walk(market: Market, pair_id: str, leg: GridLeg, amount: int) -> int | None:
+def _walk(market: MakerMarket, pair_id: str, leg: GridLeg, amount: int) -> int | None:
     ladder = market.ladder(pair_id, leg)
     return None if ladder is None else leg.walk(ladder, amount) or None
 

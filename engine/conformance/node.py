@@ -21,7 +21,7 @@ _BALANCE = selector("balanceOf(address)")
 _ALLOWANCE = selector("allowance(address,address)")
 
 
-class Node:
+class ProbedNode:
     """A node behind a probe. Addresses are 20 bytes."""
 
     def __init__(self, probe: Probe) -> None:

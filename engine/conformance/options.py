@@ -20,7 +20,7 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _is_name = re.compile(r"[0-9A-Za-z._:\-]+").fullmatch
 
 
-class Place(Struct, frozen=True):
+class BaseUrl(Struct, frozen=True):
     """A URL, taken apart.
 
     Attributes:
@@ -45,7 +45,7 @@ class Place(Struct, frozen=True):
         return f"{self.scheme}://{self.host_header}{self.path}"
 
 
-def read_place(url: str, field: str, schemes: tuple[str, ...]) -> Place:
+def read_base_url(url: str, field: str, schemes: tuple[str, ...]) -> BaseUrl:
     """Takes a URL apart.
 
     Raises:
@@ -68,7 +68,7 @@ def read_place(url: str, field: str, schemes: tuple[str, ...]) -> Place:
     header = named if port in (None, _PORTS[scheme]) else f"{named}:{port}"
     if (path and not is_target(path.encode())) or not is_host(header.encode()):
         raise ConfigError(field, f"{expected}; percent-encode what is not visible ASCII")
-    return Place(scheme, host, _PORTS[scheme] if port is None else port, path, header)
+    return BaseUrl(scheme, host, _PORTS[scheme] if port is None else port, path, header)
 
 
 class CheckOptions(Struct, frozen=True, kw_only=True):
@@ -90,9 +90,9 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
         authorities: PEM file of certificates to trust.
     """
 
-    base: Place
-    socket: Place | None = None
-    node: Place | None = None
+    base: BaseUrl
+    socket: BaseUrl | None = None
+    node: BaseUrl | None = None
     credentials: Credentials | None = None
     selection: Selection = Selection()
     chain_id: int | None = None

@@ -24,7 +24,7 @@ from ...crypto.hmac_auth import RequestSigner
 from ...feeds.net.streams import client_tls, dial
 from .exchange import HttpExchange
 from .hostile import RawAnswer
-from .options import Place
+from .options import BaseUrl
 
 _READ_BYTES = 65_536
 _LATENCIES_MAX = 10_000
@@ -173,7 +173,7 @@ class Probe:
 
     def __init__(
         self,
-        place: Place,
+        place: BaseUrl,
         *,
         timeout_s: float,
         now_ms: Callable[[], int],

@@ -17,7 +17,7 @@ from ...config.version import __version__
 from .check_table import CHECKS, TOPICS
 from .load import LoadReport
 from .rules import Result, Status, Verdict
-from .run import Outcome, RunReport
+from .run import RunOutcome, RunReport
 
 _STYLES = {Status.FAILED: "bold red", Status.ADVISED: "yellow", Status.SKIPPED: "dim", Status.PASSED: "green"}
 
@@ -56,9 +56,9 @@ def print_report(report: RunReport, console: Console) -> None:
 
 def verdict_line(report: RunReport) -> str:
     """The outcome of the run, and the reasons of an inconclusive one."""
-    if report.outcome is Outcome.CONFORMS:
+    if report.outcome is RunOutcome.CONFORMS:
         return "The maker conforms."
-    if report.outcome is Outcome.FAULTS:
+    if report.outcome is RunOutcome.FAULTS:
         return "The maker has faults."
     return f"Inconclusive, nothing is proven: {'; '.join(_reasons(report))}."
 

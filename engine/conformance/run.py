@@ -19,7 +19,7 @@ from ...config.error_text import one_line
 from ..interrupts import until_interrupted
 from .check_table import TOPICS
 from .load import LoadReport, judge_speed, speed_said
-from .node import Node
+from .node import ProbedNode
 from .options import CheckOptions
 from .probe import Probe
 from .rules import Said, Status, Verdict, judged, thin_topics
@@ -47,7 +47,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
 )
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """The outcome of a run; see the module."""
 
     CONFORMS = "conforms"
@@ -85,18 +85,18 @@ class RunReport(Struct, frozen=True):
         return thin_topics(self.verdicts)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """The outcome that follows from the verdicts."""
         if self.count(Status.FAILED):
-            return Outcome.FAULTS
+            return RunOutcome.FAULTS
         if self.broken or self.thin or self.count(Status.SKIPPED) == len(self.verdicts):
-            return Outcome.INCONCLUSIVE
-        return Outcome.CONFORMS
+            return RunOutcome.INCONCLUSIVE
+        return RunOutcome.CONFORMS
 
     @property
     def conforms(self) -> bool:
         """Whether nothing failed, and enough was judged."""
-        return self.outcome is Outcome.CONFORMS
+        return self.outcome is RunOutcome.CONFORMS
 
 
 async def run_checks(
@@ -117,7 +117,7 @@ async def run_checks(
     started = trio.current_time()
     async with _probe(options, now_ms) as asked, _node_probe(options, now_ms) as node_probe:
         await asked.reach()
-        node = None if options.node is None else Node(node_probe)
+        node = None if options.node is None else ProbedNode(node_probe)
         session = Session(options, asked, node, on_progress)
         broken: list[str] = []
         with trio.move_on_after(options.run_timeout_s) as scope:

@@ -18,8 +18,8 @@ from .firm import Asking, Users, ask, small_amount
 from .grids import is_disabled
 from .life import Sighting
 from .load import LoadReport
-from .market import Market, market_of, read_grids, read_pairs, read_tokens
-from .node import Node
+from .market import MakerMarket, market_of, read_grids, read_pairs, read_tokens
+from .node import ProbedNode
 from .options import DEFAULT_TAKER, CheckOptions
 from .probe import Probe
 from .resources import RESOURCES, entries_of
@@ -61,7 +61,7 @@ class Session:
         self,
         options: CheckOptions,
         probe: Probe,
-        node: Node | None,
+        node: ProbedNode | None,
         on_progress: Callable[[str, int, int], None],
     ) -> None:
         self.options = options
@@ -147,7 +147,7 @@ class Session:
         self._sight(snapshot["prices"], snapshot["pairs"])
         return snapshot
 
-    async def market(self) -> Market:
+    async def market(self) -> MakerMarket:
         """Prices of now, tokens and pairs of the last snapshot; books of the first pairs alone."""
         prices = await self.prices()
         return market_of(self.tokens, self._pairs, read_grids(prices), self.options.pairs_max)

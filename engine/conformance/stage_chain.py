@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...config.errors import ChainError
 from ...crypto.addresses import parse_address
 from .firm import Quoted
-from .node import Node
+from .node import ProbedNode
 from .rules import Said, fault, judged
 from .session import Session
 from .signatures import order_digest
@@ -30,7 +30,7 @@ async def check_chain(session: Session) -> None:
         session.lack(error.detail, "chain")
 
 
-async def _check_decimals(session: Session, node: Node) -> None:
+async def _check_decimals(session: Session, node: ProbedNode) -> None:
     for token_id, token in list(session.tokens.items())[:_TOKENS_MAX]:
         where, address = f"GET {session.prefix}/tokens {token_id}", parse_address(token.address)
         found = await node.decimals(address)
@@ -57,7 +57,7 @@ async def check_orders_on_chain(session: Session, orders: Sequence[Quoted]) -> N
         session.lack(error.detail, "chain")
 
 
-async def _check_funds(session: Session, node: Node, quoted: Quoted) -> None:
+async def _check_funds(session: Session, node: ProbedNode, quoted: Quoted) -> None:
     contract, order = session.options.rfq_contract, quoted.order
     token, maker = parse_address(order["makerAsset"]), parse_address(order["maker"])
     amount, where = int(order["makerAmount"]), quoted.asking.where
@@ -71,7 +71,7 @@ async def _check_funds(session: Session, node: Node, quoted: Quoted) -> None:
     session.add([judged("chain.allowance", allowance > amount, where, expected, Said(str(allowance)))])
 
 
-async def _check_contract(session: Session, node: Node, quoted: Quoted) -> None:
+async def _check_contract(session: Session, node: ProbedNode, quoted: Quoted) -> None:
     domain, maker = session.domain, parse_address(quoted.order["maker"])
     if not await node.has_code(maker):
         session.skip("the maker is no contract", "chain.contract-signature")

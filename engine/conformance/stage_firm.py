@@ -23,7 +23,7 @@ from .firm import (
 )
 from .firm_refusals import Spoiled, judge_blacklisted, not_there, silent, spoiled, unlisted, wrong_taker
 from .load import LoadSample, judge_load, load_report
-from .market import Market, deviation_bps, expected_range
+from .market import MakerMarket, deviation_bps, expected_range
 from .probe import ProbeConnection
 from .resources import entries_of, is_well_formed
 from .rules import judged
@@ -62,7 +62,7 @@ async def check_deep_quotes(session: Session) -> None:
         await _ask_all(session, market, deep_askings(market, session.rng, session.users, session.taker))
 
 
-async def _ask_all(session: Session, before: Market, asked: Sequence[Asking]) -> list[Quoted]:
+async def _ask_all(session: Session, before: MakerMarket, asked: Sequence[Asking]) -> list[Quoted]:
     """Each with the grids before and after it; the orders that came."""
     orders: list[Quoted] = []
     for asking in asked:
@@ -78,7 +78,7 @@ async def _ask_all(session: Session, before: Market, asked: Sequence[Asking]) ->
     return orders
 
 
-async def _judge_order(session: Session, quoted: Quoted, before: Market, after: Market) -> None:
+async def _judge_order(session: Session, quoted: Quoted, before: MakerMarket, after: MakerMarket) -> None:
     session.add(judge_terms(quoted, before, after, session.options.drift_bps))
     session.add(judge_user(quoted))
     session.add(judge_expiry(quoted))
@@ -197,7 +197,7 @@ async def check_load(session: Session) -> None:
     session.add(judge_load(samples, session.load, options.drift_bps))
 
 
-async def _round(session: Session, market: Market, count: int) -> list[tuple[Asking, HttpExchange]]:
+async def _round(session: Session, market: MakerMarket, count: int) -> list[tuple[Asking, HttpExchange]]:
     legs = market.legs()
     todo = []
     for _ in range(count):
@@ -218,7 +218,7 @@ async def _round(session: Session, market: Market, count: int) -> list[tuple[Ask
     return answers
 
 
-def _sample(asking: Asking, exchange: HttpExchange, before: Market, after: Market) -> LoadSample:
+def _sample(asking: Asking, exchange: HttpExchange, before: MakerMarket, after: MakerMarket) -> LoadSample:
     latency_ms = exchange.latency_ms
     if 400 <= exchange.status <= 499:
         return LoadSample(latency_ms, refused=True)

@@ -14,7 +14,7 @@ from ...feeds.net.websocket import HandshakeRefused, WebSocket, connect_websocke
 from .auth import Plain, sign, socket_tamperings
 from .exchange import HttpExchange
 from .hostile import RawAnswer
-from .options import CheckOptions, Place
+from .options import BaseUrl, CheckOptions
 from .probe import Probe
 from .resources import entries_of
 from .rules import Result, Said, fault, judged, passed
@@ -39,13 +39,13 @@ _CHATTER = ("hello", '{"prices":{}}', b"\x00\xff", "[" * 10_000)
 _PING = b"cambist"
 
 
-def socket_place(options: CheckOptions) -> Place:
+def socket_place(options: CheckOptions) -> BaseUrl:
     """Where the socket is, or is looked for."""
     if options.socket is not None:
         return options.socket
     base = options.base
     scheme = "wss" if base.is_tls else "ws"
-    return Place(scheme, base.host, base.port, f"{base.path}/ws", base.host_header)
+    return BaseUrl(scheme, base.host, base.port, f"{base.path}/ws", base.host_header)
 
 
 class Door:

@@ -22,7 +22,7 @@ from ...crypto.signatures import signer
 from ...feeds.net.http_client import HttpClient
 from ...feeds.net.streams import listen
 from ..conformance.auth import Credentials
-from ..conformance.options import CheckOptions, Place
+from ..conformance.options import BaseUrl, CheckOptions
 from ..conformance.rules import Selection, Status
 from ..conformance.run import RunReport, run_checks
 from ..maker.app import MakerApp
@@ -191,7 +191,7 @@ async def _show_kill_switch(console: Console, venue: _Venue, app: MakerApp) -> N
 
 async def _show_check(console: Console, port: int, stage: Stage, credentials: Credentials) -> None:
     options = CheckOptions(
-        base=Place("http", "127.0.0.1", port, f"/{CHAIN_ID}", f"127.0.0.1:{port}"),
+        base=BaseUrl("http", "127.0.0.1", port, f"/{CHAIN_ID}", f"127.0.0.1:{port}"),
         credentials=credentials,
         selection=Selection(strict=True),
         chain_id=CHAIN_ID,

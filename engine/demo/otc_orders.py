@@ -38,7 +38,7 @@ from ..trader.otc_listing import OtcWanted, otc_event_line, otc_pages
 from ..trader.otc_posting import OtcPoster
 from ..trader.otc_reading import standing_of
 from ..trader.otc_safety import check_asked
-from ..trader.otc_terms import OtcWish, Part, RfqContract, SignedOtc, part_given
+from ..trader.otc_terms import OtcPart, OtcWish, RfqContract, SignedOtc, part_given
 from ..trader.otc_view import fill_lines, fill_table, post_table
 from ..trader.terms import TradedToken
 from .balances import Balances, balances, moved, moves_table
@@ -244,7 +244,7 @@ async def _show_fill(scene: _Bilateral, posted: _Posted) -> int:
     return left
 
 
-def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: Part) -> None:
+def _show_moves(scene: _Bilateral, before: Balances, after: Balances, part: OtcPart) -> None:
     """Balances before and after the fill, held against what was agreed."""
     whole = {key: amount for key, amount in after.items() if key[1] in TOKENS}
     scene.console.print(moves_table(before, whole, TOKENS))

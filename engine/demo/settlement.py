@@ -27,7 +27,7 @@ from ...crypto.secp256k1 import SigningKey
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
 from ..chain.address_book import DeployedChain
-from ..chain.json_rpc import Node
+from ..chain.json_rpc import RpcNode
 from ..chain.port import DevChain, EthCall
 from ..chain.transact import transact
 from ..devnet.serve import RunningChain, Wanted, running_chain
@@ -198,7 +198,7 @@ async def _balances(stage: Stage) -> Balances:
 
 async def _told(stage: Stage, method: str, *params: object) -> bytes:
     async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
-        node = Node(transport, stage.running.url, "the devnet", _ANSWER_S)
+        node = RpcNode(transport, stage.running.url, "the devnet", _ANSWER_S)
         (found,) = await node.batch([(method, list(params))])
     return found
 

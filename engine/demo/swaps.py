@@ -31,7 +31,7 @@ from ..chain.transact import transact
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.safety import fee_bps_of
-from ..trader.swap import Offer, Outcome, Status, Swapper
+from ..trader.swap import Offer, Status, SwapOutcome, Swapper
 from ..trader.terms import Terms, TradedToken, Wish, transaction_body
 from ..trader.view import offer_table
 from .balances import Balances, balances, moved, moves_table
@@ -163,7 +163,7 @@ async def _show_stand_in(scene: _Scene) -> None:
     )
 
 
-async def _perform(scene: _Scene, offer: Offer) -> tuple[Outcome, bytes]:
+async def _perform(scene: _Scene, offer: Offer) -> tuple[SwapOutcome, bytes]:
     """Swap, and hold all balances against what the makers signed; also returns the calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)

@@ -348,7 +348,7 @@ class Reads:
         return None if receipt is None or block is None else (block, receipt.tx_index)
 
 
-def _call(wanted: given.Message) -> EthCall:
+def _call(wanted: given.UnsignedTransaction) -> EthCall:
     gas_max = min(int(wanted.gas or 0), limits.EMBEDDED_BLOCK_GAS)
     value_wei, data = int(wanted.value or 0), wanted.calldata()
     to = bytes(wanted.to or b"")
@@ -357,7 +357,7 @@ def _call(wanted: given.Message) -> EthCall:
     return EthCall(to, data, bytes(wanted.sender), value_wei, gas_max)
 
 
-def _prices(wanted: given.Message, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:
+def _prices(wanted: given.UnsignedTransaction, base_fee_wei: int, tip_wei: int) -> tuple[int, int]:
     """The tip and the most of a transaction that this node signs."""
     if wanted.gas_price is not None:
         return int(wanted.gas_price), int(wanted.gas_price)

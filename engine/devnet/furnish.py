@@ -18,7 +18,7 @@ from ...config.chains import ChainSettings
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ..chain.address_book import DeployedChain, DeployedToken, chain_entry
-from ..chain.deploy import Plan, create, deploy
+from ..chain.deploy import DeploymentPlan, create, deploy
 from ..chain.port import DevChain
 from ..chain.transact import DEV_GAS, transact
 
@@ -74,7 +74,7 @@ async def furnish(chain: DevChain, keys: Sequence[SigningKey], settings: ChainSe
     usdc = tokens[TOKENS[0]]
     words = encode(address_word(usdc), bytes_tail(b"USDC Vault"), bytes_tail(b"vUSDC"))
     vault = await create(chain, owner, "DevVault", words, gas=DEV_GAS)
-    plan = Plan(
+    plan = DeploymentPlan(
         owner=owner.address,
         weth=weth,
         permit2=permit2,

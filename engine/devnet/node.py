@@ -63,7 +63,7 @@ async def _no_subscriptions(_: object) -> None:
     raise RpcFault(REFUSED, "notifications not supported: subscribe over a WebSocket")
 
 
-class Node:
+class DevNode:
     """One chain behind one listening socket. Made by `opened`.
 
     Attributes:
@@ -84,7 +84,7 @@ class Node:
     @asynccontextmanager
     async def opened(
         cls, chain: EmbeddedChain, keys: Sequence[SigningKey], *, are_public: bool = False
-    ) -> AsyncIterator["Node"]:
+    ) -> AsyncIterator["DevNode"]:
         """A node that follows its chain until the context is left.
 
         Args:

@@ -159,7 +159,7 @@ def _hook(kind: Any, value: object) -> object:
     return kind.read(value)
 
 
-class Message(Struct, rename="camel"):
+class UnsignedTransaction(Struct, rename="camel"):
     """A transaction that is not signed; members that are not named here do not count."""
 
     sender: Address | None = field(default=None, name="from")
@@ -234,7 +234,7 @@ class BlockOverrides(Struct, forbid_unknown_fields=True):
 class OfCall(_Positional):
     """A message, executed on a block."""
 
-    transaction: Message
+    transaction: UnsignedTransaction
     block: BlockRef | None = None
     overrides: dict[str, Any] | None = None
     block_overrides: BlockOverrides | None = None
@@ -293,7 +293,7 @@ class OfRaw(_Positional):
 class OfMessage(_Positional):
     """A transaction that this node signs."""
 
-    transaction: Message
+    transaction: UnsignedTransaction
 
 
 class OfAccountData(_Positional):

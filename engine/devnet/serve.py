@@ -29,7 +29,7 @@ from ..chain.embedded import EmbeddedChain
 from ..chain.evm import IS_INSTALLED
 from ..chain.port import DevChain
 from .furnish import furnish
-from .node import Node
+from .node import DevNode
 
 EMBEDDED, ANVIL = "embedded", "anvil"
 
@@ -149,7 +149,7 @@ async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, p
     owned.callback(listener.close)
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
     are_public = wanted.mnemonic == DEV_MNEMONIC
-    node = await owned.enter_async_context(Node.opened(chain, wanted.keys, are_public=are_public))
+    node = await owned.enter_async_context(DevNode.opened(chain, wanted.keys, are_public=are_public))
     url = _url(wanted.host, listener.getsockname()[1])
     return _Opened(chain, EMBEDDED, url, partial(node.server.serve, listener), node.server.drain)
 

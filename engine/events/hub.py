@@ -24,7 +24,7 @@ from ..store.rows import OrderEvent
 from ..store.store import Store
 from .filters import EventFilter, Key, keys_of
 from .follower import START, EventFollower, latest, place_of, token_of
-from .ring import EventRing, Place, RingEntry
+from .ring import EventRing, RingEntry, RingPosition
 from .subscription import Subscription
 
 _AT_ONCE = 32  # listeners that are woken, or events that are added, between two checkpoints
@@ -66,7 +66,7 @@ class EventHub:
         self.ring = EventRing(place_of(START), ring_max)
         self._store = store
         self._ring_max = ring_max
-        self.told: Place = self.ring.newest
+        self.told: RingPosition = self.ring.newest
         self._of_key: defaultdict[Key, set[Subscription]] = defaultdict(set)
         self._subscriptions: set[Subscription] = set()
         self._to_wake: deque[Subscription] = deque()

@@ -11,7 +11,7 @@ from ..store.rows import OrderEvent
 from .follower import token_of
 from .message import encode_event, takers_of
 
-Place = tuple[int, int]
+RingPosition = tuple[int, int]
 
 
 class RingEntry:
@@ -19,7 +19,7 @@ class RingEntry:
 
     __slots__ = ("_message", "_takers", "_token", "event", "place")
 
-    def __init__(self, place: Place, event: OrderEvent) -> None:
+    def __init__(self, place: RingPosition, event: OrderEvent) -> None:
         self.place = place
         self.event = event
         self._token = ""
@@ -61,7 +61,7 @@ class EventRing:
         end: the number that the next entry gets.
     """
 
-    def __init__(self, start: Place, entries_max: int) -> None:
+    def __init__(self, start: RingPosition, entries_max: int) -> None:
         self._slots: list[RingEntry | None] = [None] * entries_max
         self.floor = self.newest = start
         self.end = 0
@@ -97,7 +97,7 @@ class EventRing:
             raise LookupError(f"entry {number} of {self.first} to {self.end}")
         return found
 
-    def after(self, place: Place) -> int:
+    def after(self, place: RingPosition) -> int:
         """The number of the first entry whose place is above one; `end` where there is none."""
         kept = range(self.end)
         return bisect_right(kept, place, lo=self.first, key=lambda number: self.entry(number).place)

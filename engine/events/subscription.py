@@ -23,7 +23,7 @@ from ..store.tables import ORDER_EVENT
 from ..store.units import row_of
 from .filters import EventFilter
 from .follower import token_of
-from .ring import Place, RingEntry
+from .ring import RingEntry, RingPosition
 
 if TYPE_CHECKING:
     from .hub import EventHub
@@ -39,7 +39,7 @@ class Subscription:
         wanted: what concerns it.
     """
 
-    def __init__(self, hub: "EventHub", wanted: EventFilter, place: Place) -> None:
+    def __init__(self, hub: "EventHub", wanted: EventFilter, place: RingPosition) -> None:
         self.wanted = wanted
         self._hub = hub
         self._place = place  # everything up to it was told, or is not wanted
@@ -79,7 +79,7 @@ class Subscription:
             elif not self._is_idle:
                 await trio.lowlevel.checkpoint()
 
-    def note(self, number: int, entry: RingEntry, before: Place) -> bool:
+    def note(self, number: int, entry: RingEntry, before: RingPosition) -> bool:
         """An entry was added that has one of its keys; whether it has to be woken for it.
 
         Args:

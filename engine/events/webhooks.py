@@ -41,8 +41,8 @@ from ..store.units import (
     Duplicate,
     Fence,
     Fenced,
-    Outcome,
     Unit,
+    UnitOutcome,
     cas,
     drop,
     new,
@@ -114,7 +114,7 @@ class _FencedOff(Exception):
     """Another engine delivers by now; it never leaves this file."""
 
 
-def _ended(name: str, outcome: Outcome) -> _FencedOff:
+def _ended(name: str, outcome: UnitOutcome) -> _FencedOff:
     """Why no more is done under a fence."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])

@@ -29,27 +29,27 @@ from ...config.timeouts import CLOCK_LOOK_S, CLOCK_STEP_S_MAX, HTTP_REQUEST_S
 from ...crypto.addresses import parse_address
 from ...feeds.net.httpx_transport import DialTransport
 from ...feeds.net.streams import client_tls
-from ..chain.json_rpc import Node
+from ..chain.json_rpc import RpcNode
 from ..credentials import check_addresses, policed_key, request_verifier
 from ..safety.halts import Halts
 from ..safety.kill_switch import KillSwitch
 from ..server import AccessLog, Router, Server
 from ..server.gate import Gate, encode_maker_error
-from ..server.processes import Place
+from ..server.processes import ProcessNumber
 from ..telemetry.clock import WallClock
 from .admin import admin_surface
 from .entropy import random96_source
 from .feed import Feed
 from .funds import FundsSettings, MakerFunds
 from .ledger import EXPIRY_GRACE_S
-from .memory import QUOTES, Memory
+from .memory import QUOTES, QuoteMemory
 from .prices.source import SourceContext, SourcePair, load_source
 from .role import ChainRole, build_chain
 from .stream import STOPPED
 from .surface import ChainSurface
 from .takers import follow_takers
 
-ALONE = Place(0, 1)
+ALONE = ProcessNumber(0, 1)
 _CONNECTIONS_MAX = 4
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX)
 
@@ -97,7 +97,7 @@ class MakerApp:
         environ: Mapping[str, str],
         folder: Path,
         clock: WallClock,
-        place: Place = ALONE,
+        place: ProcessNumber = ALONE,
         access_log: AccessLog | None = None,
         random: Random | None = None,
     ) -> None:
@@ -334,7 +334,7 @@ class MakerApp:
         node_url, takers_url = self._urls[role.chain_id]
         if node_url:
             funds = MakerFunds(
-                Node(transport, node_url, f"{role.field}.node_url"),
+                RpcNode(transport, node_url, f"{role.field}.node_url"),
                 role.desk,
                 role.holdings,
                 FundsSettings(
@@ -379,14 +379,14 @@ class MakerApp:
             )
         return text
 
-    def _memory(self, role: ChainRole) -> Memory:
+    def _memory(self, role: ChainRole) -> QuoteMemory:
         folder = self._folder / Path(self._settings.state_dir).expanduser()
         index, count = self._place.index, self._place.count
         name = f"{QUOTES}{role.chain_id}-"
         left = [path for path in folder.glob(f"{name}*.json") if path.stem.removeprefix(name).isdigit()]
         numbered = {int(path.stem.removeprefix(name)): path for path in left}
         orphaned = [path for number, path in numbered.items() if number >= count and number % count == index]
-        return Memory(
+        return QuoteMemory(
             folder / f"{name}{index}.json",
             orphaned,
             role.desk.ledger,
@@ -395,7 +395,7 @@ class MakerApp:
             role.settings.expiry_s,
         )
 
-    def _begin(self, memories: Iterable[Memory]) -> None:
+    def _begin(self, memories: Iterable[QuoteMemory]) -> None:
         """Take up what the last run promised; wait where it cannot be known."""
         now_s = self._wall_ms() // 1_000
         for memory, role in zip(memories, self.chains.values(), strict=True):

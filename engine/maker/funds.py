@@ -19,7 +19,7 @@ import trio
 
 from ...codecs import calldata
 from ...config.errors import ChainError
-from ..chain.json_rpc import Node
+from ..chain.json_rpc import RpcNode
 from .ledger import MakerHolding
 from .quotes import Desk
 from .shares import Share
@@ -59,7 +59,7 @@ class MakerFunds:
 
     def __init__(
         self,
-        node: Node,
+        node: RpcNode,
         desk: Desk,
         holdings: Sequence[MakerHolding],
         settings: FundsSettings,

@@ -64,7 +64,7 @@ class Remembered(msgspec.Struct, forbid_unknown_fields=True):
 _decode = decoder(Remembered, bytes_max=_BYTES_MAX)
 
 
-class Memory:
+class QuoteMemory:
     """The file of one chain.
 
     Args:

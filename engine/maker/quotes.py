@@ -37,7 +37,7 @@ from .board import Board, PairState, message_tail
 from .ledger import MakerHolding, QuoteLedger
 
 
-class Market(msgspec.Struct, frozen=True):
+class PairDirection(msgspec.Struct, frozen=True):
     """One direction of a pair: what the maker gives for what.
 
     Attributes:
@@ -119,7 +119,7 @@ class Desk:
         *,
         signer: Signer,
         board: Board,
-        markets: Mapping[tuple[bytes, bytes], Market],
+        markets: Mapping[tuple[bytes, bytes], PairDirection],
         ledger: QuoteLedger,
         blacklist: Blacklist,
         expiry_s: int,
@@ -234,7 +234,7 @@ class Desk:
         )
         return answer[:-1] + self._tail if self._tail else answer
 
-    def _address_words(self, market: Market, taker: bytes) -> bytes:
+    def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
         """Made once for each direction of a pair and each taker that was let in."""
         words = address_words(market.holding.token, market.takes, self._maker, taker)
         market.addresses128[taker] = words

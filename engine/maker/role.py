@@ -21,7 +21,7 @@ from .blacklist import Blacklist
 from .board import Board, PairState
 from .funds import UNKNOWN
 from .ledger import Exposure, MakerHolding, QuoteLedger
-from .quotes import Desk, Market, Signer
+from .quotes import Desk, PairDirection, Signer
 from .stream import Broadcast
 from .takers import takers_by_text
 
@@ -191,14 +191,14 @@ def _markets(
     states: Mapping[str, PairState],
     addresses: Mapping[str, bytes],
     holdings: Mapping[str, MakerHolding],
-) -> dict[tuple[bytes, bytes], Market]:
-    markets: dict[tuple[bytes, bytes], Market] = {}
+) -> dict[tuple[bytes, bytes], PairDirection]:
+    markets: dict[tuple[bytes, bytes], PairDirection] = {}
     for pair_id, pair in chain.pairs.items():
         base, quote = addresses[pair.base], addresses[pair.quote]
         if (base, quote) in markets:
             raise ConfigError(f"{field}.pairs.{pair_id}", "another pair has the same two tokens")
-        markets[base, quote] = Market(states[pair_id], holdings[pair.base], quote, gives_base=True)
-        markets[quote, base] = Market(states[pair_id], holdings[pair.quote], base, gives_base=False)
+        markets[base, quote] = PairDirection(states[pair_id], holdings[pair.base], quote, gives_base=True)
+        markets[quote, base] = PairDirection(states[pair_id], holdings[pair.quote], base, gives_base=False)
     return markets
 
 

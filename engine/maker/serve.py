@@ -10,7 +10,7 @@ import trio
 
 from ...config.settings import Settings
 from ..server import AccessLog, open_access_log
-from ..server.processes import Place, inherited_listener, parent_ended, process_place, run_processes
+from ..server.processes import ProcessNumber, inherited_listener, parent_ended, process_place, run_processes
 from ..server.running import drain_on_signal, freeze_collector, listening, url_of
 from ..telemetry.clock import WallClock
 from .app import MakerApp
@@ -73,7 +73,7 @@ async def _serve_several(
     """The parent: what is wrong with the settings is said once, here."""
     server = settings.server
     app = MakerApp(
-        settings, environ=environ, folder=folder, clock=WallClock(), place=Place(0, server.processes)
+        settings, environ=environ, folder=folder, clock=WallClock(), place=ProcessNumber(0, server.processes)
     )
     with listening("server", server.host, server.port) as listener:
         _announce(app, listener)

@@ -56,8 +56,8 @@ from ..chain.port import Chain
 from .firm_parts import (
     PATIENCES,
     Ask,
+    FirmPart,
     HeldQuote,
-    Part,
     Way,
     able_alone,
     has_room,
@@ -282,13 +282,13 @@ class _Filling:
         if not self._ways:
             raise self._no_route(why)
 
-    def _begin(self, way: Way, parts: list[Part], now: float) -> None:
+    def _begin(self, way: Way, parts: list[FirmPart], now: float) -> None:
         """Ask for each part the maker that it is planned for."""
         way.parts += parts
         for part in parts:
             self._try(way, part, [part.share], now)
 
-    def _try(self, way: Way, part: Part, shares: Sequence[MakerShare], now: float) -> None:
+    def _try(self, way: Way, part: FirmPart, shares: Sequence[MakerShare], now: float) -> None:
         asks = [self._ask_for(way, part, share, now) for share in shares]
         part.tries.append(tuple(asks))
         self._asks += asks
@@ -296,7 +296,7 @@ class _Filling:
         for ask in asks:
             self.nursery.start_soon(self._ask, ask)
 
-    def _ask_for(self, way: Way, part: Part, share: MakerShare, now: float) -> Ask:
+    def _ask_for(self, way: Way, part: FirmPart, share: MakerShare, now: float) -> Ask:
         """The question: for more than the need where that varies and makes the need no dearer."""
         desk, side = self._desk, self._wanted.side
         books = desk.index.between(part.src_token, part.dest_token).values()
@@ -360,7 +360,7 @@ class _Filling:
                     self._drop(way, "time is up" if self._is_late() else "nobody else quotes")
                     break
 
-    def _stand_in(self, way: Way, part: Part, now: float) -> bool:
+    def _stand_in(self, way: Way, part: FirmPart, now: float) -> bool:
         """Ask as many others for a part as it lacks, on its own pair.
 
         Returns:
@@ -378,11 +378,11 @@ class _Filling:
             self._stand_ins(way, part, plan.paths[0].hops[0].shares, now)
         return True
 
-    def _stand_ins(self, way: Way, part: Part, shares: Sequence[MakerShare], now: float) -> None:
+    def _stand_ins(self, way: Way, part: FirmPart, shares: Sequence[MakerShare], now: float) -> None:
         self._desk.stand_ins += len(shares)
         self._try(way, part, shares, now)
 
-    def _able_alone(self, way: Way, part: Part) -> list[MakerShare]:
+    def _able_alone(self, way: Way, part: FirmPart) -> list[MakerShare]:
         """Others for a part, each for all of it."""
         src, dest, wanted = part.src_token, part.dest_token, self._wanted
         asked = FirmAsked(src, dest, wanted.side, _needed(part, wanted.side), self._user, self._desk.executor)
@@ -390,7 +390,7 @@ class _Filling:
         shares = able_alone(self._desk.index.between(src, dest).values(), asked, wanted.only, without)
         return [share for share in shares if part.may_do([share])]
 
-    def _find(self, way: Way, part: Part, amount: int, without: set[str]) -> RoutePlan | None:
+    def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
         """Others for a part's pair, who may share it."""
         wanted = Wanted(
             part.src_token,
@@ -508,7 +508,7 @@ def _base_amount(live: LiveBook | None, share: MakerShare, asked: FirmAsked) -> 
     return share.src_amount if gives_base else share.dest_amount
 
 
-def _needed(part: Part, side: Side) -> int:
+def _needed(part: FirmPart, side: Side) -> int:
     """What a part was planned for, raw units of the side that is fixed."""
     return part.share.src_amount if side is Side.SELL else part.share.dest_amount
 

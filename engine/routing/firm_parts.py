@@ -99,7 +99,7 @@ class HeldQuote(Struct, frozen=True):
     amount: int = 0
 
 
-class Part(Struct, eq=False):
+class FirmPart(Struct, eq=False):
     """One maker's share of a hop.
 
     Attributes:
@@ -169,7 +169,7 @@ class Way(Struct, eq=False):
 
     without: frozenset[str]
     has_room: bool
-    parts: list[Part]
+    parts: list[FirmPart]
 
     @property
     def is_filled(self) -> bool:
@@ -177,7 +177,7 @@ class Way(Struct, eq=False):
         return all(part.filled() for part in self.parts)
 
 
-def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[Part]:
+def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[FirmPart]:
     """One part for each share of a plan.
 
     Args:
@@ -195,12 +195,12 @@ def parts_of(plan: RoutePlan, now: float, soft_at: float) -> list[Part]:
 
 def parts_of_hop(
     hop: HopPlan, path: int, number: int, now: float, soft_at: float, *, is_exact: bool
-) -> list[Part]:
+) -> list[FirmPart]:
     """One part for each share of a hop."""
     patience_s = (soft_at - now) / PATIENCES
     looks = now + patience_s, now + 2 * patience_s
     return [
-        Part(path, number, hop.src_token, hop.dest_token, share, is_exact, *looks) for share in hop.shares
+        FirmPart(path, number, hop.src_token, hop.dest_token, share, is_exact, *looks) for share in hop.shares
     ]
 
 
@@ -222,9 +222,9 @@ def able_alone(
     return best_last[::-1]
 
 
-def legs_of(parts: Sequence[Part], side: Side) -> list[list[FirmLeg]]:
+def legs_of(parts: Sequence[FirmPart], side: Side) -> list[list[FirmLeg]]:
     """The signed legs of every path; each part is filled."""
-    paths: dict[int, dict[int, list[Part]]] = {}
+    paths: dict[int, dict[int, list[FirmPart]]] = {}
     for part in parts:
         paths.setdefault(part.path, {}).setdefault(part.hop, []).append(part)
     return [[_leg(hops[number], side) for number in sorted(hops)] for _, hops in sorted(paths.items())]
@@ -269,7 +269,7 @@ def _is_exact(side: Side, number: int, hops: int) -> bool:
     return number == 0 if side is Side.SELL else number == hops - 1
 
 
-def _leg(parts: Sequence[Part], side: Side) -> FirmLeg:
+def _leg(parts: Sequence[FirmPart], side: Side) -> FirmLeg:
     shares = [part.share for part in parts]
     amount = sum(share.src_amount if side is Side.SELL else share.dest_amount for share in shares)
     fills = tuple(

@@ -28,7 +28,7 @@ from ...config.errors import ChainError, ServiceUnavailable
 from ...config.timeouts import FIRM_CHAIN_S
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...feeds.firm_check import FirmFailure, FirmFault
-from ..chain.holdings import Question, holdings
+from ..chain.holdings import HoldingQuestion, holdings
 from ..chain.port import Chain, EthCall
 from .firm_parts import Ask
 
@@ -99,7 +99,7 @@ async def _count_funds(chain: Chain, rfq: bytes, asks: Sequence[Ask]) -> None:
     for ask in asks:
         key = ask.order.maker_asset, ask.order.maker
         needed[key] = needed.get(key, 0) + ask.order.maker_amount
-    questions = [Question(token, maker, rfq) for token, maker in needed]
+    questions = [HoldingQuestion(token, maker, rfq) for token, maker in needed]
     found = (await holdings(chain, questions)).found
     lacking = {
         key: 0 if holding is None else holding.usable

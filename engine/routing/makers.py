@@ -39,7 +39,7 @@ from .firm_desk import FirmDesk
 from .firm_scores import FirmMaker
 from .gas_watch import GasWatch
 from .pathfinder import Pathfinder
-from .served import ServedChain
+from .served import ConfiguredChain
 
 _CONNECTIONS_MAX = 4  # of one maker's polls on one chain: one for each resource
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.MAKER_JSON_BYTES_MAX)
@@ -97,7 +97,10 @@ class OpenMakers(Struct, frozen=True):
 
 
 def nodes_of(
-    served: Mapping[int, ServedChain], environ: Mapping[str, str], folder: Path, chains: Mapping[int, Chain]
+    served: Mapping[int, ConfiguredChain],
+    environ: Mapping[str, str],
+    folder: Path,
+    chains: Mapping[int, Chain],
 ) -> dict[int, NodeSettings]:
     """The nodes of the chains that are not given, with what their settings refer to.
 
@@ -122,7 +125,7 @@ async def open_chains(
 
 
 async def open_makers(
-    owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain
+    owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain
 ) -> OpenMakers:
     """Open a chain's makers; their connections are closed with `owned`.
 

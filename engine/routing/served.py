@@ -40,7 +40,7 @@ _NEEDED = ("rfq_contract", "executor")
 _NEEDED_BY = {"market": "router", "delta": "delta_contract"}
 
 
-class ServedChain(Struct, frozen=True):
+class ConfiguredChain(Struct, frozen=True):
     """One chain, as far as settings tell.
 
     Attributes:
@@ -73,7 +73,7 @@ def served_chains(
     book: AddressBook,
     reachable: Collection[int] = (),
     field: str = "venue.makers",
-) -> dict[int, ServedChain]:
+) -> dict[int, ConfiguredChain]:
     """The chains by id.
 
     Args:
@@ -113,7 +113,7 @@ def _served(
     chain_id: int,
     chain: ChainSettings,
     entry: DeployedChain | None,
-) -> ServedChain:
+) -> ConfiguredChain:
     field = f"chains.{chain_id}"
     chain = _with_book(chain, entry)
     needed = [*_NEEDED, *(name for role, name in _NEEDED_BY.items() if getattr(chain, role))]
@@ -128,7 +128,7 @@ def _served(
     if not listed:
         raise ConfigError("tokens", f"none is listed of chain {chain_id}, which is served")
     texts = {name: to_checksum(address) for name, address in addresses.items() if address}
-    return ServedChain(
+    return ConfiguredChain(
         chain_id,
         field,
         msgspec.structs.replace(chain, **texts),

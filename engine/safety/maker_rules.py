@@ -25,7 +25,7 @@ class Exclusion(Struct, frozen=True, forbid_unknown_fields=True):
     chain: int | None = None
 
 
-class Release(Struct, frozen=True, forbid_unknown_fields=True):
+class MakerRelease(Struct, frozen=True, forbid_unknown_fields=True):
     """A maker whose faults, rests and bounds are forgotten; at Unix milliseconds."""
 
     maker: str
@@ -41,7 +41,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     excluded: tuple[Exclusion, ...] = ()
-    released: tuple[Release, ...] = ()
+    released: tuple[MakerRelease, ...] = ()
     reason: str = ""
 
     def excludes(self, maker: str, chain_id: int) -> bool:
@@ -70,7 +70,7 @@ class MakerRules(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"{maker} is left out of all chains: release it on all of them")
         kept = [rule for rule in self.excluded if rule.maker != maker or chain not in (None, rule.chain)]
         others = [rule for rule in self.released if (rule.maker, rule.chain) != (maker, chain)]
-        return replace(self, excluded=tuple(kept), released=(*others, Release(maker, now_ms, chain)))
+        return replace(self, excluded=tuple(kept), released=(*others, MakerRelease(maker, now_ms, chain)))
 
     def lines(self) -> Iterator[str]:
         """For people, a maker that is left out a line."""

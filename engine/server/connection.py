@@ -43,7 +43,7 @@ from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
 from .exchange import Responder
-from .routing import CoroutineHandler, HttpCall, Reply, Route, SocketRoute, StreamReply, Surface
+from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, SocketRoute, StreamReply, Surface
 from .streaming import Pump, close_pieces
 from .turns import Turns
 
@@ -334,7 +334,9 @@ class Connection:
             error = raised
         return self._exchange.refusal(surface, error, call.request_id)
 
-    async def _answer_stream(self, route: Route, call: HttpCall, reply: StreamReply, started: float) -> None:
+    async def _answer_stream(
+        self, route: HttpRoute, call: HttpCall, reply: StreamReply, started: float
+    ) -> None:
         """Send the pieces, unless the request was HEAD, and note what became of them."""
         exchange = self._exchange
         keep_alive = self._keep_alive(call.request)

@@ -40,7 +40,7 @@ _ENDED_WELL = (0, -signal.SIGTERM, -signal.SIGINT)  # the latter two: told befor
 _log = structlog.get_logger("cambist.server")
 
 
-class Place(Struct, frozen=True):
+class ProcessNumber(Struct, frozen=True):
     """Which of how many processes this one is; index from 0."""
 
     index: int
@@ -79,9 +79,9 @@ def inherited_listener() -> socket.socket | None:
     return listener
 
 
-def process_place() -> Place:
+def process_place() -> ProcessNumber:
     """Which of how many processes this one is; the only one unless a parent says otherwise."""
-    return Place(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
+    return ProcessNumber(int(os.environ.get(_INDEX, "0")), int(os.environ.get(_COUNT, "1")))
 
 
 async def parent_ended() -> None:

@@ -101,7 +101,7 @@ HandshakeCheck: TypeAlias = Callable[[HttpCall], None]
 SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 
 
-class Route(Struct, frozen=True):
+class HttpRoute(Struct, frozen=True):
     """What answers one method of one path: exactly one of the two handlers."""
 
     surface: "Surface"
@@ -142,16 +142,16 @@ class Surface:
         self._origins = frozenset(
             origin.encode("ascii") for origin in cors_origins if origin != LOCAL_ORIGINS
         )
-        self.routes: list[tuple[str, str, Route]] = []
+        self.routes: list[tuple[str, str, HttpRoute]] = []
         self.sockets: list[tuple[str, SocketRoute]] = []
 
     def plain(self, method: str, path: str, handler: PlainHandler) -> None:
         """Register a function: under 100 us, no I/O, never awaits. GET serves HEAD too."""
-        self.routes.append((method, path, Route(self, plain=handler)))
+        self.routes.append((method, path, HttpRoute(self, plain=handler)))
 
     def coroutine(self, method: str, path: str, handler: CoroutineHandler) -> None:
         """Register a coroutine function. GET serves HEAD too."""
-        self.routes.append((method, path, Route(self, coroutine=handler)))
+        self.routes.append((method, path, HttpRoute(self, coroutine=handler)))
 
     def websocket(self, path: str, check: HandshakeCheck, serve: SocketHandler) -> None:
         """Register a WebSocket. `check` is plain, runs before the 101 and refuses by raising."""
@@ -211,11 +211,11 @@ class Surface:
             (b"access-control-max-age", b"%d" % _PREFLIGHT_S),
         )
 
-    def options_route(self, allow: bytes) -> Route:
+    def options_route(self, allow: bytes) -> HttpRoute:
         """What answers OPTIONS of a path."""
-        return Route(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
+        return HttpRoute(self, lambda call: Reply(204, b"", self._preflight_headers(call.request, allow)))
 
-    def not_allowed_route(self, allow: bytes) -> Route:
+    def not_allowed_route(self, allow: bytes) -> HttpRoute:
         """What answers a method that a path does not have."""
 
         def refuse(call: HttpCall) -> Reply:
@@ -224,11 +224,11 @@ class Surface:
             reply.headers += ((b"allow", allow),)
             return reply
 
-        return Route(self, plain=refuse)
+        return HttpRoute(self, plain=refuse)
 
-    def refusing_route(self, error: CambistError) -> Route:
+    def refusing_route(self, error: CambistError) -> HttpRoute:
         """What answers every request with `error`."""
-        return Route(self, lambda call: self.refusal(error, call.request_id))
+        return HttpRoute(self, lambda call: self.refusal(error, call.request_id))
 
 
 class _Endpoint:
@@ -239,12 +239,12 @@ class _Endpoint:
     def __init__(self, surface: Surface, template: str) -> None:
         self.surface = surface
         self.template = template
-        self._registered: dict[bytes, Route] = {}
-        self.routes: dict[bytes, Route] = {}
+        self._registered: dict[bytes, HttpRoute] = {}
+        self.routes: dict[bytes, HttpRoute] = {}
         self.socket: SocketRoute | None = None
         self.other = surface.not_allowed_route(b"OPTIONS")
 
-    def add(self, method: bytes, route: Route) -> None:
+    def add(self, method: bytes, route: HttpRoute) -> None:
         if method not in METHODS or method in (b"HEAD", b"OPTIONS"):
             raise ValueError(f"not a method to register: {method!r}")
         if method in self._registered:
@@ -271,7 +271,7 @@ class _Mounts:
     def __init__(self) -> None:
         self.static: dict[bytes, _Endpoint] = {}
         self.templates: dict[int, list[tuple[tuple[bytes, ...], _Endpoint]]] = {}
-        self.prefixes: list[tuple[bytes, Route]] = []  # the longest first: who says 404
+        self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first: who says 404
 
     def endpoint(self, surface: Surface, template: str) -> _Endpoint:
         """The endpoint of a path, made when it is new."""
@@ -305,7 +305,7 @@ class _Mounts:
                 return endpoint, tuple(b for a, b in zip(pattern, segments, strict=True) if a == _HOLE)
         return None
 
-    def not_found(self, path: bytes) -> Route | None:
+    def not_found(self, path: bytes) -> HttpRoute | None:
         for prefix, route in self.prefixes:
             if path == prefix or path.startswith(prefix + b"/"):
                 return route
@@ -360,7 +360,7 @@ class Router:
         mounts.prefixes.append((prefix.encode(), surface.refusing_route(PathNotFound())))
         mounts.prefixes.sort(key=lambda entry: -len(entry[0]))
 
-    def resolve(self, request: Request) -> tuple[Route, tuple[str, ...]]:
+    def resolve(self, request: Request) -> tuple[HttpRoute, tuple[str, ...]]:
         """The route of a request and the path's parameters. There always is one."""
         path = request.path
         if not self._by_host:
@@ -410,7 +410,7 @@ class Router:
                 return found
         return None
 
-    def _not_found(self, request: Request) -> Route:
+    def _not_found(self, request: Request) -> HttpRoute:
         if request.path == b"*":
             return self.default.options_route(b", ".join(METHODS))
         for mounts in self._mounts(request):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from .queries import Query
-from .units import Outcome, Unit
+from .units import Unit, UnitOutcome
 
 
 class Lease(Struct, frozen=True, array_like=True):
@@ -24,7 +24,7 @@ class Backend(Protocol):
     reconnects by itself.
     """
 
-    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
+    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """Write a batch in one transaction; what came of each unit is durable when this returns.
 
         A unit whose statement fails is Refused alone. The batch that was last applied for this writer is not

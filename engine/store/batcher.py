@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...config.errors import StoreError, StoreFull, StoreUnavailable
-from .units import Outcome
+from .units import UnitOutcome
 
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 """Upper bounds of the histogram of batch sizes."""
@@ -35,10 +35,10 @@ class Ticket:
     def __init__(self, unit: Any) -> None:
         self.unit = unit
         self.wake: Callable[[], None] | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: UnitOutcome | None = None
         self.error: StoreError | None = None
 
-    def end(self, outcome: Outcome | None, error: StoreError | None) -> None:
+    def end(self, outcome: UnitOutcome | None, error: StoreError | None) -> None:
         """Say what came of it."""
         self.outcome, self.error = outcome, error
         if self.wake is not None:
@@ -126,7 +126,7 @@ class Batcher:
         self.number += 1
         return [ticket.unit for ticket in self._in_flight]
 
-    def settle(self, outcomes: Sequence[Outcome]) -> None:
+    def settle(self, outcomes: Sequence[UnitOutcome]) -> None:
         """The batch in flight is durable; an outcome for each of its units, in order."""
         if len(outcomes) != len(self._in_flight):
             raise StoreError(f"{len(self._in_flight)} writes came back with {len(outcomes)} outcomes")

@@ -21,9 +21,9 @@ from msgspec import Raw, Struct
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from ...config.limits import STORE_FRAME_BYTES_MAX, STORE_PART_BYTES_MAX, STORE_UNIT_BYTES_MAX
 from .backend import Lease
-from .place import Place, PostgresPlace, SqlitePlace
+from .place import PostgresPlace, SqlitePlace, StorePlace
 from .queries import Query
-from .units import Outcome, Unit
+from .units import Unit, UnitOutcome
 
 _LENGTH_BYTES = 4
 
@@ -41,12 +41,12 @@ class Open(Struct, frozen=True, array_like=True, tag=0):
     password: str
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         """The database."""
         return PostgresPlace(self.where) if self.engine == "postgres" else SqlitePlace(Path(self.where))
 
 
-def opening(place: Place, password: str = "") -> Open:
+def opening(place: StorePlace, password: str = "") -> Open:
     """The question for a database."""
     if isinstance(place, PostgresPlace):
         return Open("postgres", place.url, password)
@@ -111,7 +111,7 @@ class Opened(Struct, frozen=True, array_like=True, tag=0):
 class Applied(Struct, frozen=True, array_like=True, tag=1):
     """The batch is durable."""
 
-    outcomes: list[Outcome]
+    outcomes: list[UnitOutcome]
 
 
 class LeasesClaimed(Struct, frozen=True, array_like=True, tag=2):
@@ -155,12 +155,12 @@ class Attended(Struct, frozen=True, array_like=True, tag=8):
     holders: list[str]
 
 
-Question = Open | Apply | More | Attend | Claim | Release | Prune | Read
-Answer = Opened | Applied | Attended | LeasesClaimed | Released | Pruned | Rows | Failed | Announce
+StoreQuestion = Open | Apply | More | Attend | Claim | Release | Prune | Read
+StoreAnswer = Opened | Applied | Attended | LeasesClaimed | Released | Pruned | Rows | Failed | Announce
 
 _encoder = msgspec.msgpack.Encoder()
-_decode_question = msgspec.msgpack.Decoder(Question).decode
-_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_question = msgspec.msgpack.Decoder(StoreQuestion).decode
+_decode_answer = msgspec.msgpack.Decoder(StoreAnswer).decode
 
 
 def frame(message: Any) -> bytes:
@@ -200,15 +200,15 @@ def batch_frames(
     ]
 
 
-def question(body: bytes) -> Question:
+def question(body: bytes) -> StoreQuestion:
     """The question of a frame; msgspec.DecodeError if it is none."""
-    asked: Question = _decode_question(body)
+    asked: StoreQuestion = _decode_question(body)
     return asked
 
 
-def answer(body: bytes) -> Answer:
+def answer(body: bytes) -> StoreAnswer:
     """The answer of a frame; msgspec.DecodeError if it is none."""
-    said: Answer = _decode_answer(body)
+    said: StoreAnswer = _decode_answer(body)
     return said
 
 

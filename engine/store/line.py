@@ -15,13 +15,13 @@ import trio
 
 from ...config.errors import StoreError, StoreFull
 from ...config.limits import STORE_READS_MAX
-from .frames import Announce, Answer, Failed, FrameReader, answer, raised
+from .frames import Announce, Failed, FrameReader, StoreAnswer, answer, raised
 
 _READ_BYTES = 256 << 10
 
 _log = structlog.get_logger("cambist.store")
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=StoreAnswer)
 
 
 class LineLost(Exception):
@@ -35,9 +35,9 @@ class _Asked:
 
     def __init__(self) -> None:
         self.answered = trio.Event()
-        self.said: Answer | None = None
+        self.said: StoreAnswer | None = None
 
-    def end(self, said: Answer | None) -> None:
+    def end(self, said: StoreAnswer | None) -> None:
         self.said = said
         self.answered.set()
 

@@ -49,10 +49,10 @@ class PostgresPlace(Struct, frozen=True):
         return f"PostgresPlace({self})"
 
 
-Place = SqlitePlace | PostgresPlace
+StorePlace = SqlitePlace | PostgresPlace
 
 
-def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> Place:
+def place_of(settings: "Settings", environ: Mapping[str, str], folder: Path) -> StorePlace:
     """Where the store is.
 
     Args:

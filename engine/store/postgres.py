@@ -32,7 +32,7 @@ from .postgres_pipe import Pipe
 from .postgres_units import OutOfOrder, UnitWriter, Vanished
 from .prune import PRUNES
 from .queries import Query, render
-from .units import Fenced, Outcome, Refused, Unit
+from .units import Fenced, Refused, Unit, UnitOutcome
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -108,7 +108,7 @@ _POISON = (AttributeError, IndexError, KeyError, OverflowError, TypeError, Value
 """A unit's own fault, found before the server saw it."""
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_outcomes = msgspec.msgpack.Decoder(list[Outcome]).decode
+_decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
 
 T = TypeVar("T")
 
@@ -136,7 +136,7 @@ class PostgresBackend:
         self._reader = Reconnecting(url, lambda connection: connection)
         self._listener = Reconnecting(url, _listening)
 
-    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
+    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """See `Backend.apply`."""
         try:
             return self._tried(lambda: self._batch(writer, batch, units, one_by_one=False))
@@ -252,7 +252,9 @@ class PostgresBackend:
 
     # --- A batch ------------------------------------------------------------------------------------
 
-    def _batch(self, writer: bytes, batch: int, units: Sequence[Unit], *, one_by_one: bool) -> list[Outcome]:
+    def _batch(
+        self, writer: bytes, batch: int, units: Sequence[Unit], *, one_by_one: bool
+    ) -> list[UnitOutcome]:
         """Write a batch in a transaction of its own."""
         with self._transaction() as pipe:
             # Whoever of this writer was cut off in COMMIT ends first; only then is its row looked at.
@@ -279,7 +281,7 @@ class PostgresBackend:
 
     def _units(
         self, pipe: Pipe, units: Sequence[Unit], epochs: dict[int, int], *, one_by_one: bool
-    ) -> list[Outcome]:
+    ) -> list[UnitOutcome]:
         work = UnitWriter(pipe, units)
         for number, unit in enumerate(units):
             if unit.fence is not None and epochs.get(unit.fence.shard) != unit.fence.epoch:
@@ -313,7 +315,7 @@ class PostgresBackend:
             work.outcomes[number] = Refused(f"{type(error).__name__}: {reason(self._url, error)}")
         pipe.send(b"RELEASE one")
 
-    def _remember(self, pipe: Pipe, writer: bytes, batch: int, outcomes: list[Outcome]) -> None:
+    def _remember(self, pipe: Pipe, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
         """In the same transaction: the outcomes, for a writer that could not hear them."""
         now_ms = self._now_ms()
         pipe.send(_REMEMBER, writer, batch, _encode(outcomes), now_ms)

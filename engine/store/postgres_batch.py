@@ -192,7 +192,7 @@ def _getter(columns: Sequence[str], wanted: Sequence[str]) -> Callable[[Values],
 
 # --- Waves --------------------------------------------------------------------------------------------
 
-Place = tuple[str, int, Values]
+RowPlace = tuple[str, int, Values]
 """A value of a Unique that at most one row has: table, number of the Unique, values."""
 
 
@@ -216,18 +216,18 @@ class Waves(Struct):
     """
 
     waves: list[Wave]
-    changed: dict[Place, int]
+    changed: dict[RowPlace, int]
 
 
 def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
     """Divide units into waves: one that touches what an earlier one touches comes in a later wave."""
     waves: list[Wave] = []
-    changed: dict[Place, int] = {}
-    next_wave: dict[Place, int] = {}
+    changed: dict[RowPlace, int] = {}
+    next_wave: dict[RowPlace, int] = {}
     after_new: dict[str, int] = {}  # a row that is rewritten may set the value free that a New before it met
     for number in numbers:
         unit = units[number]
-        touched: list[Place] = []
+        touched: list[RowPlace] = []
         news: list[str] = []
         wave = 0
         alone = not unit.is_decided_first
@@ -255,7 +255,7 @@ def waves_of(units: Sequence[Unit], numbers: Iterable[int]) -> Waves:
     return Waves(waves, changed)
 
 
-def _places(change: Change) -> list[Place]:
+def _places(change: Change) -> list[RowPlace]:
     of = form(change.table)
     if isinstance(change, New | Put):
         if not of.unique_places:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...config.errors import StoreError
-from .postgres_batch import Form, Place, Values, form
+from .postgres_batch import Form, RowPlace, Values, form
 from .tables import ORDER_EVENT
-from .units import DONE, Cas, Change, Conflict, Drop, Duplicate, New, Outcome, Put, Unit, values_of
+from .units import DONE, Cas, Change, Conflict, Drop, Duplicate, New, Put, Unit, UnitOutcome, values_of
 
 if TYPE_CHECKING:
     from .postgres_pipe import Pipe
@@ -34,12 +34,12 @@ class UnitWriter:
     """
 
     def __init__(self, pipe: Pipe, units: Sequence[Unit]) -> None:
-        self.outcomes: list[Outcome | None] = [None] * len(units)
+        self.outcomes: list[UnitOutcome | None] = [None] * len(units)
         self._pipe = pipe
         self._units = units
         self._events_are_in = False
 
-    def together(self, numbers: Sequence[int], changed: dict[Place, int]) -> None:
+    def together(self, numbers: Sequence[int], changed: dict[RowPlace, int]) -> None:
         """Write units that touch nothing in common: first what decides, then what belongs to it.
 
         Raises:
@@ -67,7 +67,7 @@ class UnitWriter:
             with_events: now, and not by `add_events`: then for every unit.
         """
         self._pipe.send(b"SAVEPOINT alone")
-        outcome: Outcome = DONE
+        outcome: UnitOutcome = DONE
         for change in self._units[number].changes:
             if change.table != ORDER_EVENT.name or with_events:
                 outcome = self._change(number, change)
@@ -92,7 +92,7 @@ class UnitWriter:
             self._pipe.send(events.insert, *events.rows(rows))
         return bool(rows)
 
-    def settled(self) -> list[Outcome]:
+    def settled(self) -> list[UnitOutcome]:
         """The outcomes, once every unit has one."""
         outcomes = [outcome for outcome in self.outcomes if outcome is not None]
         if len(outcomes) < len(self.outcomes):
@@ -102,7 +102,7 @@ class UnitWriter:
     # --- Waves --------------------------------------------------------------------------------------
 
     def _insert_new(
-        self, of: Form, by_key: dict[Values, tuple[int, Values]], changed: dict[Place, int]
+        self, of: Form, by_key: dict[Values, tuple[int, Values]], changed: dict[RowPlace, int]
     ) -> None:
         rows = [row for _, row in by_key.values()]
         inserted = self._pipe.ask(of.insert_new, *of.rows(rows))
@@ -156,7 +156,7 @@ class UnitWriter:
 
     # --- One change ---------------------------------------------------------------------------------
 
-    def _change(self, number: int, change: Change) -> Outcome:
+    def _change(self, number: int, change: Change) -> UnitOutcome:
         of = form(change.table)
         match change:
             case Put():

@@ -29,7 +29,6 @@ from .backend import Backend
 from .file_lock import locked
 from .frames import (
     Announce,
-    Answer,
     Applied,
     Apply,
     Attend,
@@ -42,16 +41,17 @@ from .frames import (
     Opened,
     Prune,
     Pruned,
-    Question,
     Read,
     Release,
     Released,
     Rows,
+    StoreAnswer,
+    StoreQuestion,
     failed,
     frame,
     question,
 )
-from .place import Place, PostgresPlace
+from .place import PostgresPlace, StorePlace
 from .postgres import PostgresBackend
 from .sqlite import SqliteBackend
 from .units import Unit
@@ -63,7 +63,7 @@ _LISTEN_S = 0.2  # between two looks whether the process ends
 
 
 @contextmanager
-def open_backend(place: Place, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
+def open_backend(place: StorePlace, now_ms: Callable[[], int], lock_s: float) -> Iterator[Backend]:
     """The back end of a place, which is closed at the end.
 
     Args:
@@ -158,7 +158,7 @@ def _beside(backend: PostgresBackend, source: socket.socket, work: socket.socket
             thread.join(STORE_END_S / 4)
 
 
-def _answer(backend: Backend, asked: Question, held: list[Unit]) -> bytes:
+def _answer(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> bytes:
     """Do what is asked; the frame that says what came of it."""
     try:
         return frame(_done(backend, asked, held))
@@ -171,7 +171,7 @@ def _answer(backend: Backend, asked: Question, held: list[Unit]) -> bytes:
         return frame(failed(StoreError(f"{type(error).__name__}: {error}")))
 
 
-def _done(backend: Backend, asked: Question, held: list[Unit]) -> Answer:
+def _done(backend: Backend, asked: StoreQuestion, held: list[Unit]) -> StoreAnswer:
     match asked:
         case Apply():
             return Applied(backend.apply(asked.writer, asked.batch, held + asked.units))
@@ -190,7 +190,7 @@ def _done(backend: Backend, asked: Question, held: list[Unit]) -> Answer:
             raise StoreError(f"{type(asked).__name__} is not asked here")
 
 
-def _questions(source: socket.socket) -> Iterator[Question]:
+def _questions(source: socket.socket) -> Iterator[StoreQuestion]:
     """What is asked, until the other side has ended."""
     frames = FrameReader()
     while True:

@@ -41,7 +41,6 @@ from ...config.timeouts import (
 )
 from .backend import Lease
 from .frames import (
-    Answer,
     Applied,
     Attend,
     Attended,
@@ -54,18 +53,19 @@ from .frames import (
     Release,
     Released,
     Rows,
+    StoreAnswer,
     batch_frames,
     frame,
     opening,
     prepared,
 )
 from .line import LineLost, ProcessLine
-from .place import Place, PostgresPlace, SqlitePlace
+from .place import PostgresPlace, SqlitePlace, StorePlace
 from .process import IGNORED_SIGNALS
 from .queries import Query
 from .sqlite import inode_of, open_for_reading, read
 from .store import Store
-from .units import Outcome, Unit
+from .units import Unit, UnitOutcome
 
 _MODULE = f"{__package__}.process"
 _HIDDEN = "PGPASSWORD"
@@ -81,7 +81,7 @@ _TIMED_OUT = f"the store did not answer within {STORE_OUTCOME_S:g} s"
 
 _log = structlog.get_logger("cambist.store")
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=StoreAnswer)
 
 
 class ProcessLink:
@@ -95,7 +95,7 @@ class ProcessLink:
     """
 
     def __init__(
-        self, place: Place, writer: bytes, jitter: Callable[[], float], environ: Mapping[str, str]
+        self, place: StorePlace, writer: bytes, jitter: Callable[[], float], environ: Mapping[str, str]
     ) -> None:
         self._place = place
         self._writer = writer
@@ -120,7 +120,7 @@ class ProcessLink:
         """Encoded. StoreError if it is too large."""
         return prepared(unit)
 
-    async def apply(self, number: int, units: Sequence[Raw]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Raw]) -> list[UnitOutcome]:
         """See `Backend.apply`; sent again for as long as STORE_OUTCOME_S if the process dies."""
         frames = batch_frames(self._writer, number, units)
         tries = 0
@@ -269,7 +269,7 @@ class _Process:
     """
 
     def __init__(
-        self, place: Place, environ: Mapping[str, str], opened_by: bytes, announce: Callable[[], None]
+        self, place: StorePlace, environ: Mapping[str, str], opened_by: bytes, announce: Callable[[], None]
     ) -> None:
         self._opened_by = opened_by
         self._environ = environ

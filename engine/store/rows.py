@@ -298,7 +298,7 @@ class ChainCursor(Row, frozen=True, array_like=True, gc=False):
     updated_ms: int
 
 
-class NonceUsed(Row, frozen=True, array_like=True, gc=False):
+class UsedNonce(Row, frozen=True, array_like=True, gc=False):
     """A nonce that the chain says is used or invalidated.
 
     Attributes:

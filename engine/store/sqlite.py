@@ -33,10 +33,10 @@ from .units import (
     Duplicate,
     Fenced,
     New,
-    Outcome,
     Put,
     Refused,
     Unit,
+    UnitOutcome,
     values_of,
 )
 
@@ -46,7 +46,7 @@ _WAL_PAGES = 4_000
 _WRITERS_KEPT_MS = 7 * 24 * 3_600_000
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_outcomes = msgspec.msgpack.Decoder(list[Outcome]).decode
+_decode_outcomes = msgspec.msgpack.Decoder(list[UnitOutcome]).decode
 
 
 def is_there(path: Path) -> bool:
@@ -162,7 +162,7 @@ class SqliteBackend:
         self._epochs: dict[int, int] = {}
         self._has_others_leases = True  # of engines that had the file before
 
-    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[Outcome]:
+    def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """See `Backend.apply`."""
         with translated():
             before = self._execute("SELECT batch, outcomes FROM writer WHERE id = ?", (writer,)).fetchone()
@@ -236,7 +236,7 @@ class SqliteBackend:
 
     # --- One unit -----------------------------------------------------------------------------------
 
-    def _one(self, unit: Unit) -> Outcome:
+    def _one(self, unit: Unit) -> UnitOutcome:
         """Make a unit's changes, in the transaction that is open. Decided first, it needs no savepoint."""
         if unit.fence is not None and self._epoch(unit.fence.shard) != unit.fence.epoch:
             return Fenced(unit.fence.shard)
@@ -249,7 +249,7 @@ class SqliteBackend:
         self._execute("RELEASE unit")
         return outcome
 
-    def _alone(self, unit: Unit) -> Outcome:
+    def _alone(self, unit: Unit) -> UnitOutcome:
         """As `_one`; a statement that fails refuses this unit only."""
         self._execute("SAVEPOINT alone")
         try:
@@ -260,7 +260,7 @@ class SqliteBackend:
         self._execute("RELEASE alone")
         return outcome
 
-    def _changes(self, unit: Unit) -> Outcome:
+    def _changes(self, unit: Unit) -> UnitOutcome:
         execute = self._execute
         for change in unit.changes:
             name = change.table
@@ -299,7 +299,7 @@ class SqliteBackend:
             self._epochs[shard] = row[0] if row else -1
         return self._epochs[shard]
 
-    def _remember(self, writer: bytes, batch: int, outcomes: list[Outcome]) -> None:
+    def _remember(self, writer: bytes, batch: int, outcomes: list[UnitOutcome]) -> None:
         """In the same transaction: the outcomes, for a writer that could not hear them."""
         now_ms = self._now_ms()
         self._execute(

@@ -27,7 +27,7 @@ from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S, READ
 from .backend import Backend, Lease
 from .batcher import Batcher, BatcherStatistics
 from .queries import Query
-from .units import Outcome, Unit
+from .units import Unit, UnitOutcome
 
 COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Upper bounds of the histogram of commit times."""
@@ -42,7 +42,7 @@ class Link(Protocol):
         """The unit as `apply` wants it."""
         ...
 
-    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
         """Write a batch; see `Backend.apply`. A batch whose outcome was lost is sent again by the link."""
         ...
 
@@ -112,7 +112,7 @@ class Store:
             return f"the store does not answer within {READY_ANSWER_S:g} s"
         return self._refusal or self._batcher.full
 
-    async def write(self, unit: Unit) -> Outcome:
+    async def write(self, unit: Unit) -> UnitOutcome:
         """Write a unit; returns once its outcome is durable. Cancelling leaves the unit on its way.
 
         Raises:
@@ -243,7 +243,7 @@ class InlineLink:
         """As it is."""
         return unit
 
-    async def apply(self, number: int, units: Sequence[Unit]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """See `Backend.apply`."""
         await trio.lowlevel.checkpoint()
         return self._backend.apply(self._writer, number, units)

@@ -19,7 +19,6 @@ from .rows import (
     DeltaRefund,
     Effect,
     IssuedRoute,
-    NonceUsed,
     OrderDocument,
     OrderEvent,
     OtcCancel,
@@ -29,6 +28,7 @@ from .rows import (
     PartnerRow,
     PreSignature,
     Row,
+    UsedNonce,
     Webhook,
 )
 
@@ -125,7 +125,7 @@ CHAIN_CURSOR = Table(
     (Unique(("chain_id",)),),
     ("block_number", "block_hash", "ring", "updated_ms"),
 )
-NONCE_USED = Table("nonce_used", NonceUsed, (Unique(("chain_id", "owner", "nonce")),), repeatable=True)
+NONCE_USED = Table("nonce_used", UsedNonce, (Unique(("chain_id", "owner", "nonce")),), repeatable=True)
 OTC_FILL = Table("otc_fill", OtcFill, (_LOG,), repeatable=True)
 OTC_CANCEL = Table("otc_cancel", OtcCancel, (_LOG,), repeatable=True)
 OTC_CANCEL_UNTIL = Table("otc_cancel_until", OtcCancelUntil, (_LOG,), repeatable=True)

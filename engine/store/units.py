@@ -103,7 +103,7 @@ class Refused(Struct, frozen=True, array_like=True, tag=4, gc=False):
     detail: str
 
 
-Outcome = Done | Duplicate | Conflict | Fenced | Refused
+UnitOutcome = Done | Duplicate | Conflict | Fenced | Refused
 
 DONE = Done()
 

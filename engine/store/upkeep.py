@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ...config.errors import ConfigError, StoreError, StoreUnavailable
 from .file_lock import locked
 from .migrate import AppliedMigration, Dialect
-from .place import Place, SqlitePlace
+from .place import SqlitePlace, StorePlace
 from .sqlite import applied, is_there, migrate, open_for_reading, open_for_writing, translated
 
 
@@ -63,7 +63,7 @@ class Upkeep(Protocol):
         ...
 
 
-def upkeep_of(place: Place) -> Upkeep:
+def upkeep_of(place: StorePlace) -> Upkeep:
     """Of the database at a place."""
     if isinstance(place, SqlitePlace):
         return SqliteUpkeep(place.path)

@@ -12,7 +12,7 @@ from ...config.errors import ChainError, Reverted
 from ...crypto.addresses import to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ...crypto.transaction_policy import PolicedRelayKey
-from ..chain.holdings import Question, holdings
+from ..chain.holdings import HoldingQuestion, holdings
 from ..chain.port import Chain, EthCall
 from .permits import permit_basis, permit_questions, sign_permit
 from .sending import first_step
@@ -37,7 +37,7 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
     """
     if token.is_native:
         return await chain.balance(owner), 0
-    (holding,) = (await holdings(chain, [Question(token.address, owner, spender)])).found
+    (holding,) = (await holdings(chain, [HoldingQuestion(token.address, owner, spender)])).found
     if holding is None:
         raise ChainError(f"{to_checksum(token.address)} does not tell balances: it is no token")
     return holding.balance, holding.allowance

@@ -113,7 +113,7 @@ class OtcPage(Struct, frozen=True, rename="camel"):
     as_of: str = ""
 
 
-class Priced(Struct, frozen=True):
+class ReceivedRoute(Struct, frozen=True):
     """A Market route: read, and as it came."""
 
     route: PriceRoute
@@ -191,7 +191,7 @@ class VenueClient:
         receiver: str = "",
         partner: str = "",
         max_impact: Decimal | None = None,
-    ) -> Priced:
+    ) -> ReceivedRoute:
         """GET /prices: the best Market route, version 6.2.
 
         Args:
@@ -432,9 +432,9 @@ def check_url(url: str, field: str = "--venue") -> None:
         raise ConfigError(field, "expected a URL without user, query and fragment")
 
 
-def _priced(raw: bytes) -> Priced:
+def _priced(raw: bytes) -> ReceivedRoute:
     route = _decode_priced(raw).price_route
-    return Priced(decode_price_route(bytes(route)), route)
+    return ReceivedRoute(decode_price_route(bytes(route)), route)
 
 
 def _record(raw: bytes) -> OrderRecord:

@@ -33,7 +33,7 @@ from ..chain.port import Chain, EthCall, Receipt
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import VenueClient
 from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
-from .order_terms import OrderTerms, OrderWish, QuotedDelta, Signing, build_body, terms_of
+from .order_terms import OrderWish, QuotedDelta, SignableTerms, Signing, build_body, terms_of
 from .sending import first_step
 from .submitting import submitted
 from .trusted_contract import trusted_separator
@@ -47,7 +47,7 @@ class OrderOffer(Struct, frozen=True, kw_only=True):
             at first than its first slice takes, but allowance for all of them.
     """
 
-    terms: OrderTerms
+    terms: SignableTerms
     quoted: QuotedDelta
     contract: DeltaContract
     balance: int
@@ -302,7 +302,7 @@ async def take_back(
     return await first_step(chain, relay_key, "withdrawal", call, tell), amount
 
 
-def _check_bounds(terms: OrderTerms) -> None:
+def _check_bounds(terms: SignableTerms) -> None:
     """Pass for bounds that bind, and under which something can be settled."""
     if terms.limit == 0:
         raise VenueError("with this slippage nothing would have to be received: ask for less slippage")
@@ -310,7 +310,7 @@ def _check_bounds(terms: OrderTerms) -> None:
         raise VenueError("no slice could spend one unit: ask for fewer slices, or allow more to be spent")
 
 
-def _placed(record: OrderRecord | None, order_hash: bytes, terms: OrderTerms) -> Placed:
+def _placed(record: OrderRecord | None, order_hash: bytes, terms: SignableTerms) -> Placed:
     if record is None:
         return Placed(order_hash, None, "the venue did not say whether it took the order")
     try:

@@ -48,7 +48,7 @@ from ...config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ...crypto.addresses import to_checksum
 from ...crypto.eip712 import signing_digest
 from ...crypto.hexadecimal import to_hex
-from .order_terms import OrderTerms, OrderWish, SignedOrder, Signing, order_of
+from .order_terms import OrderWish, SignableTerms, SignedOrder, Signing, order_of
 from .safety import Check, bps_of_percent, hold, named_contract, one_spelling, token_spelling
 
 
@@ -104,7 +104,7 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
 
 
 def check_build(
-    response: BuildResponse, terms: OrderTerms, signing: Signing, contract: DeltaContract
+    response: BuildResponse, terms: SignableTerms, signing: Signing, contract: DeltaContract
 ) -> CheckedOrder:
     """An order does what was agreed and nothing else.
 
@@ -174,7 +174,7 @@ def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
     return CheckedOrder(order, order_hash)
 
 
-def check_record(record: OrderRecord, order_hash: bytes, terms: OrderTerms) -> None:
+def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -> None:
     """A record is of the order that was submitted.
 
     Raises:

@@ -1,6 +1,6 @@
 """What a trader wants of a Delta order, what the venue is asked for it, and the order that is signed. Pure.
 
-    OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> OrderTerms --POST .../build--> typed data
+    OrderWish --GET /v2/quote, DELTA--> a price --terms_of--> SignableTerms --POST .../build--> typed data
 
 Everything of the order but the fee's receiver follows from the terms: the nonce too is the trader's. So what
 comes back to be signed is compared with what has to come, member by member. A TWAP is priced for one slice
@@ -101,7 +101,7 @@ class QuotedDelta(Struct, frozen=True):
     route: Raw
 
 
-class OrderTerms(Struct, frozen=True, kw_only=True):
+class SignableTerms(Struct, frozen=True, kw_only=True):
     """What may be signed.
 
     Attributes:
@@ -161,7 +161,7 @@ class Signing(Struct, frozen=True):
     permit: bytes = b""
 
 
-def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) -> OrderTerms:
+def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) -> SignableTerms:
     """The terms at a price.
 
     Args:
@@ -170,7 +170,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
     src = int(quoted.route.origin.input.amount)
     dest = int(quoted.route.destination.output.amount)
     limit, slice_limit = _limits(wish, src, dest)
-    return OrderTerms(
+    return SignableTerms(
         wish=wish,
         delta=delta,
         src_quoted=src,
@@ -182,7 +182,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
     )
 
 
-def build_body(terms: OrderTerms, signing: Signing, route: Raw) -> BuildBody:
+def build_body(terms: SignableTerms, signing: Signing, route: Raw) -> BuildBody:
     """POST /v2/delta/orders/build for an order of these terms."""
     wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
@@ -213,7 +213,7 @@ def build_body(terms: OrderTerms, signing: Signing, route: Raw) -> BuildBody:
     )
 
 
-def order_of(terms: OrderTerms, signing: Signing, partner_and_fee: int) -> SignedOrder:
+def order_of(terms: SignableTerms, signing: Signing, partner_and_fee: int) -> SignedOrder:
     """The order as it has to be.
 
     Args:
@@ -242,7 +242,7 @@ def order_of(terms: OrderTerms, signing: Signing, partner_and_fee: int) -> Signe
 
 
 def _twap_of(
-    terms: OrderTerms, schedule: Schedule, signing: Signing, partner_and_fee: int
+    terms: SignableTerms, schedule: Schedule, signing: Signing, partner_and_fee: int
 ) -> TwapOrder | TwapBuyOrder:
     wish = terms.wish
     if wish.side is Side.SELL:

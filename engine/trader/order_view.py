@@ -17,7 +17,7 @@ from .allowing import Allowing
 from .limit_price import percent_away
 from .order_following import TERMINAL, Settled, executed_of
 from .order_placing import OrderOffer
-from .order_terms import OrderTerms
+from .order_terms import SignableTerms
 from .schedule import duration_text
 from .terms import TradedToken, amount_text, impact_percent
 from .view import price_text
@@ -126,7 +126,7 @@ def order_table(offer: OrderOffer, allowing: Allowing) -> "Table":
     return table
 
 
-def _price_rows(terms: OrderTerms) -> Iterator[tuple[str, str]]:
+def _price_rows(terms: SignableTerms) -> Iterator[tuple[str, str]]:
     """What is traded, for what, and when."""
     wish, src, dest = terms.wish, terms.wish.src, terms.wish.dest
     fixed = src if wish.side is Side.SELL else dest
@@ -155,7 +155,7 @@ def _price_rows(terms: OrderTerms) -> Iterator[tuple[str, str]]:
         yield name, f"{price_text(src, dest, *ends)}  ({away:+} % from now)"
 
 
-def _bound_row(terms: OrderTerms) -> tuple[str, str]:
+def _bound_row(terms: SignableTerms) -> tuple[str, str]:
     """The least that is received, or the most that is spent, and what it follows from."""
     wish = terms.wish
     is_sale = wish.side is Side.SELL

@@ -36,7 +36,7 @@ from .order_following import balance_remarks
 from .order_placing import policed
 from .otc_reading import check_signed, latest, standing_of
 from .otc_safety import Standing, check_fillable, check_funded, fill_in
-from .otc_terms import Part, RfqContract, SignedOtc
+from .otc_terms import OtcPart, RfqContract, SignedOtc
 from .sending import StepFailedError, first_step, gas_needed
 from .terms import TradedToken, amount_text
 
@@ -69,7 +69,7 @@ class FillOffer(Struct, frozen=True, kw_only=True):
     contract: RfqContract
     gives: TradedToken
     gets: TradedToken
-    part: Part
+    part: OtcPart
     left: int
     is_untouched: bool
     shows_permit: bool
@@ -162,7 +162,7 @@ class OtcFiller:
         return standing
 
     async def offer(
-        self, signed: SignedOtc, standing: Standing, part: Part, gives: TradedToken, gets: TradedToken
+        self, signed: SignedOtc, standing: Standing, part: OtcPart, gives: TradedToken, gets: TradedToken
     ) -> FillOffer:
         """What it takes, once it is certain that the contract lets it happen.
 
@@ -264,7 +264,7 @@ class OtcFiller:
                 signed.permit if offer.shows_permit else b"",
             )
             data = calldata.partial_fill_order_with_target_permit(info, taker)
-        elif offer.is_untouched and part == Part(order.taker_amount, order.maker_amount):
+        elif offer.is_untouched and part == OtcPart(order.taker_amount, order.maker_amount):
             data = calldata.fill_order(order, signed.signature)
         else:
             data = calldata.partial_fill_order(order, signed.signature, part.taker_amount)
@@ -286,7 +286,7 @@ class OtcFiller:
         if event is None:
             reason = "it was mined, without the RFQ contract's event of the fill"
             return _mined(receipt, FillVerdict.UNKNOWN, reason=reason)
-        moved = Part(event.taker_amount, event.maker_amount)
+        moved = OtcPart(event.taker_amount, event.maker_amount)
         verdict, reason = FillVerdict.FILLED, ""
         if moved != offer.part:
             verdict = FillVerdict.UNKNOWN
@@ -319,7 +319,7 @@ def _mined(
     verdict: FillVerdict,
     *,
     step: str = "fill",
-    moved: Part = Part(0, 0),  # noqa: B008  it is frozen
+    moved: OtcPart = OtcPart(0, 0),  # noqa: B008  it is frozen
     reason: str = "",
     remarks: tuple[str, ...] = (),
 ) -> FillOutcome:

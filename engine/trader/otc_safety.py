@@ -27,7 +27,7 @@ from ...config.errors import ChainError, InvalidInput, UnsafeTransaction, VenueE
 from ...crypto.addresses import ZERO_ADDRESS, to_checksum
 from ...crypto.hexadecimal import to_hex
 from ..chain.port import Receipt
-from .otc_terms import OtcHandOver, Part, RfqContract, SignedOtc, party, rest_of, signed_of
+from .otc_terms import OtcHandOver, OtcPart, RfqContract, SignedOtc, party, rest_of, signed_of
 from .safety import named_contract
 from .terms import TradedToken, amount_text
 
@@ -157,7 +157,9 @@ def check_fillable(order: RfqOrder, standing: Standing, taker: bytes, closed: st
         raise ChainError("the order is of the native token, which the RFQ contract cannot move")
 
 
-def check_funded(order: RfqOrder, standing: Standing, part: Part, permitted: int, gets: TradedToken) -> bool:
+def check_funded(
+    order: RfqOrder, standing: Standing, part: OtcPart, permitted: int, gets: TradedToken
+) -> bool:
     """Pass where the maker can give its side.
 
     Args:

@@ -102,7 +102,7 @@ class OtcHandOver(OtcOrderBody, frozen=True, rename="camel", kw_only=True):
     order_hash: str | UnsetType = UNSET
 
 
-class Part(Struct, frozen=True):
+class OtcPart(Struct, frozen=True):
     """What is taken of an order, in raw units: the taker gives, the maker gives."""
 
     taker_amount: int
@@ -185,7 +185,7 @@ def party(text: str) -> bytes:
 # --- Parts --------------------------------------------------------------------------------------------
 
 
-def rest_of(order: RfqOrder, left: int) -> Part:
+def rest_of(order: RfqOrder, left: int) -> OtcPart:
     """All that can be taken.
 
     Args:
@@ -201,7 +201,7 @@ def rest_of(order: RfqOrder, left: int) -> Part:
     return _cheapest(order, maker_amount)
 
 
-def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> Part:
+def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field: str) -> OtcPart:
     """What comes for so much of the taker's at the most.
 
     Args:
@@ -222,7 +222,7 @@ def part_given(order: RfqOrder, left: int, given: int, gives: TradedToken, field
     return _cheapest(order, maker_amount)
 
 
-def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, field: str) -> Part:
+def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, field: str) -> OtcPart:
     """What it costs to get so much of the maker's, or the least above that which can be had.
 
     Args:
@@ -238,13 +238,13 @@ def part_received(order: RfqOrder, left: int, wanted: int, gets: TradedToken, fi
             f"got {amount_text(wanted, gets)}"
         )
     given = mul_div_up(wanted, order.taker_amount, order.maker_amount)
-    return Part(given, mul_div_down(given, order.maker_amount, order.taker_amount))
+    return OtcPart(given, mul_div_down(given, order.maker_amount, order.taker_amount))
 
 
-def _cheapest(order: RfqOrder, maker_amount: int) -> Part:
+def _cheapest(order: RfqOrder, maker_amount: int) -> OtcPart:
     """The least that the contract gives exactly so much for.
 
     Args:
         maker_amount: what some amount of the taker's brings.
     """
-    return Part(mul_div_up(maker_amount, order.taker_amount, order.maker_amount), maker_amount)
+    return OtcPart(mul_div_up(maker_amount, order.taker_amount, order.maker_amount), maker_amount)

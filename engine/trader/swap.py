@@ -31,7 +31,7 @@ from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ..chain.port import Chain, EthCall, Receipt
 from ..chain.verification import is_code_of
 from .allowing import Allowing, approve_spender, held, signed_permit
-from .client import Priced, VenueClient
+from .client import ReceivedRoute, VenueClient
 from .safety import check_envelope, check_route, fee_bps_of, router_of
 from .sending import StepFailedError, gas_needed, send_and_follow, signed, why_reverted
 from .terms import Terms, Wish, limit_of, quoted_of, transaction_body
@@ -51,7 +51,7 @@ class Offer(Struct, frozen=True, kw_only=True):
     route: PriceRoute
     limit: int
     router: bytes
-    priced: Priced
+    priced: ReceivedRoute
     priced_at: float
     balance: int
     allowance: int
@@ -76,7 +76,7 @@ class Status(Enum):
     UNKNOWN = "unknown"
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class SwapOutcome(Struct, frozen=True, kw_only=True):
     """What became of it.
 
     Attributes:
@@ -173,7 +173,7 @@ class Swapper:
             )
         return offer
 
-    async def rehearse(self, offer: Offer) -> Outcome | None:
+    async def rehearse(self, offer: Offer) -> SwapOutcome | None:
         """Everything but approving and sending; None where it cannot be simulated before an approval.
 
         Raises:
@@ -183,9 +183,9 @@ class Swapper:
             return None
         built = await self._built(offer)
         spent, received = self._sides(offer.wish, built.moved)
-        return Outcome(status=Status.REHEARSED, spent=spent, received=received, gas=built.gas)
+        return SwapOutcome(status=Status.REHEARSED, spent=spent, received=received, gas=built.gas)
 
-    async def perform(self, offer: Offer) -> Outcome:
+    async def perform(self, offer: Offer) -> SwapOutcome:
         """Do it, at the offer's bound or better.
 
         Raises:
@@ -204,7 +204,7 @@ class Swapper:
         self._tell(f"sending the swap 0x{transaction.tx_hash.hex()}")
         receipt = await send_and_follow(self._chain, transaction)
         if receipt is None:
-            return Outcome(status=Status.UNKNOWN, tx_hash=transaction.tx_hash)
+            return SwapOutcome(status=Status.UNKNOWN, tx_hash=transaction.tx_hash)
         if not receipt.succeeded:
             reason = await why_reverted(self._chain, built.call, receipt)
             return _mined(receipt, Status.REVERTED, reason=reason)
@@ -212,7 +212,7 @@ class Swapper:
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    async def _priced(self, wish: Wish, router: bytes) -> Priced:
+    async def _priced(self, wish: Wish, router: bytes) -> ReceivedRoute:
         priced = await self._venue.prices(
             chain_id=wish.chain_id,
             src_token=wish.src.text,
@@ -231,7 +231,7 @@ class Swapper:
             raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
         return priced
 
-    async def _fresh(self, offer: Offer) -> Priced:
+    async def _fresh(self, offer: Offer) -> ReceivedRoute:
         """The offer's route, or a new one at the same bound where that has aged."""
         if trio.current_time() - offer.priced_at < ROUTE_AGED_S:
             return offer.priced
@@ -309,7 +309,7 @@ class Swapper:
         return (wish.amount, moved) if wish.side is Side.SELL else (moved, wish.amount)
 
 
-def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> Outcome:
+def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SwapOutcome:
     """What a transaction that succeeded moved; UNKNOWN without an event of this user's swap."""
     for log in receipt.logs:
         if log.address != router:
@@ -323,10 +323,10 @@ def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> Outcome:
     return _mined(receipt, Status.UNKNOWN, reason="it was mined, without the Router's event of a swap")
 
 
-def _ended(failed: StepFailedError) -> Outcome:
+def _ended(failed: StepFailedError) -> SwapOutcome:
     """The swap ended before it began."""
     if failed.receipt is None:
-        return Outcome(status=Status.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
+        return SwapOutcome(status=Status.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
     return _mined(failed.receipt, Status.REVERTED, step=failed.step, reason=failed.reason)
 
 
@@ -338,8 +338,8 @@ def _mined(
     spent: int = 0,
     received: int = 0,
     reason: str = "",
-) -> Outcome:
-    return Outcome(
+) -> SwapOutcome:
+    return SwapOutcome(
         status=status,
         step=step,
         tx_hash=receipt.tx_hash,

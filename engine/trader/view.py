@@ -13,7 +13,7 @@ from ...config.error_text import one_line
 from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from .allowing import Allowing
-from .swap import Offer, Outcome
+from .swap import Offer, SwapOutcome
 from .terms import TradedToken, amount_text, impact_percent, quoted_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def offer_table(offer: Offer, symbols: Mapping[str, str], allowing: Allowing) ->
     return table
 
 
-def outcome_lines(outcome: Outcome, offer: Offer) -> Iterator[str]:
+def outcome_lines(outcome: SwapOutcome, offer: Offer) -> Iterator[str]:
     """What became of it, for people."""
     wish = offer.wish
     if outcome.tx_hash:
@@ -73,7 +73,7 @@ def outcome_lines(outcome: Outcome, offer: Offer) -> Iterator[str]:
         yield f"gas          {outcome.gas} units, {fee} of the native token"
 
 
-def outcome_json(outcome: Outcome, offer: Offer) -> dict[str, Any]:
+def outcome_json(outcome: SwapOutcome, offer: Offer) -> dict[str, Any]:
     """What became of it, for programs; amounts are raw units."""
     wish = offer.wish
     return {
@@ -109,7 +109,7 @@ def price_text(src: TradedToken, dest: TradedToken, src_amount: int, dest_amount
     return f"1 {src.symbol} = {format_units(scaled, digits)} {dest.symbol}"
 
 
-def _against(outcome: Outcome, offer: Offer) -> str:
+def _against(outcome: SwapOutcome, offer: Offer) -> str:
     """How much better or worse than quoted, in hundredths of a percent."""
     wish = offer.wish
     quoted = quoted_of(offer.route, wish.side)

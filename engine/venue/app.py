@@ -42,7 +42,7 @@ from ..events.hub import EventHub
 from ..events.webhook_opening import open_webhooks
 from ..events.webhooks import Webhooks
 from ..routing.makers import MakersOpening, nodes_of, open_chains, open_makers
-from ..routing.served import ServedChain, served_chains
+from ..routing.served import ConfiguredChain, served_chains
 from ..server import AccessLog, Router, Server
 from ..server.routing import HttpCall
 from ..store.opening import open_store
@@ -55,7 +55,7 @@ from .api.auctions import Auctions
 from .api.event_streams import EventStreams
 from .api.health import HealthEndpoints, Readiness
 from .api.maker_scores import MakerScoreBoard
-from .api.market import Market
+from .api.market import MarketEndpoints
 from .api.operating import health_endpoints, stream_endpoints
 from .api.order_events import order_event_endpoints
 from .api.order_reads import OrderReads
@@ -80,7 +80,7 @@ from .order_engines import OrderEngines, open_footing
 from .otc.engine import OtcEngine
 from .otc.opening import open_otc
 from .otc_metrics import OtcCollector
-from .place import Place
+from .served_chain import ServedChain
 from .venue_metrics import tell_events, tell_readiness, tell_venue
 
 _SEAL_KEY_CHARS_MIN = 16
@@ -101,7 +101,7 @@ class VenueParts(Struct, frozen=True):
         maker_rules: file with the operator's word on makers.
     """
 
-    places: Mapping[int, Place]
+    places: Mapping[int, ServedChain]
     store: Store
     seal: RouteSeal
     delta: DeltaEngine
@@ -184,7 +184,9 @@ class VenueApp:
             ).endpoints(),
             *self._delta_endpoints(settings),
             *self._otc_endpoints(venue),
-            *Market(market, self._asker_of, self.admission.partner, self.admission.signatures).endpoints(),
+            *MarketEndpoints(
+                market, self._asker_of, self.admission.partner, self.admission.signatures
+            ).endpoints(),
             *Resources(parts.places, settings).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
@@ -456,10 +458,10 @@ async def opened_venue(
 
 
 async def _place(
-    owned: AsyncExitStack, opening: MakersOpening, served: ServedChain, chain: Chain, *, has_relayer: bool
-) -> Place:
+    owned: AsyncExitStack, opening: MakersOpening, served: ConfiguredChain, chain: Chain, *, has_relayer: bool
+) -> ServedChain:
     at, makers = served.addresses, await open_makers(owned, opening, served, chain)
-    return Place(
+    return ServedChain(
         chain_id=served.chain_id,
         settings=served.settings,
         chain=chain,

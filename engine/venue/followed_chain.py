@@ -14,7 +14,7 @@ from ..chain.ring import Mark
 from ..chain.watch import Pair, Watch
 from ..store.store import Store
 from ..store.units import Change
-from .place import Place, Places
+from .served_chain import ServedChain, ServedChains
 
 Touched = Callable[[int, frozenset[Pair]], None]
 """Told of (chain id, the followed whose funds may have moved); see `Indexer`."""
@@ -28,7 +28,7 @@ class FollowedChain:
         indexer: whoever runs the engines runs it.
     """
 
-    def __init__(self, place: Place, store: Store, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, place: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
         self._projections: list[Projection] = []
         self._touched: list[Touched] = []
         self.watch = Watch()
@@ -76,7 +76,7 @@ class FollowedChains:
         wall_ms: Unix milliseconds.
     """
 
-    def __init__(self, places: Places, store: Store, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, places: ServedChains, store: Store, wall_ms: Callable[[], int]) -> None:
         self._places = places
         self._store = store
         self._wall_ms = wall_ms

@@ -12,7 +12,7 @@ from ...config.settings import Settings
 from ...feeds.maker_cache import EXCLUDED
 from ..safety.maker_rules import MakerRules
 from ..safety.watched_file import WatchedFile
-from .place import Places
+from .served_chain import ServedChains
 
 FILE_NAME = "makers.json"
 
@@ -31,7 +31,7 @@ class MakerWatch:
         wall_ms: Unix milliseconds.
     """
 
-    def __init__(self, path: Path, places: Places, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, path: Path, places: ServedChains, wall_ms: Callable[[], int]) -> None:
         self._places = places
         self._wall_ms = wall_ms
         self._since_ms = wall_ms()

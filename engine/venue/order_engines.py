@@ -35,7 +35,7 @@ from ..store.rows import OrderEvent
 from ..store.store import Store
 from ..store.units import Fence
 from .followed_chain import FollowedChains
-from .place import Places
+from .served_chain import ServedChains
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -100,7 +100,9 @@ class OrderEnginesStatistics(Struct, frozen=True):
     indexers: Mapping[str, IndexerStatistics]
 
 
-def open_footing(settings: Settings, store: Store, places: Places, wall_ms: Callable[[], int]) -> Footing:
+def open_footing(
+    settings: Settings, store: Store, places: ServedChains, wall_ms: Callable[[], int]
+) -> Footing:
     """What engines are opened on; its leases have a name of their own.
 
     Args:

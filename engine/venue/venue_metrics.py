@@ -9,7 +9,7 @@ from ..telemetry.metrics import Metrics, Row
 from .api.event_streams import EventStreams
 from .api.quote import Quotes
 from .api.streams import QuoteStreams
-from .place import Place
+from .served_chain import ServedChain
 
 STREAMS = (
     Row("streams", "gauge", "Streams that are open"),
@@ -35,7 +35,7 @@ HUB = (
 
 def tell_venue(
     metrics: Metrics,
-    places: Mapping[int, Place],
+    places: Mapping[int, ServedChain],
     quotes: Quotes,
     streams: QuoteStreams,
     wall_ms: Callable[[], int],
@@ -73,7 +73,7 @@ def tell_venue(
 
 def tell_readiness(
     metrics: Metrics,
-    places: Mapping[int, Place],
+    places: Mapping[int, ServedChain],
     is_ready: Callable[[], bool],
     clock_off_s: Callable[[], float],
 ) -> None:

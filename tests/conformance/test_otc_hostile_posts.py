@@ -10,7 +10,7 @@ from cambist.config import limits
 from cambist.config.venue import Rate, RateTier
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
-from cambist.engine.chain.holdings import Question, holdings
+from cambist.engine.chain.holdings import HoldingQuestion, holdings
 from cambist.engine.venue.api import otc
 from support.counted_signatures import CountedChain, counted_recoveries
 from support.evm_programs import assembled, deploys
@@ -128,7 +128,7 @@ async def test_a_token_gets_no_more_gas_than_a_balance_needs(tmp_path: Path) -> 
         assert 0 < int(stored["makerBalance"]) < limits.CHAIN_TOKEN_GAS_MAX
         fillable = await front.get(f"{FILLABLE}/{stored['maker']}/{to_hex(token)}")
         assert 0 < int(fillable[to_hex(token)]) < limits.CHAIN_TOKEN_GAS_MAX
-        found = await holdings(world.chain, [Question(token, world.maker.address, world.at.rfq)])
+        found = await holdings(world.chain, [HoldingQuestion(token, world.maker.address, world.at.rfq)])
         assert found.found[0] is not None, "this is what the watch of funds asks"
         assert 0 < found.found[0].usable < limits.CHAIN_TOKEN_GAS_MAX
 

@@ -24,7 +24,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.telemetry.clock import WallClock
-from cambist.engine.venue.market.price_route import Priced, sealed
+from cambist.engine.venue.market.price_route import UnsealedRoute, sealed
 from support.trading_requests import (
     API_KEY,
     NATIVE,
@@ -330,7 +330,7 @@ def resealed(route: Body, age_ms: int) -> Body:
     typed = replace(decode_price_route(msgspec.json.encode(route)), hmac=UNSET)
     seal = RouteSeal([ROUTE_SEAL.encode()])
     terms = decode_route_terms(seal.carried(route["hmac"]))
-    issued = sealed(seal, Priced(typed, terms), WallClock().now_ms() - age_ms)
+    issued = sealed(seal, UnsealedRoute(typed, terms), WallClock().now_ms() - age_ms)
     again: Body = msgspec.json.decode(encode(issued))
     return again
 

@@ -7,7 +7,7 @@ from cambist.codecs.abi import address_word, decode_address, selector, uint_word
 from cambist.codecs.contract_events import topic
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.create2_factory import FACTORY
-from cambist.engine.chain.deploy import Plan, deploy
+from cambist.engine.chain.deploy import DeploymentPlan, deploy
 from cambist.engine.chain.port import EthCall
 from support.swapping import a_venue, told
 from support.world import MOST, NOBODY, ONE, USDC, World
@@ -118,7 +118,7 @@ async def test_a_proposal_can_be_taken_back(world: World) -> None:
 
 
 async def test_a_closed_deployment_is_paused_and_without_caps(world: World) -> None:
-    plan = Plan(
+    plan = DeploymentPlan(
         owner=world.owner.address,
         weth=world.weth,
         permit2=world.permit2,

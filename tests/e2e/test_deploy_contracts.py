@@ -10,7 +10,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import (
     DeployedContracts,
-    Plan,
+    DeploymentPlan,
     contracts_of,
     create,
     creations,
@@ -27,8 +27,8 @@ FIRST_GAS = 6_000_000  # enough for the first contracts, not for all
 CREATED = ("Rfq", "FeeVault", "RfqExecutor", "SwapSettler", "TwapSettler", "Delta", "Router")
 
 
-def _plan(world: World, **changed: object) -> Plan:
-    plan = Plan(
+def _plan(world: World, **changed: object) -> DeploymentPlan:
+    plan = DeploymentPlan(
         owner=world.owner.address,
         weth=world.weth,
         permit2=world.permit2,
@@ -44,7 +44,7 @@ def _plan(world: World, **changed: object) -> Plan:
     return msgspec.structs.replace(plan, **changed)
 
 
-def _predicted(plan: Plan) -> DeployedContracts:
+def _predicted(plan: DeploymentPlan) -> DeployedContracts:
     def address_of(number: int, init_code: bytes) -> bytes:
         return create2_address(FACTORY, plan.salt32, init_code)
 
@@ -55,7 +55,7 @@ def _all(at: DeployedContracts) -> tuple[bytes, ...]:
     return msgspec.structs.astuple(at)
 
 
-async def _is_set_up(world: World, plan: Plan, at: DeployedContracts) -> bool:
+async def _is_set_up(world: World, plan: DeploymentPlan, at: DeployedContracts) -> bool:
     answers = [await world.ask(item.contract, item.question) == item.wanted for item in provisions(plan, at)]
     return len(answers) > 5 and all(answers)
 

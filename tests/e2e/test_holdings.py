@@ -4,7 +4,7 @@ import pytest
 
 from cambist.codecs import calldata
 from cambist.config.errors import BlockGone
-from cambist.engine.chain.holdings import Holding, Question, holdings
+from cambist.engine.chain.holdings import Holding, HoldingQuestion, holdings
 from support.world import MOST, ONE, USDC, World
 
 
@@ -13,11 +13,11 @@ async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: Worl
     await world.mint(world.dai, world.user, 7 * ONE)
     await world.approve(world.user, world.dai, world.at.delta, 3 * ONE)
     questions = [
-        Question(world.usdc, world.maker.address, world.at.rfq),
-        Question(world.usdc, world.maker.address, world.at.delta),
-        Question(world.dai, world.user.address, world.at.delta),
-        Question(world.at.rfq, world.user.address, world.at.delta),  # a contract, but no token
-        Question(world.stranger.address, world.user.address, world.at.delta),  # nothing at all
+        HoldingQuestion(world.usdc, world.maker.address, world.at.rfq),
+        HoldingQuestion(world.usdc, world.maker.address, world.at.delta),
+        HoldingQuestion(world.dai, world.user.address, world.at.delta),
+        HoldingQuestion(world.at.rfq, world.user.address, world.at.delta),  # a contract, but no token
+        HoldingQuestion(world.stranger.address, world.user.address, world.at.delta),  # nothing at all
     ]
     read = await holdings(world.chain, questions)
     assert read.found == (
@@ -34,7 +34,7 @@ async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: Worl
 @pytest.mark.one_chain
 async def test_a_block_that_is_rolled_back_has_no_holdings(world: World) -> None:
     await world.mint(world.usdc, world.user, 1)
-    question = Question(world.usdc, world.user.address, world.at.delta)
+    question = HoldingQuestion(world.usdc, world.user.address, world.at.delta)
     read = await holdings(world.chain, [question])
     await world.chain.reorganise(2)
     with pytest.raises(BlockGone):

@@ -10,7 +10,7 @@ import trio
 from cambist.config.settings import parse_settings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relayer import Outcome, Relayer
+from cambist.engine.chain.relayer import IntentOutcome, Relayer
 from cambist.engine.chain.relaying import relayer_of
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import IntentState
@@ -50,7 +50,7 @@ async def relayer(world: World, tmp_path: Path) -> AsyncIterator[Relayer]:
         nursery.cancel_scope.cancel()
 
 
-async def told(relayer: Relayer, key: str, *, final: bool) -> Outcome:
+async def told(relayer: Relayer, key: str, *, final: bool) -> IntentOutcome:
     """What became of it, within a while."""
     with trio.fail_after(PATIENCE_S):
         return await relayer.wait(key, final=final)

@@ -16,7 +16,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.swap import Offer, Outcome, Status, Swapper, swapped_outcome
+from cambist.engine.trader.swap import Offer, Status, SwapOutcome, Swapper, swapped_outcome
 from cambist.engine.trader.terms import TradedToken, Wish
 from cambist.engine.trader.view import offer_table
 from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
@@ -75,7 +75,7 @@ class Trader:
 
     async def swap(
         self, wish: Wish | None = None, allowing: Allowing = Allowing.EXACT, pinned: bytes | None = None
-    ) -> tuple[Offer, Outcome]:
+    ) -> tuple[Offer, SwapOutcome]:
         swapper = self.swapper(allowing)
         offer = await swapper.offer(wish or self.wish(), pinned)
         return offer, await swapper.perform(offer)

@@ -6,9 +6,9 @@ import pytest
 import trio
 
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.rules import Status
-from cambist.engine.conformance.run import Outcome, RunReport
+from cambist.engine.conformance.run import RunOutcome, RunReport
 from support.faulty_maker import CHAIN_ID, DAI, KEY, Maker
 from support.faulty_node import FaultyNode
 from support.faulty_runs import failed, judge, now_ms, told
@@ -21,7 +21,7 @@ async def judged_with(
 ) -> RunReport:
     async with trio.open_nursery() as nursery:
         port = await nursery.start(node.run)
-        place = read_place(f"http://127.0.0.1:{port}", "--node-url", ("http",))
+        place = read_base_url(f"http://127.0.0.1:{port}", "--node-url", ("http",))
         report = await judge(maker or Maker(now_ms), only, node=place)
         nursery.cancel_scope.cancel()
     return report
@@ -128,7 +128,7 @@ async def test_a_node_that_fails_is_no_fault_of_the_maker() -> None:
     node = FaultyNode(CHAIN_ID)
     node.funds = None
     report = await judged_with(node)
-    assert report.outcome is Outcome.INCONCLUSIVE, told(report)
+    assert report.outcome is RunOutcome.INCONCLUSIVE, told(report)
     status, reason = verdict_of(report, "chain.allowance")
     assert status is Status.SKIPPED
     assert "execution reverted" in reason

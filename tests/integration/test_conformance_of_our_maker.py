@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cambist.engine.conformance.auth import Credentials
-from cambist.engine.conformance.options import CheckOptions, read_place
+from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import Selection, Status
 from cambist.engine.conformance.run import run_checks
 from support.faulty_runs import UNTIMED, now_ms, told
@@ -15,7 +15,7 @@ async def test_our_maker_conforms(tmp_path: Path) -> None:
     async with running_maker(tmp_path) as (_, venue):
         report = await run_checks(
             CheckOptions(
-                base=read_place(f"http://127.0.0.1:{venue.port}{PREFIX}", "URL", ("http",)),
+                base=read_base_url(f"http://127.0.0.1:{venue.port}{PREFIX}", "URL", ("http",)),
                 credentials=Credentials("venue", "key-1", SECRET.encode()),
                 selection=Selection(skip=UNTIMED, strict=True),
                 chain_id=CHAIN_ID,

@@ -10,12 +10,12 @@ from trio.testing import MockClock
 
 from cambist.engine.conformance import stage_firm, stage_stream
 from cambist.engine.conformance.check_table import CHECKS
-from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.probe import Probe, Unreachable
 from cambist.engine.conformance.report import verdict_line
 from cambist.engine.conformance.resources import RESOURCES
 from cambist.engine.conformance.rules import Selection, Status
-from cambist.engine.conformance.run import Outcome, RunReport, run_checks
+from cambist.engine.conformance.run import RunOutcome, RunReport, run_checks
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import Maker, Refused
@@ -70,7 +70,7 @@ async def test_a_maker_without_a_socket_is_right_and_one_that_was_promised_is_mi
     maker.flags.add("no-socket")
     report = await judge(maker, ("stream.*",))
     assert {verdict.status for verdict in report.verdicts} == {Status.SKIPPED}
-    promised = read_place("ws://127.0.0.1:9/ws", "--ws-url", ("ws", "wss"))
+    promised = read_base_url("ws://127.0.0.1:9/ws", "--ws-url", ("ws", "wss"))
     report = await judge(maker, ("stream.*",), socket=promised)
     assert failed(report) == {"stream.handshake"}
 
@@ -86,7 +86,7 @@ async def test_a_maker_without_prices_has_no_fault_and_proves_nothing() -> None:
     maker = Maker(now_ms)
     maker.entries["prices"] = lambda prices: {}
     report = await judge(maker, ("prices.*", "firm.*", "refuse.*", "load.*"))
-    assert report.outcome is Outcome.INCONCLUSIVE, told(report)
+    assert report.outcome is RunOutcome.INCONCLUSIVE, told(report)
     assert {topic: report.thin[topic] for topic in ("firm", "refuse", "load")} == {
         "firm": "no pair is quoted",
         "refuse": "no quote was given to start from",
@@ -126,7 +126,7 @@ async def test_a_bug_of_the_harness_costs_one_stage_and_is_told(monkeypatch: pyt
 
     monkeypatch.setattr(stage_firm, "judge_terms", broken)
     report = await judge(Maker(now_ms), ("firm.*", "auth.stale"))
-    assert report.outcome is Outcome.INCONCLUSIVE
+    assert report.outcome is RunOutcome.INCONCLUSIVE
     assert report.broken == ("firm quotes: KeyError('WETH/USDC')", "deep quotes: KeyError('WETH/USDC')")
     assert "has a bug, please report it: firm quotes: KeyError" in verdict_line(report)
     assert status_of(report)["auth.stale"] is Status.PASSED
@@ -249,7 +249,7 @@ async def test_an_answer_429_proves_nothing() -> None:
     maker = Maker(now_ms)
     maker.error_status = 429
     report = await judge(maker, ("refuse.*",))
-    assert report.outcome is Outcome.INCONCLUSIVE, told(report)
+    assert report.outcome is RunOutcome.INCONCLUSIVE, told(report)
     passed = {check for check, status in status_of(report).items() if status is Status.PASSED}
     assert passed == {"refuse.recovers"}
     reasons = {verdict.reason for verdict in report.verdicts if verdict.check.id == "refuse.zero-amount"}
@@ -266,7 +266,7 @@ async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
     server = Server(Maker(now_ms), server_tls(*make_certificate(tmp_path)))
     async with trio.open_nursery() as nursery:
         port = await nursery.start(server.run)
-        place = read_place(f"https://127.0.0.1:{port}", "URL", ("https",))
+        place = read_base_url(f"https://127.0.0.1:{port}", "URL", ("https",))
         with pytest.raises(
             Unreachable, match="TLS failed: CERTIFICATE_VERIFY_FAILED: self-signed certificate"
         ):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from trio.testing import MockClock
 
-from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.report import print_report, to_json, to_junit
 from cambist.engine.conformance.run import RunReport
 from support.examples import examples
@@ -29,7 +29,7 @@ def test_a_maker_that_answers_at_random_gets_a_report(seed: int, wildness: float
         maker, node = WildMaker(mock_now_ms, seed, wildness), WildNode(CHAIN_ID, seed, wildness / 4)
         async with trio.open_nursery() as nursery:
             port = await nursery.start(node.run)
-            place = read_place(f"http://127.0.0.1:{port}", "--node-url", ("http",))
+            place = read_base_url(f"http://127.0.0.1:{port}", "--node-url", ("http",))
             report = await judge(maker, strict=True, quotes=24, timeout_s=1.0, connections=2, node=place)
             nursery.cancel_scope.cancel()
         return report

@@ -13,7 +13,7 @@ import trio
 from cambist.codecs.maker_messages import FirmOrder, PriceGrid, decode_firm_response
 from cambist.config.settings import Settings
 from cambist.engine.conformance.auth import Credentials
-from cambist.engine.conformance.options import CheckOptions, read_place
+from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import Selection
 from cambist.engine.conformance.run import run_checks
 from cambist.engine.maker.app import MakerApp
@@ -155,7 +155,7 @@ async def test_a_mirroring_maker_keeps_the_rules_of_grids(tmp_path: Path, over: 
     async with mirrored(tmp_path, over) as (_, _, venue):
         report = await run_checks(
             CheckOptions(
-                base=read_place(f"http://127.0.0.1:{venue.port}{PREFIX}", "URL", ("http",)),
+                base=read_base_url(f"http://127.0.0.1:{venue.port}{PREFIX}", "URL", ("http",)),
                 credentials=Credentials("venue", "key-1", SECRET.encode()),
                 selection=Selection(only=("prices.*", "pairs.*", "tokens.*"), strict=True),
             ),

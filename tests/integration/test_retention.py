@@ -15,12 +15,12 @@ from cambist.engine.store.rows import (
     DeltaOrderRow,
     IntentState,
     IssuedRoute,
-    NonceUsed,
     OtcCancel,
     OtcFill,
     OtcOrderRow,
     PreSignature,
     TxStatus,
+    UsedNonce,
     amount32,
 )
 from cambist.engine.store.store import Store
@@ -92,7 +92,7 @@ async def _with_all_that_belongs_to_it(
         put(DELTA_REFUND, a_refund(order, tx=block)),
         put(AUCTION_ROUND, a_round(order, number=block)),
         put(PRE_SIGNATURE, PreSignature(*place, block, order.order_hash, order.owner, True, NOW_MS)),
-        put(NONCE_USED, NonceUsed(1, order.owner, order.nonce, hash_of(block), block, None)),
+        put(NONCE_USED, UsedNonce(1, order.owner, order.nonce, hash_of(block), block, None)),
         put(CHAIN_INTENT, a_relay_intent(key)),
         put(CHAIN_TX, a_transaction(key, nonce=block)),
     )

@@ -15,7 +15,7 @@ import trio
 
 from cambist.config.server import ServerSettings
 from cambist.engine.server import processes
-from cambist.engine.server.processes import Place, inherited_listener, process_place, run_processes
+from cambist.engine.server.processes import ProcessNumber, inherited_listener, process_place, run_processes
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 from support.server_harness import LAST_GET, answers, read_to_end
@@ -180,4 +180,4 @@ async def test_nothing_is_left_open() -> None:
 
 async def test_a_process_without_a_parent_is_the_only_one() -> None:
     assert inherited_listener() is None
-    assert process_place() == Place(0, 1)
+    assert process_place() == ProcessNumber(0, 1)

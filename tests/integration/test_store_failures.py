@@ -27,7 +27,7 @@ from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.store.sqlite import SqliteBackend, open_for_reading, read
 from cambist.engine.store.store import InlineLink, Store
 from cambist.engine.store.tables import DELTA_ORDER, NONCE_USED
-from cambist.engine.store.units import DONE, Outcome, Put, Refused, Unit
+from cambist.engine.store.units import DONE, Put, Refused, Unit, UnitOutcome
 from cambist.engine.store.upkeep import SqliteUpkeep
 from support.patience import until
 from support.stores import NOW_MS, a_delta_order, submission
@@ -215,7 +215,7 @@ def test_a_full_disk_refuses_the_whole_batch_and_no_unit_alone(tmp_path: Path) -
         with pytest.raises(StoreUnavailable):
             backend.apply(WRITER, 1, [*units, poison])
         assert stored(path) == set()
-        few: list[Outcome] = backend.apply(WRITER, 2, [*units[:2], poison])
+        few: list[UnitOutcome] = backend.apply(WRITER, 2, [*units[:2], poison])
         assert few[:2] == [DONE, DONE]
         assert isinstance(few[2], Refused)
 

@@ -35,10 +35,10 @@ from cambist.engine.store.units import (
     Fence,
     Fenced,
     New,
-    Outcome,
     Put,
     Refused,
     Unit,
+    UnitOutcome,
     cas,
     drop,
     put,
@@ -61,7 +61,7 @@ class Writing:
         self.writer = writer
         self.number = 0
 
-    def apply(self, *units: Unit) -> list[Outcome]:
+    def apply(self, *units: Unit) -> list[UnitOutcome]:
         self.number += 1
         return self.backend.apply(self.writer, self.number, units)
 
@@ -547,9 +547,9 @@ def _held(other: "psycopg.Connection[tuple[Any, ...]]", order: DeltaOrderRow) ->
 
 
 @contextmanager
-def _in_thread(store: Writing, units: Sequence[Unit]) -> Iterator[list[Outcome]]:
+def _in_thread(store: Writing, units: Sequence[Unit]) -> Iterator[list[UnitOutcome]]:
     """Apply a batch meanwhile; the outcomes are there at the end of the block."""
-    outcomes: list[Outcome] = []
+    outcomes: list[UnitOutcome] = []
     thread = Thread(target=lambda: outcomes.extend(store.apply(*units)))
     thread.start()
     try:

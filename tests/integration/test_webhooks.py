@@ -17,7 +17,7 @@ from cambist.engine.store.queries import Query, by, deliveries, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
-from cambist.engine.store.units import Done, Outcome, Unit, cas, new, put, row_of
+from cambist.engine.store.units import Done, Unit, UnitOutcome, cas, new, put, row_of
 from support.stores import ALICE, NOW_MS, Engine, a_delta_order, an_otc_order, kept, moved
 from support.webhook_receiver import Receiver, a_hook, now_ms, posting
 
@@ -306,7 +306,7 @@ class Failing:
             raise self.error
         return await self._store.read(*queries)
 
-    async def write(self, unit: Unit) -> Outcome:
+    async def write(self, unit: Unit) -> UnitOutcome:
         self.writes += 1
         if self.error is not None:
             raise self.error

@@ -7,7 +7,7 @@ from cambist.codecs.transactions import Transaction, decode_transaction, sign_tr
 from cambist.config.errors import TransactionRefused
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain import blocks
-from cambist.engine.chain.evm import Evm, Message
+from cambist.engine.chain.evm import Evm, EvmMessage
 from cambist.engine.chain.journal import Account
 from cambist.engine.chain.ledger import BlockLedger
 from support import evm_programs as programs
@@ -59,7 +59,7 @@ def check_library(evm: Evm, ledger: BlockLedger, known: State) -> None:
     for address in known[0]:
         with evm.applied([(probe, None, Account(1, 0, evm.learn_code(balance)))]):
             out = evm.call(
-                rules, Message(KEYS[0].address, probe, address.rjust(32, b"\0"), 0, 100_000)
+                rules, EvmMessage(KEYS[0].address, probe, address.rjust(32, b"\0"), 0, 100_000)
             ).output
         assert int.from_bytes(out, "big") == evm.account(address).balance_wei
     for address, slots in known[1].items():
@@ -68,7 +68,7 @@ def check_library(evm: Evm, ledger: BlockLedger, known: State) -> None:
         with evm.applied([(address, None, reader)]):
             for slot in slots:
                 data = slot.to_bytes(32, "big")
-                out = evm.call(rules, Message(KEYS[0].address, address, data, 0, 100_000)).output
+                out = evm.call(rules, EvmMessage(KEYS[0].address, address, data, 0, 100_000)).output
                 assert int.from_bytes(out, "big") == evm.slot(address, slot)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cambist.engine.store import queries
 from cambist.engine.store.postgres import PostgresBackend
 from cambist.engine.store.tables import ORDER_EVENT
-from cambist.engine.store.units import DONE, Outcome, Unit
+from cambist.engine.store.units import DONE, Unit, UnitOutcome
 from support.store_orders import an_order, submitted
 
 WRITERS = 3
@@ -64,7 +64,7 @@ class Writer:
         self._batches = count(1)
         self._held: list[bytes] = []
 
-    def batch(self, units: list[Unit]) -> "Future[list[Outcome]]":
+    def batch(self, units: list[Unit]) -> "Future[list[UnitOutcome]]":
         return self._thread.submit(self._backend.apply, self._name, next(self._batches), units)
 
     def hold(self, order_hashes: list[bytes]) -> None:
@@ -104,7 +104,7 @@ def test_a_follower_misses_and_repeats_nothing(
 ) -> None:
     writers, reader = company
     follower = Follower(reader)
-    batches: list[tuple[Future[list[Outcome]], list[bytes]]] = []
+    batches: list[tuple[Future[list[UnitOutcome]], list[bytes]]] = []
     committed: list[bytes] = []
     for what, number, many in steps:
         writer = writers[number]

@@ -24,7 +24,7 @@ from cambist.engine.events import subscription as subscription_module
 from cambist.engine.events.filters import EventFilter
 from cambist.engine.events.follower import START, place_of, token_of
 from cambist.engine.events.hub import EventHub
-from cambist.engine.events.ring import Place
+from cambist.engine.events.ring import RingPosition
 from cambist.engine.events.subscription import Subscription
 from cambist.engine.store.orders import order_id
 from cambist.engine.store.queries import events_after
@@ -87,8 +87,8 @@ class Listener:
 
     def __init__(self, hub: EventHub, subscription: Subscription) -> None:
         self.subscription = subscription
-        self.start: Place = place_of(subscription.token)
-        self.heard: list[tuple[Place, OrderEvent]] = []
+        self.start: RingPosition = place_of(subscription.token)
+        self.heard: list[tuple[RingPosition, OrderEvent]] = []
         self._hub = hub
 
     async def take(self, at_most: int) -> bool:
@@ -140,7 +140,7 @@ def is_wanted(wanted: EventFilter, event: OrderEvent) -> bool:
     )
 
 
-async def log_of(store: Store) -> list[tuple[Place, OrderEvent]]:
+async def log_of(store: Store) -> list[tuple[RingPosition, OrderEvent]]:
     rows = await rows_of(store, events_after((0, 0), 10_000))
     return [((row[0], row[1]), row_of(ORDER_EVENT, row[2:])) for row in rows]
 

@@ -40,9 +40,9 @@ from cambist.engine.store.units import (
     Fence,
     Fenced,
     New,
-    Outcome,
     Refused,
     Unit,
+    UnitOutcome,
     drop,
     new,
     put,
@@ -101,7 +101,7 @@ class Model:
         self.events: list[Any] = []
         self.epochs = dict.fromkeys(range(256), 0)
 
-    def apply(self, unit: Unit) -> Outcome:
+    def apply(self, unit: Unit) -> UnitOutcome:
         """What comes of a unit."""
         if unit.fence and self.epochs[unit.fence.shard] != unit.fence.epoch:
             return Fenced(unit.fence.shard)
@@ -113,7 +113,7 @@ class Model:
         self.rows, self.events = rows, events
         return Done()
 
-    def _change(self, change: Change, rows: Any, events: list[Any]) -> Outcome | None:
+    def _change(self, change: Change, rows: Any, events: list[Any]) -> UnitOutcome | None:
         table = TABLES[change.table]
         if table is ORDER_EVENT:
             events.append(change.row)  # type: ignore[union-attr]
@@ -143,7 +143,7 @@ class Model:
         kept[key] = change.row
         return None
 
-    def _refused(self, table: Table, kept: Any, key: tuple[Any, ...]) -> Outcome | None:
+    def _refused(self, table: Table, kept: Any, key: tuple[Any, ...]) -> UnitOutcome | None:
         """A nonce that was signed again meanwhile is not this order's any more."""
         row = kept[key]
         if table is not DELTA_ORDER or row.status in _NONCE_FREE:
@@ -157,7 +157,7 @@ class Model:
         return tuple(getattr(row, name) for name in columns)
 
 
-def shape(outcome: Outcome) -> tuple[Any, ...]:
+def shape(outcome: UnitOutcome) -> tuple[Any, ...]:
     """An outcome, to compare: rows as structs, the words of a refusal left out."""
     if isinstance(outcome, Duplicate | Conflict):
         row = None if outcome.row is None else row_of(TABLES[outcome.table], outcome.row)
@@ -189,7 +189,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = Model()
         self.batch = 0
         self.waiting: list[Unit] = []
-        self.last: tuple[list[Unit], list[Outcome]] = ([], [])
+        self.last: tuple[list[Unit], list[UnitOutcome]] = ([], [])
 
     def teardown(self) -> None:
         """Write what waits; everything is as the model has it."""

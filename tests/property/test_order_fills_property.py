@@ -16,7 +16,7 @@ from cambist.codecs.vocabulary import Side
 from cambist.config.errors import RequestError
 from cambist.config.limits import UINT256_MAX
 from cambist.config.partners import ResolvedFee
-from cambist.engine.venue.market.order_fills import Filled, FillFunds, Looked, OpenOrder, filled
+from cambist.engine.venue.market.order_fills import FillableOrder, Filled, FillFunds, Looked, filled
 from cambist.engine.venue.market.signed_orders import OrderSwap, SignedOrder
 from cambist.engine.venue.market.ticket import Parties
 from cambist.engine.venue.signed_by import read_signature
@@ -99,7 +99,7 @@ SIZES = st.one_of(st.integers(1, 12), st.integers(1, 10**20), st.integers(1, 1 <
 @st.composite
 def swaps(draw: st.DrawFn) -> tuple[OrderSwap, Looked, Ledger]:
     """A swap, and the same world for either side."""
-    found: list[OpenOrder] = []
+    found: list[FillableOrder] = []
     state = Ledger({}, {}, {}, {}, set())
     for number in range(draw(st.integers(1, 5))):
         maker_amount, taker_amount = draw(SIZES), draw(SIZES)
@@ -122,7 +122,7 @@ def swaps(draw: st.DrawFn) -> tuple[OrderSwap, Looked, Ledger]:
         permitted = draw(st.one_of(st.none(), st.integers(0, 2 * maker_amount)))
         if permitted is not None:
             state.permitted[digest32] = permitted
-        found.append(OpenOrder(signed, left, permitted))
+        found.append(FillableOrder(signed, left, permitted))
     sizes = [one.signed.order.maker_amount for one in found]
     most = sum(sizes)
     for maker in MAKERS:

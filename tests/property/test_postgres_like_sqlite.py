@@ -25,7 +25,7 @@ from cambist.engine.store.tables import (
     EFFECT,
     ORDER_EVENT,
 )
-from cambist.engine.store.units import Cas, Change, Drop, Fence, New, Outcome, Put, Refused, Unit
+from cambist.engine.store.units import Cas, Change, Drop, Fence, New, Put, Refused, Unit, UnitOutcome
 from support.store_orders import ZERO, a_cursor, a_fill, an_effect, an_order
 
 _FEW = st.integers(0, 2)
@@ -148,7 +148,7 @@ def test_the_same_comes_of_the_same_batches(
     assert _kept(postgres) == _kept(sqlite)
 
 
-def _plain(outcomes: list[Outcome]) -> list[Any]:
+def _plain(outcomes: list[UnitOutcome]) -> list[Any]:
     """What is Refused is told by each database in its own words."""
     return [Refused("") if isinstance(outcome, Refused) else outcome for outcome in outcomes]
 

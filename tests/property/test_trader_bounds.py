@@ -13,7 +13,7 @@ from cambist.config.errors import ConfigError
 from cambist.engine.trader.limit_price import LimitPrice, percent_away
 from cambist.engine.trader.schedule import Schedule, duration_text
 from cambist.engine.trader.terms import TradedToken
-from cambist.engine.venue.delta.terms import Part, next_part, terms_of
+from cambist.engine.venue.delta.terms import DeltaPart, next_part, terms_of
 
 OWNER, SRC, DEST = b"\x0a" * 20, b"\x51" * 20, b"\xd5" * 20
 AMOUNTS = st.integers(1, 10**30)
@@ -22,7 +22,7 @@ HEAD = (OWNER, OWNER, SRC, DEST, 1, 0, 10**9)
 TAIL = (b"", b"", SAME_CHAIN)
 
 
-def parts(order: TwapOrder | TwapBuyOrder) -> list[Part]:
+def parts(order: TwapOrder | TwapBuyOrder) -> list[DeltaPart]:
     """What the contract settles, one after another."""
     found = [next_part(order, done) for done in range(order.num_slices)]
     return [part for part in found if part is not None]

@@ -16,7 +16,7 @@ from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, 
 from cambist.codecs.vocabulary import Side
 from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder
 from cambist.engine.venue.delta.document import DeltaDocument, order_json
-from cambist.engine.venue.delta.simulation import Outcome, Proven
+from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome
 from cambist.engine.venue.delta.terms import next_part, terms_of
 
 ALICE, WETH, USDC = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20
@@ -119,8 +119,8 @@ def a_proven(
     for part, more in zip(found.parts, extra, strict=False):
         sells = part.asked.terms.side is Side.SELL
         outcomes.append(
-            Outcome(part.part.src_amount, part.promised + more, gas)
+            SettlementOutcome(part.part.src_amount, part.promised + more, gas)
             if sells
-            else Outcome(part.promised - more, part.part.dest_amount, gas)
+            else SettlementOutcome(part.promised - more, part.part.dest_amount, gas)
         )
     return Proven(found, tuple(outcomes))

@@ -66,7 +66,7 @@ class Trade(Struct, frozen=True):
 
 
 class Crossed(Struct, frozen=True):
-    """One of several orders that are settled against each other, as codecs.delta_calldata.Crossing has it."""
+    """One of several orders that are settled against each other: see codecs.delta_calldata.CrossedOrder."""
 
     order: DeltaOrder
     order_hash: bytes

@@ -20,7 +20,7 @@ from cambist.engine.chain.anvil import AnvilChain
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.devnet.furnish import furnish
-from cambist.engine.devnet.node import Node
+from cambist.engine.devnet.node import DevNode
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 
@@ -105,7 +105,7 @@ async def served_chain(*, is_furnished: bool = False) -> AsyncIterator[Served]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     settings = NodeSettings(urls=(f"http://127.0.0.1:{port}",), ws_urls=(f"ws://127.0.0.1:{port}",))
-    async with Node.opened(chain, KEYS, are_public=True) as node, trio.open_nursery() as nursery:
+    async with DevNode.opened(chain, KEYS, are_public=True) as node, trio.open_nursery() as nursery:
         await nursery.start(node.server.serve, listener)
         async with AnvilChain.open(31_337, settings, known_errors()) as rpc:
             yield Served(chain, rpc, port)

@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from cambist.engine.conformance.auth import Credentials
-from cambist.engine.conformance.options import CheckOptions, read_place
+from cambist.engine.conformance.options import CheckOptions, read_base_url
 from cambist.engine.conformance.rules import Selection, Status
 from cambist.engine.conformance.run import RunReport, run_checks
 from cambist.feeds.net.streams import server_tls
@@ -29,7 +29,7 @@ def mock_now_ms() -> int:
 def options(port: int, **more: Any) -> CheckOptions:
     """What a maker of the tests is judged with; `more` replaces settings."""
     usual: dict[str, Any] = {
-        "base": read_place(f"http://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https")),
+        "base": read_base_url(f"http://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https")),
         "credentials": Credentials(DOMAIN, ACCESS_KEY, SECRET.encode()),
         "chain_id": CHAIN_ID,
         "rfq_contract": CONTRACT,
@@ -61,7 +61,7 @@ async def judge(
         port = await nursery.start(Server(maker, tls).run)
         if certificate:
             more["authorities"] = certificate[0]
-            more["base"] = read_place(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
+            more["base"] = read_base_url(f"https://127.0.0.1:{port}{PREFIX}", "URL", ("http", "https"))
         selection = Selection(only, skip, strict)
         report = await run_checks(options(port, selection=selection, **more), now_ms=clock or maker.now_ms)
         nursery.cancel_scope.cancel()

@@ -31,7 +31,7 @@ from cambist.codecs.wire import encode
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
-from cambist.config.partners import Partner, Tier
+from cambist.config.partners import RegisteredPartner, Tier
 from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
@@ -46,7 +46,7 @@ from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
 from cambist.engine.venue.market.unfilled import Asker
 from cambist.engine.venue.permit_proof import PERMIT2_OF
-from cambist.engine.venue.place import Place
+from cambist.engine.venue.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
 from cambist.feeds.standing import Standing
@@ -71,8 +71,8 @@ RATES = {  # raw units of the second for one of the first
 }
 USD = {WETH: Decimal(2_500).scaleb(-18), USDC: Decimal(1).scaleb(-6), WBTC: Decimal(60_000).scaleb(-8)}
 PARTNERS = {
-    "wallet": Partner(address=to_checksum(PARTNER), fee_bps=50),
-    "small": Partner(address=to_checksum(PARTNER), fee_bps=10, tier="small"),
+    "wallet": RegisteredPartner(address=to_checksum(PARTNER), fee_bps=50),
+    "small": RegisteredPartner(address=to_checksum(PARTNER), fee_bps=10, tier="small"),
 }
 KEYED, ANYBODY = Asker("key k1", True, 1_000), Asker("address 192.0.2.1", False, 2)
 USER_PLACES = 3
@@ -333,7 +333,7 @@ class Shop(Struct, frozen=True):
         blacklists: by maker.
     """
 
-    place: Place
+    place: ServedChain
     desk: MarketDesk
     seal: RouteSeal
     finder: WrittenPrices
@@ -406,7 +406,7 @@ def a_shop(
         )
         for maker, blacklist in blacklists.items()
     }
-    place = Place(
+    place = ServedChain(
         chain_id=CHAIN_ID,
         settings=ChainSettings(name="devnet", market=market, rfq=True),
         chain=cast("Chain", chain or talking),

@@ -29,7 +29,7 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.chains import ChainSettings
-from cambist.config.partners import Partner
+from cambist.config.partners import RegisteredPartner
 from cambist.config.secret import Secret
 from cambist.config.server import ServerSettings
 from cambist.config.settings import Settings, parse_settings
@@ -302,7 +302,7 @@ def _endpoints(
     market_only = msgspec.structs.replace(
         place, chain_id=MARKET_ONLY, settings=ChainSettings(name="market", market=True)
     )
-    partners = {"acme": Partner(address=to_checksum(world.partner.address), fee_bps=10)}
+    partners = {"acme": RegisteredPartner(address=to_checksum(world.partner.address), fee_bps=10)}
     settings = Settings(partners=partners, strict_partner=strict_partner)
     venue = VenueSettings(
         rate_tiers={"public": tier, "keyed": tier},

@@ -53,7 +53,7 @@ from cambist.engine.venue.api.routes import encode_trading_error, mount_endpoint
 from cambist.engine.venue.order_engines import OrderEngines, open_footing
 from cambist.engine.venue.otc.engine import OtcEngine
 from cambist.engine.venue.otc.opening import open_otc
-from cambist.engine.venue.place import Place
+from cambist.engine.venue.served_chain import ServedChain
 from cambist.feeds.net.http_client import HttpClient
 from cambist.feeds.net.streams import listen
 from cambist.feeds.pair_index import PairIndex
@@ -280,7 +280,7 @@ async def _world() -> World:
     return made
 
 
-def _places(world: World, chain: Any) -> dict[int, Place]:
+def _places(world: World, chain: Any) -> dict[int, ServedChain]:
     at = world.at
     shop = a_shop(
         chain,

@@ -19,7 +19,7 @@ from cambist.crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.engine.chain.fee_policy import FeePolicy
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay_plan import GIVEN_UP, RelayPolicy, price_of
-from cambist.engine.chain.relayer import Outcome, Relayer
+from cambist.engine.chain.relayer import IntentOutcome, Relayer
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.queries import Query
@@ -108,7 +108,7 @@ class Life:
         await self.relayer.submit(name, EthCall(target, data, gas_max=100_000), deadline_s)
         return name
 
-    async def ended(self, key: str, *, final: bool = True) -> Outcome:
+    async def ended(self, key: str, *, final: bool = True) -> IntentOutcome:
         """What became of an effect, within a minute."""
         with trio.fail_after(STORY_S):
             return await self.relayer.wait(key, final=final)
@@ -163,11 +163,11 @@ class Life:
                 await trio.sleep(seconds)
                 self.chain.is_hostile = False
 
-    async def end_well(self) -> dict[str, Outcome]:
+    async def end_well(self) -> dict[str, IntentOutcome]:
         """The trouble ends; everything comes to its end."""
         self.chain.base_fee_wei = GWEI
         self._dies_in = -1
-        ended: dict[str, Outcome | None] = {}
+        ended: dict[str, IntentOutcome | None] = {}
         for _ in range(END_S):
             await trio.sleep(1)
             self.chain.mine()
@@ -191,7 +191,7 @@ def check_always(life: Life) -> None:
             assert (tx.to, tx.value_wei, tx.gas) == (KEY.address, 0, 21_000)
 
 
-async def check_at_rest(life: Life, ended: dict[str, Outcome]) -> None:
+async def check_at_rest(life: Life, ended: dict[str, IntentOutcome]) -> None:
     """What holds once everything has ended."""
     kept = {tx.tx_hash: tx for tx in await life.kept()}
     assert {tx.tx_hash for tx in life.chain.handed_in} <= kept.keys(), "handed in what was not kept"

@@ -16,7 +16,7 @@ from cambist.codecs.wire import encode
 from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.server import ServerSettings
-from cambist.engine.chain.json_rpc import Node
+from cambist.engine.chain.json_rpc import RpcNode
 from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.httpx_transport import DialTransport
@@ -114,15 +114,15 @@ async def scripted_node() -> AsyncIterator[ScriptedNode]:
 
 
 @asynccontextmanager
-async def node_at(url: str, name: str) -> AsyncIterator[Node]:
+async def node_at(url: str, name: str) -> AsyncIterator[RpcNode]:
     """Ours towards a node, with a transport of its own."""
     bounds = Http1Limits(body_bytes_max=limits.CHAIN_ANSWER_BYTES_MAX)
     async with DialTransport(tls=client_tls(), connections_max=1, limits=bounds) as transport:
-        yield Node(transport, url, name)
+        yield RpcNode(transport, url, name)
 
 
 @asynccontextmanager
-async def node_that_says(answer: bytes, name: str) -> AsyncIterator[Node]:
+async def node_that_says(answer: bytes, name: str) -> AsyncIterator[RpcNode]:
     """Ours towards one that answers the same, head and body, to everything. Its URL holds a `secret`."""
     script: Script = partial(keep_answering, answer=answer)
     async with scripted_server(script) as port, node_at(f"http://127.0.0.1:{port}/secret", name) as node:

@@ -49,7 +49,7 @@ from cambist.engine.store.rows import (
 )
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import CHAIN_CURSOR, EFFECT, ORDER_EVENT, OTC_ORDER, Table
-from cambist.engine.store.units import Change, Done, Fence, Outcome, Unit, cas, row_of
+from cambist.engine.store.units import Change, Done, Fence, Unit, UnitOutcome, cas, row_of
 from support.warm_store import spawn_warm
 
 NOW_MS = 1_700_000_000_000
@@ -316,9 +316,9 @@ async def effect_of(store: Store, key: str) -> Effect:
     return effect
 
 
-async def all_at_once(store: Store, *units: Unit) -> list[Outcome | Exception]:
+async def all_at_once(store: Store, *units: Unit) -> list[UnitOutcome | Exception]:
     """Write units in one go, so that they share a batch; what came of each, in order."""
-    came: list[Outcome | Exception] = [ValueError("nothing came of it")] * len(units)
+    came: list[UnitOutcome | Exception] = [ValueError("nothing came of it")] * len(units)
 
     async def write(number: int, unit: Unit) -> None:
         try:

@@ -29,7 +29,7 @@ from cambist.engine.chain.address_book import DeployedChain, write_entries
 from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import DEV_GAS, transact
-from cambist.engine.devnet.node import Node
+from cambist.engine.devnet.node import DevNode
 from cambist.engine.devnet.serve import EMBEDDED, RunningChain, Wanted, running_chain
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.telemetry.clock import WallClock
@@ -271,7 +271,7 @@ async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     async with (
         warm_chain(CHAIN_ID, KEYS, _allow_makers_tokens) as (chain, entry),
-        Node.opened(chain, KEYS, are_public=True) as node,
+        DevNode.opened(chain, KEYS, are_public=True) as node,
         trio.open_nursery() as nursery,
     ):
         await nursery.start(node.server.serve, listener)

@@ -36,7 +36,7 @@ from cambist.config.errors import Reverted
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
-from cambist.engine.chain.deploy import DeployedContracts, Plan, create, deploy
+from cambist.engine.chain.deploy import DeployedContracts, DeploymentPlan, create, deploy
 from cambist.engine.chain.port import DevChain, EthCall, Receipt
 from cambist.engine.chain.transact import DEV_GAS, mined, transact
 from support.anvil import KEYS
@@ -287,7 +287,7 @@ async def a_world(chain: DevChain) -> World:
         for name, decimals in ((b"USDC", 6), (b"DAI", 18))
     ]
     protocol = b"\x9b" * 20
-    plan = Plan(
+    plan = DeploymentPlan(
         owner=owner.address,
         weth=weth,
         permit2=permit2,

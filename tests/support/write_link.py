@@ -5,7 +5,7 @@ from typing import Any
 
 from cambist.engine.store.backend import Lease
 from cambist.engine.store.queries import Query
-from cambist.engine.store.units import Outcome, Unit
+from cambist.engine.store.units import Unit, UnitOutcome
 
 
 class WriteLink:
@@ -21,7 +21,7 @@ class WriteLink:
     def prepare(self, unit: Unit) -> Unit:
         return unit
 
-    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
         raise NotImplementedError
 
     async def read(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:

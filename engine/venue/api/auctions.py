@@ -32,7 +32,7 @@ from ..delta.explain import OrderFacts, explained
 from ..delta.live_orders import LiveOrder
 from ..delta.resting_price import RestingFacts
 from ..delta.stored_orders import StoredOrders
-from ..place import Places, delta_place_at
+from ..served_chain import ServedChains, delta_chain_at
 from .resources import chain_in_path
 from .routes import Endpoint
 
@@ -65,7 +65,7 @@ class Auctions:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         store: Store,
         live: Callable[[bytes], LiveOrder | None],
         auctions: Mapping[int, ChainAuctions],
@@ -174,12 +174,12 @@ class Auctions:
         return Reply(200, encode(await self.explain(call.parameters[0], call.now_ms)))
 
     def _list_agents(self, call: HttpCall) -> Reply:
-        place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         return Reply(200, encode([] if of_chain is None else sorted(of_chain.reports())))
 
     def _scores(self, call: HttpCall) -> Reply:
-        place = delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        place = delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         of_chain = self._auctions.get(place.chain_id)
         reports = {} if of_chain is None else of_chain.reports()
         return Reply(200, encode([_score(place.delta, name, reports[name]) for name in sorted(reports)]))

@@ -31,7 +31,7 @@ from ...admission.admission import is_local
 from ...routing.fault_notices import fault_of
 from ...server.gate import Gate
 from ...server.routing import HttpCall, Reply
-from ..place import Places, place_at
+from ..served_chain import ServedChains, served_chain_at
 from .resources import network_of
 from .routes import Endpoint
 
@@ -44,7 +44,7 @@ class MakerScoreBoard:
         makers: as configured, by name.
     """
 
-    def __init__(self, places: Places, makers: Mapping[str, VenueMaker]) -> None:
+    def __init__(self, places: ServedChains, makers: Mapping[str, VenueMaker]) -> None:
         self._places = places
         self._gates = dict(_gates(makers))
 
@@ -64,7 +64,9 @@ class MakerScoreBoard:
 
     def _scores(self, call: HttpCall) -> Reply:
         network = network_of(decode_adapters_query(call.request.query or b""))
-        places = self._places.values() if network is None else (place_at(self._places, network, "network"),)
+        places = (
+            self._places.values() if network is None else (served_chain_at(self._places, network, "network"),)
+        )
         shown = self._shown(call)
         scores = [
             maker_score(place.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)

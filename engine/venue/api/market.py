@@ -26,7 +26,7 @@ from .routes import Endpoint
 _FIRM_COST = 5  # makers and a node are asked
 
 
-class Market:
+class MarketEndpoints:
     """The endpoints of Market swaps.
 
     Args:

@@ -30,7 +30,7 @@ from ..delta.fillable import MAY_BE_SETTLED, fillable, promised
 from ..delta.life import OPEN
 from ..delta.stored_orders import Page, StoredOrders
 from ..delta.usable_funds import usable_of
-from ..place import Place, Places, delta_place_at
+from ..served_chain import ServedChain, ServedChains, delta_chain_at
 from .resources import chain_in_path
 from .routes import Endpoint
 
@@ -48,7 +48,7 @@ class OrderReads:
         sees_all: whether a request may list everybody's orders.
     """
 
-    def __init__(self, places: Places, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
+    def __init__(self, places: ServedChains, store: Store, *, sees_all: Callable[[HttpCall], bool]) -> None:
         self._places = places
         self._sees_all = sees_all
         self._stored = StoredOrders(store)
@@ -165,10 +165,10 @@ class OrderReads:
         }
         return Reply(200, encode(answer))
 
-    def _account(self, call: HttpCall) -> tuple[Place, bytes, list[bytes]]:
+    def _account(self, call: HttpCall) -> tuple[ServedChain, bytes, list[bytes]]:
         """(the chain, the account, the token of the path or all listed tokens) of a request for balances."""
         chain_text, user_text, *tokens = call.parameters
-        place = delta_place_at(self._places, chain_in_path(chain_text), "chainId")
+        place = delta_chain_at(self._places, chain_in_path(chain_text), "chainId")
         user = parse_address(user_text, "user")
         return place, user, [parse_address(text, "token") for text in tokens] or [*place.tokens.by_address]
 

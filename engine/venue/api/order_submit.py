@@ -26,7 +26,7 @@ from ...store.store import Store
 from ..delta.live_orders import LiveOrders
 from ..delta.order_desk import OrderDesk
 from ..delta.stored_orders import StoredOrders
-from ..place import Places
+from ..served_chain import ServedChains
 from .routes import Endpoint
 
 _row = partial(Endpoint, method="POST", group="Delta orders")
@@ -45,7 +45,7 @@ class OrderSubmission:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         settings: Settings,
         orders: LiveOrders,
         store: Store,

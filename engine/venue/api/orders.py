@@ -19,7 +19,7 @@ from ...server.routing import HttpCall, Reply
 from ..delta.build import BuildTerms, built, delta_domains, wanted_side
 from ..delta.issued import IssuedRoutes, quoted_as
 from ..market.prices import FeeRules, with_partner
-from ..place import Places, delta_place_at
+from ..served_chain import ServedChains, delta_chain_at
 from .routes import Endpoint
 
 
@@ -33,7 +33,7 @@ class DeltaOrders:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         settings: Settings,
         issued: IssuedRoutes,
         *,
@@ -71,7 +71,7 @@ class DeltaOrders:
         """
         route, side = await self._issued_route(body, now_ms)
         src, dest = route.origin.input.token, route.destination.output.token
-        place = delta_place_at(self._places, src.chain_id, "route.origin.input.token.chainId")
+        place = delta_chain_at(self._places, src.chain_id, "route.origin.input.token.chainId")
         terms = BuildTerms(
             domain=self._domains[place.chain_id],
             src=place.tokens.find(src.address, "srcToken", None),

@@ -33,7 +33,7 @@ from ....config.limits import OTC_LIVE_TOKENS_SHOWN_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...admission.signatures import SignatureBudget
-from ...chain.holdings import Question, holdings
+from ...chain.holdings import HoldingQuestion, holdings
 from ...server.routing import HttpCall, Reply
 from ...store.queries import OtcFilter
 from ...store.rows import amount32
@@ -43,7 +43,7 @@ from ..otc.fillable import fillable, promised
 from ..otc.live_orders import OtcOrders
 from ..otc.order_desk import OtcDesk
 from ..otc.stored_orders import StoredOtcOrders
-from ..place import Place, Places, otc_place_at
+from ..served_chain import ServedChain, ServedChains, otc_chain_at
 from .resources import chain_in_path
 from .routes import OTC_PREFIX, Endpoint
 
@@ -70,7 +70,7 @@ class OtcEndpoints:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         orders: OtcOrders,
         store: Store,
         *,
@@ -191,7 +191,7 @@ class OtcEndpoints:
             if only is not None
             else [*dict.fromkeys((*listed, *islice(taken, OTC_LIVE_TOKENS_SHOWN_MAX)))]
         )
-        questions = [Question(token, account, place.rfq) for token in wanted]
+        questions = [HoldingQuestion(token, account, place.rfq) for token in wanted]
         told = await in_time(holdings(place.chain, questions))  # last: a fill between counts twice, not never
         usable = {
             token: found.usable for token, found in zip(wanted, told.found, strict=True) if found is not None
@@ -199,10 +199,10 @@ class OtcEndpoints:
         answer: OtcFillableBalance = {to_hex(token): str(fillable(usable, taken, token)) for token in wanted}
         return Reply(200, encode(answer))
 
-    def _place(self, chain_text: str) -> Place:
-        return otc_place_at(self._places, chain_in_path(chain_text), "chainId")
+    def _place(self, chain_text: str) -> ServedChain:
+        return otc_chain_at(self._places, chain_in_path(chain_text), "chainId")
 
-    def _small(self, place: Place) -> tuple[tuple[bytes, bytes], ...]:
+    def _small(self, place: ServedChain) -> tuple[tuple[bytes, bytes], ...]:
         """Of each listed token that has a price, what is worth less than a small balance."""
         worth = {
             token: place.usd.least_worth(token, self._small_usd)

@@ -53,7 +53,7 @@ from ..delta.price import DeltaAsk, canonical_route, delta_block
 from ..market.market_desk import MarketDesk
 from ..market.no_route import no_route
 from ..market.prices import FeeRules, ask_of_quote, with_partner
-from ..place import Place, Places, delta_place_at, place_at
+from ..served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
 from .resources import chain_in_path
 from .routes import Endpoint
 
@@ -76,7 +76,7 @@ class Quotes:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         settings: Settings,
         market: MarketDesk,
         issued: IssuedRoutes,
@@ -165,7 +165,7 @@ class Quotes:
         return encode(response)
 
     def _response(self, query: QuoteQuery, now_ms: int) -> QuoteResponse:
-        place = place_at(self._places, query.chain_id, "chainId")
+        place = served_chain_at(self._places, query.chain_id, "chainId")
         _check_lane(query)
         mode, has_market = query.mode, place.settings.market
         if mode is Mode.MARKET:
@@ -188,13 +188,13 @@ class Quotes:
     def _delta_prices(self, call: HttpCall) -> Reply:
         query = decode_delta_prices_query(call.request.query or b"")
         query = with_partner(query, self._partner_of(call))
-        place = delta_place_at(self._places, query.chain_id, "chainId")
+        place = delta_chain_at(self._places, query.chain_id, "chainId")
         _check_lane(query)
         return Reply(200, encode(self._delta(place, query, call.now_ms)))
 
     def _is_supported(self, call: HttpCall) -> Reply:
         query = decode_token_support_query(call.request.query or b"")
-        tokens = delta_place_at(self._places, query.chain_id, "chainId").tokens
+        tokens = delta_chain_at(self._places, query.chain_id, "chainId").tokens
         try:
             tokens.find(query.token, "srcToken", None)
         except InvalidToken:
@@ -205,10 +205,10 @@ class Quotes:
         return Reply(200, encode(IsTokenSupported(supported=True)))
 
     def _strategies(self, call: HttpCall) -> Reply:
-        delta_place_at(self._places, chain_in_path(call.parameters[0]), "chainId")
+        delta_chain_at(self._places, chain_in_path(call.parameters[0]), "chainId")
         return Reply(200, encode(Strategies()))
 
-    def _delta(self, place: Place, query: QuoteParameters, now_ms: int) -> DeltaBlock:
+    def _delta(self, place: ServedChain, query: QuoteParameters, now_ms: int) -> DeltaBlock:
         if place.no_delta:
             raise NoRoute(place.no_delta)
         ask = ask_of_quote(place, query, self._fees, now_ms)

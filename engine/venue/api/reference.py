@@ -10,7 +10,7 @@ from typing import Any
 from ....codecs.wire import encode
 from ....crypto.addresses import to_checksum
 from ...server.routing import HttpCall, Reply
-from ..place import Places
+from ..served_chain import ServedChains
 from .openapi import openapi_document
 from .routes import Endpoint
 
@@ -50,7 +50,7 @@ class Reference:
         places: where its examples are from.
     """
 
-    def __init__(self, endpoints: tuple[Endpoint, ...], places: Places) -> None:
+    def __init__(self, endpoints: tuple[Endpoint, ...], places: ServedChains) -> None:
         self._rows = (
             Endpoint(
                 method="GET",
@@ -97,7 +97,7 @@ class Reference:
         return Reply(200, self._page, _HEADERS, HTML)
 
 
-def _examples(places: Places) -> dict[str, Any]:
+def _examples(places: ServedChains) -> dict[str, Any]:
     """Parameter -> a value, for a trade between two tokens of the first chain."""
     chain_id, place = next(iter(places.items()))
     listed = [token for token in place.tokens.by_address.values() if token.listed is not None]

@@ -49,7 +49,7 @@ from ....crypto.addresses import parse_address, to_checksum
 from ...chain.port import EthCall
 from ...routing.tokens import ListedToken
 from ...server.routing import HttpCall, Reply
-from ..place import Place, Places, place_at
+from ..served_chain import ServedChain, ServedChains, served_chain_at
 from .routes import Endpoint
 
 _WORD_BYTES = 32
@@ -68,9 +68,9 @@ def chain_in_path(text: str) -> int:
     return int(text)
 
 
-def place_in_path(places: Places, text: str) -> Place:
-    """As `place_at`, of a path's `{chainId}`."""
-    return place_at(places, chain_in_path(text), "chainId")
+def place_in_path(places: ServedChains, text: str) -> ServedChain:
+    """As `served_chain_at`, of a path's `{chainId}`."""
+    return served_chain_at(places, chain_in_path(text), "chainId")
 
 
 class Resources:
@@ -81,7 +81,7 @@ class Resources:
         settings: of the partners.
     """
 
-    def __init__(self, places: Places, settings: Settings) -> None:
+    def __init__(self, places: ServedChains, settings: Settings) -> None:
         self._places = places
         self._partners, self._tiers = settings.partners, settings.tiers
         self._tokens = {chain_id: encode(_token_list([place])) for chain_id, place in places.items()}
@@ -242,9 +242,9 @@ class Resources:
             ),
         )
 
-    def _asked(self, call: HttpCall) -> Place:
+    def _asked(self, call: HttpCall) -> ServedChain:
         network = network_of(decode_adapters_query(call.request.query or b""))
-        return place_at(self._places, network or NETWORK_DEFAULT, "network")
+        return served_chain_at(self._places, network or NETWORK_DEFAULT, "network")
 
 
 def network_of(query: AdaptersQuery) -> int | None:
@@ -260,7 +260,9 @@ def network_of(query: AdaptersQuery) -> int | None:
     return query.network or query.chain_id
 
 
-async def user_tokens(place: Place, user: bytes, tokens: Iterable[ListedToken]) -> tuple[UserToken, ...]:
+async def user_tokens(
+    place: ServedChain, user: bytes, tokens: Iterable[ListedToken]
+) -> tuple[UserToken, ...]:
     """A user's balances of tokens and allowances for the Router, all at one block.
 
     Returns:
@@ -298,7 +300,7 @@ def _amount(answer: bytes | Exception) -> int | None:
     return None
 
 
-def _user_token(place: Place, token: ListedToken, balance: int, allowed: int) -> UserToken:
+def _user_token(place: ServedChain, token: ListedToken, balance: int, allowed: int) -> UserToken:
     return UserToken(token.symbol, token.text, token.decimals, place.chain_id, str(balance), str(allowed))
 
 
@@ -306,14 +308,14 @@ def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
     return lambda _: Reply(200, body)
 
 
-def _chain_list(places: Places) -> ChainList:
+def _chain_list(places: ServedChains) -> ChainList:
     return tuple(
         ChainEntry(chain_id=chain_id, name=place.settings.name, **_roles(place))
         for chain_id, place in sorted(places.items())
     )
 
 
-def _roles(place: Place) -> dict[str, bool]:
+def _roles(place: ServedChain) -> dict[str, bool]:
     """Surface -> whether it is served on a chain."""
     return {
         "delta": not place.no_delta,
@@ -322,7 +324,7 @@ def _roles(place: Place) -> dict[str, bool]:
     }
 
 
-def _token_list(places: Iterable[Place]) -> TokenList:
+def _token_list(places: Iterable[ServedChain]) -> TokenList:
     """The tokens of chains, each chain's native token first."""
     return TokenList(
         tuple(

@@ -25,7 +25,7 @@ from ....config.timeouts import AGENT_PROBE_S, AGENT_PROBE_S_FIRST
 _DOUBLINGS_MAX = 16
 
 
-class Question(Struct, frozen=True):
+class AgentQuestion(Struct, frozen=True):
     """What an agent is asked.
 
     Attributes:
@@ -69,12 +69,12 @@ class AgentPace:
             return max(0, self.orders_max - self._open)
         return 1 if not self._open and now >= self.asks_again_at else 0
 
-    def asked(self, orders: int, now: float) -> Question:
+    def asked(self, orders: int, now: float) -> AgentQuestion:
         """It is asked about so many orders."""
         self._open += orders
-        return Question(orders, now, self._open >= self.orders_max)
+        return AgentQuestion(orders, now, self._open >= self.orders_max)
 
-    def answered(self, question: Question, now: float, not_reached: int = 0) -> None:
+    def answered(self, question: AgentQuestion, now: float, not_reached: int = 0) -> None:
         """It answered in time.
 
         Args:
@@ -88,7 +88,7 @@ class AgentPace:
             more = question.orders if now - question.asked_at <= self._quick_s else question.orders // 8
             self.orders_max = min(self.orders_max + max(1, more), AGENT_ORDERS_MAX)
 
-    def failed(self, question: Question, now: float, *, is_late: bool) -> None:
+    def failed(self, question: AgentQuestion, now: float, *, is_late: bool) -> None:
         """It gave no answer that can be read, or none in time."""
         self._open -= question.orders
         if is_late and not self._failures:
@@ -97,11 +97,11 @@ class AgentPace:
         pause_s = AGENT_PROBE_S_FIRST * 2 ** min(self._failures - 1, _DOUBLINGS_MAX)
         self.asks_again_at = max(now, question.asked_at + min(pause_s, AGENT_PROBE_S))
 
-    def dropped(self, question: Question) -> None:
+    def dropped(self, question: AgentQuestion) -> None:
         """It was not asked in the end."""
         self._open -= question.orders
 
-    def _cut(self, question: Question, now: float, managed: int) -> None:
+    def _cut(self, question: AgentQuestion, now: float, managed: int) -> None:
         """Fewer orders, in the share of a question that was managed."""
         if question.asked_at >= self._cut_at:
             self.orders_max = max(1, self.orders_max * managed // question.orders)

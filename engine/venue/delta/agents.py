@@ -15,7 +15,7 @@ from ....codecs.agent_messages import Notice, NoticeEntry, NotifyRequest
 from ....config.errors import InvalidInput
 from ....config.venue import DeltaSettings
 from .agent_client import AgentClient, AgentClientStatistics, AgentFailure
-from .agent_pace import AgentPace, Question
+from .agent_pace import AgentPace, AgentQuestion
 from .agent_rest import AgentFault, AgentReport, AgentRest
 from .bids import Answer
 from .document import DeltaDocument
@@ -104,7 +104,7 @@ class Agents:
 
     # --- Asking -----------------------------------------------------------------------------------------
 
-    def reserve(self, orders: Iterable[Names], now: float) -> dict[str, Question]:
+    def reserve(self, orders: Iterable[Names], now: float) -> dict[str, AgentQuestion]:
         """Take room for a round.
 
         Args:
@@ -116,7 +116,7 @@ class Agents:
         counts = Counter(name for names in orders for name in names)
         return {name: self._paces[name].asked(count, now) for name, count in counts.items()}
 
-    def release(self, questions: Mapping[str, Question]) -> None:
+    def release(self, questions: Mapping[str, AgentQuestion]) -> None:
         """Those were not asked."""
         for name, question in questions.items():
             self._paces[name].dropped(question)
@@ -126,7 +126,7 @@ class Agents:
         name: str,
         body: bytes,
         hashes: Sequence[bytes],
-        question: Question,
+        question: AgentQuestion,
         *,
         deadline_s: float,
         read: Callable[[bytes], Answer],

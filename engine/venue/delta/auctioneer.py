@@ -49,7 +49,7 @@ from ...store.store import Store
 from ...store.tables import AUCTION_ROUND
 from ...store.units import Change, Unit, put
 from .agent_client import AgentClient, AgentClientStatistics
-from .agent_pace import Question
+from .agent_pace import AgentQuestion
 from .agent_rest import AgentFault, AgentReport
 from .agents import Agents
 from .auction import Decision, Verdict, deciding, left_out, let_go, notices
@@ -350,7 +350,7 @@ class Auctioneer:
     # --- A round ----------------------------------------------------------------------------------------
 
     async def _run_round(
-        self, asked: Mapping[bytes, RoundOrder], agents: Assignment, questions: dict[str, Question]
+        self, asked: Mapping[bytes, RoundOrder], agents: Assignment, questions: dict[str, AgentQuestion]
     ) -> None:
         self._rounds += 1
         opened_ms = self._wall_ms()

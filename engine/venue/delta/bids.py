@@ -52,7 +52,7 @@ from ....config.errors import InvalidInput
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.hexadecimal import parse_hex, to_hex
 from .document import DeltaDocument
-from .terms import OrderTerms, Part, SettledOrder, is_part, next_part, part_min, part_of
+from .terms import DeltaPart, OrderTerms, SettledOrder, is_part, next_part, part_min, part_of
 
 if TYPE_CHECKING:
     from .live_orders import LiveOrder
@@ -72,7 +72,7 @@ class RoundOrder(Struct, frozen=True):
     order: SettledOrder
     document: DeltaDocument
     terms: OrderTerms
-    part: Part
+    part: DeltaPart
 
     @property
     def part_min(self) -> int:
@@ -82,7 +82,7 @@ class RoundOrder(Struct, frozen=True):
         least = part_min(self.part.amount)
         return least if least < self.part.amount else 0
 
-    def part_of(self, amount: int) -> Part:
+    def part_of(self, amount: int) -> DeltaPart:
         """What a bid settles.
 
         Args:
@@ -97,7 +97,7 @@ class RoundOrder(Struct, frozen=True):
         """Of all that is asked for; see `limit_of`."""
         return self.limit_of(self.part)
 
-    def limit_of(self, part: Part) -> int:
+    def limit_of(self, part: DeltaPart) -> int:
         """The least that the user has to get of a part (SELL), or the most that is spent (BUY)."""
         return part.dest_amount if self.terms.side is Side.SELL else part.src_amount
 
@@ -136,7 +136,7 @@ class CandidatePart(Struct, frozen=True):
     """
 
     asked: RoundOrder
-    part: Part
+    part: DeltaPart
     promised: int
     given: int
     paid: int

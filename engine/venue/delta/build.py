@@ -72,7 +72,7 @@ from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...routing.tokens import ListedToken
 from ..market.prices import FeeRules
-from ..place import Places
+from ..served_chain import ServedChains
 from .terms import next_part
 
 _SLICES_MAX = 2**32 - 1  # a uint32 in the order
@@ -147,7 +147,7 @@ def delta_domain_of(
     return DeltaDomain(contract, typed, named.separator, named, delta_others(named, served))
 
 
-def delta_domains(places: Places) -> dict[int, DeltaDomain]:
+def delta_domains(places: ServedChains) -> dict[int, DeltaDomain]:
     """The domains of the chains that have Delta, by chain id."""
     served = {chain_id: place for chain_id, place in places.items() if not place.no_delta}
     named = [_named(chain_id, place.delta, place.settings) for chain_id, place in served.items()]

@@ -30,7 +30,7 @@ from ....codecs.trading_token import NATIVE_TOKEN
 from ....crypto.addresses import to_checksum
 from ...chain.holdings import Holding
 from .fillable import still_given
-from .terms import Part, SettledOrder, next_part
+from .terms import DeltaPart, SettledOrder, next_part
 
 
 class Fund(Enum):
@@ -81,7 +81,7 @@ def needs_of(order: SettledOrder, filled: int) -> Needs:
     return Needs(source_of(order, part), still_given(order, filled) if is_approved else 0, is_native)
 
 
-def source_of(order: SettledOrder, part: Part) -> int:
+def source_of(order: SettledOrder, part: DeltaPart) -> int:
     """Raw units of its source that the owner has to have for a part of an order."""
     is_purchase = isinstance(order, DeltaOrder) and order.kind == KIND_BUY
     return min(part.src_amount, part.expected) if is_purchase and part.expected else part.src_amount

@@ -42,7 +42,7 @@ from ....config.errors import (
 )
 from ....config.limits import VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
-from ...chain.holdings import Holding, Question, holdings
+from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
@@ -242,7 +242,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         """What accounts have, all at the latest block, which is at least that high."""
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
-        told = await holdings(self._chain, [Question(token, owner, self._delta) for token, owner in tokens])
+        told = await holdings(
+            self._chain, [HoldingQuestion(token, owner, self._delta) for token, owner in tokens]
+        )
         if told.block_number < height:
             raise NodeContradiction(
                 NodeFault.LAGGING, f"the node is at block {told.block_number}, below {height}"

@@ -35,7 +35,7 @@ from msgspec import Struct
 
 from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import Intent, finished, step
-from ...store.rows import DeltaFill, DeltaOrderRow, Effect, NonceUsed, amount32, amount_of
+from ...store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32, amount_of
 from ...store.units import Change
 from ..step import Step
 
@@ -64,7 +64,7 @@ class DeltaFacts(Struct, frozen=True):
     """
 
     fills: tuple[DeltaFill, ...]
-    nonce_used: NonceUsed | None
+    nonce_used: UsedNonce | None
     is_pre_signed: bool
     settled_below: int
     ended_at: int | None = None

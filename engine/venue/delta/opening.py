@@ -21,7 +21,7 @@ from ...chain.relayer import Relayer
 from ...chain.relaying import relayer_of
 from ...routing.makers import request_signer
 from ..order_engines import Footing
-from ..place import Place, Places
+from ..served_chain import ServedChain, ServedChains
 from .agent_client import AgentClient
 from .auctioneer import Auctioneer, AuctionIds
 from .engine import DeltaChain, DeltaEngine
@@ -48,7 +48,7 @@ class DeltaOpening(Struct, frozen=True):
     tls: SSLContext
 
 
-async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Places) -> DeltaEngine:
+async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: ServedChains) -> DeltaEngine:
     """The engine of the chains that have Delta and a relayer; connections to agents close with `owned`.
 
     Raises:
@@ -68,7 +68,7 @@ async def open_delta(owned: AsyncExitStack, opening: DeltaOpening, places: Place
 
 
 async def _chain(
-    owned: AsyncExitStack, opening: DeltaOpening, place: Place, orders: LiveOrders, ids: AuctionIds
+    owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain, orders: LiveOrders, ids: AuctionIds
 ) -> DeltaChain:
     store, scheduler, wall_ms = opening.footing.store, opening.footing.scheduler, opening.footing.wall_ms
     delta = opening.venue.delta
@@ -134,7 +134,7 @@ async def _runs_code(chain: Chain, live: LiveOrder) -> bool:
         return False
 
 
-async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: Place) -> dict[str, AgentClient]:
+async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: ServedChain) -> dict[str, AgentClient]:
     """Those of a chain, by name."""
     return {
         name: await owned.enter_async_context(
@@ -151,7 +151,7 @@ async def _agents(owned: AsyncExitStack, opening: DeltaOpening, place: Place) ->
     }
 
 
-def _relayer(opening: DeltaOpening, place: Place) -> Relayer:
+def _relayer(opening: DeltaOpening, place: ServedChain) -> Relayer:
     """The relayer. Its settings know the contract where contracts.json named it."""
     footing = opening.footing
     chains = opening.settings.chains | {place.chain_id: place.settings}

@@ -29,14 +29,14 @@ from ....config.errors import (
     StoreError,
     TooManyOpenOrders,
 )
-from ....config.partners import Partner
+from ....config.partners import RegisteredPartner
 from ....crypto.eip712 import signing_digest
 from ...admission.signatures import SignatureBudget
 from ...store.orders import order_id
 from ...store.rows import DeltaOrderRow
 from ..asking import Permit2s, in_time, latest_block, signer_has_code
 from ..permit_proof import needs_permit2
-from ..place import Place, Places, delta_place_at
+from ..served_chain import ServedChain, ServedChains, delta_chain_at
 from ..signed_by import OwnerSignature, SignatureState, read_signature, signature_call, signature_state
 from .build import DeltaDomain, delta_domains
 from .cancellation import (
@@ -64,10 +64,10 @@ class OrderDesk:
 
     def __init__(
         self,
-        places: Places,
+        places: ServedChains,
         orders: LiveOrders,
         stored: StoredOrders,
-        partners: Mapping[str, Partner],
+        partners: Mapping[str, RegisteredPartner],
         *,
         strict_partner: bool,
     ) -> None:
@@ -92,7 +92,7 @@ class OrderDesk:
             RequestError: its row of spec 1.25; see `submission`.
             StoreUnavailable: nothing was kept, or nobody can say: submitting again is safe.
         """
-        place = delta_place_at(self._places, body.chain_id, "chainId")
+        place = delta_chain_at(self._places, body.chain_id, "chainId")
         domain = self._domains[place.chain_id]
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
@@ -141,7 +141,7 @@ class OrderDesk:
         self,
         body: SubmitBody,
         found: IdentifiedDelta,
-        place: Place,
+        place: ServedChain,
         domain: DeltaDomain,
         now_ms: int,
         signatures: SignatureBudget,
@@ -184,7 +184,7 @@ class OrderDesk:
             raise StoreError("an order that was kept is not there")
         return kept
 
-    async def _judged(self, place: Place, submission: Submission, now_ms: int) -> DeltaOrderRow:
+    async def _judged(self, place: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
         """The row of an order against which the chain has nothing."""
         permit2 = b""
         if needs_permit2(submission.terms.permit):
@@ -201,11 +201,11 @@ class OrderDesk:
         return one_signer(order_ids, await self._stored.rows_of_ids(order_ids))
 
     def _domain_of(self, rows: Sequence[DeltaOrderRow]) -> DeltaDomain:
-        place = delta_place_at(self._places, rows[0].chain_id, "orderIds")
+        place = delta_chain_at(self._places, rows[0].chain_id, "orderIds")
         return self._domains[place.chain_id]
 
 
-async def _check_cancel(place: Place, signature: OwnerSignature, delta: bytes) -> None:
+async def _check_cancel(place: ServedChain, signature: OwnerSignature, delta: bytes) -> None:
     """Pass if the owner has signed.
 
     Raises:

@@ -23,8 +23,8 @@ from ...store.rows import (
     DeltaFill,
     DeltaOrderRow,
     Effect,
-    NonceUsed,
     PreSignature,
+    UsedNonce,
 )
 from ...store.store import Store
 from ...store.tables import DELTA_FILL, DELTA_ORDER, EFFECT, NONCE_USED, PRE_SIGNATURE
@@ -94,7 +94,7 @@ class DeltaProjection:
         for _, row in (*advance.rows, *advance.undone):
             if isinstance(row, DeltaFill | PreSignature):
                 hashes.add(row.order_hash)
-            elif isinstance(row, NonceUsed):
+            elif isinstance(row, UsedNonce):
                 hashes |= self._orders.of_nonce(advance.chain_id, row.owner, row.nonce)
         ripe = 0
         for live in self._orders.ended(advance.chain_id):
@@ -143,30 +143,30 @@ class _Found(Struct, frozen=True):
 
     row: DeltaOrderRow
     fills: tuple[DeltaFill, ...]
-    nonce_used: NonceUsed | None
+    nonce_used: UsedNonce | None
     is_pre_signed: bool
     effects: Sequence[Effect]
 
 
 def _about(row: Any) -> object:
     """What a row of the chain's logs is about: an order's hash, or an owner's nonce."""
-    return _nonce(row) if isinstance(row, NonceUsed) else getattr(row, "order_hash", None)
+    return _nonce(row) if isinstance(row, UsedNonce) else getattr(row, "order_hash", None)
 
 
-def _nonce(row: NonceUsed | DeltaOrderRow) -> tuple[int, bytes, bytes]:
+def _nonce(row: UsedNonce | DeltaOrderRow) -> tuple[int, bytes, bytes]:
     return row.chain_id, row.owner, row.nonce
 
 
 def _found(order: DeltaOrderRow, kept: Sequence[Any], effects: Sequence[Effect]) -> _Found:
     """What the rows about an order and its nonce say of it."""
     fills: dict[tuple[bytes, bytes, int], DeltaFill] = {}
-    nonce_used: NonceUsed | None = None
+    nonce_used: UsedNonce | None = None
     signed: PreSignature | None = None
     for row in kept:
         match row:
             case DeltaFill():
                 fills[row.block_hash, row.tx_hash, row.log_index] = row
-            case NonceUsed():
+            case UsedNonce():
                 nonce_used = row if nonce_used is None else nonce_used
             case PreSignature() if row.owner == order.owner:
                 if signed is None or _place(row) > _place(signed):

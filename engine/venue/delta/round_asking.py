@@ -14,10 +14,10 @@ from ....codecs.agent_messages import AuctionOrder, Notice, SolveRequest
 from ....codecs.wire import encode
 from ....crypto.addresses import to_checksum
 from ....feeds.slices import Slices
-from ..place import Place
+from ..served_chain import ServedChain
 from .agent_caller import caller_of, with_caller
 from .agent_client import AgentFailure
-from .agent_pace import Question
+from .agent_pace import AgentQuestion
 from .agent_rest import SLOW
 from .agents import Agents
 from .bids import Answer, Rejection, RoundOrder, answer_of, shown
@@ -40,7 +40,7 @@ class Round(Struct, frozen=True):
     opened_ms: int
     orders: Mapping[bytes, RoundOrder]
     agents: Mapping[bytes, Names]
-    questions: dict[str, Question]
+    questions: dict[str, AgentQuestion]
     unsettled: set[bytes]
     considered: set[bytes]
 
@@ -55,7 +55,13 @@ class RoundAsking:
     """
 
     def __init__(
-        self, agents: Agents, place: Place, *, round_s: float, slices: Slices, wall_ms: Callable[[], int]
+        self,
+        agents: Agents,
+        place: ServedChain,
+        *,
+        round_s: float,
+        slices: Slices,
+        wall_ms: Callable[[], int],
     ) -> None:
         self._agents = agents
         self._place = place

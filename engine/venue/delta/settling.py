@@ -41,7 +41,7 @@ from ....config.timeouts import (
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall
 from ...chain.relay_plan import GIVEN_UP, OUT_OF_GAS, TOO_LATE, UNEXPLAINED
-from ...chain.relayer import Outcome, Relayer
+from ...chain.relayer import IntentOutcome, Relayer
 from ...chain.ring import NOTHING_READ
 from ...store.orders import effect_key
 from ...store.queries import among, by
@@ -298,7 +298,7 @@ class Settling:
         lacking = await self._lacking(order_hash, settlement)
         if lacking:
             why = OTHERS_FUNDS_GONE if order_hash not in lacking else "it was not sent"
-            outcome = Outcome(settlement.key, IntentState.CANCELLED, why, None)
+            outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, why, None)
             await self._failed_for(order_hash, effect, outcome, is_starved=order_hash in lacking)
             return
         call = EthCall(self._delta, settlement.data, gas_max=settlement.gas)
@@ -333,7 +333,7 @@ class Settling:
         return frozenset(lacking)
 
     async def _failed_for(
-        self, order_hash: bytes, effect: Effect, outcome: Outcome, *, is_starved: bool
+        self, order_hash: bytes, effect: Effect, outcome: IntentOutcome, *, is_starved: bool
     ) -> None:
         """The settlement came to nothing: for an order, and for the agent."""
         settlement = _decode(effect.payload)
@@ -361,7 +361,7 @@ class Settling:
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         return any([await self._runs_code(live) for live in found if live is not None])
 
-    async def _outcome(self, order_hash: bytes, settlement: Settlement) -> Outcome:
+    async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """What the chain made of it. One that is mined is watched until it was read, for its block may go
         before that, and what is left of the order is not known before; one that failed of a cancelled order,
         until that stays so.
@@ -382,7 +382,7 @@ class Settling:
                     return outcome
             await trio.sleep(SETTLING_LOOK_S)
 
-    async def _fill(self, order_hash: bytes, outcome: Outcome) -> DeltaFill | None:
+    async def _fill(self, order_hash: bytes, outcome: IntentOutcome) -> DeltaFill | None:
         """What a settlement brought, by its log; None while that is not in the store."""
         (rows,) = await self._store.read(among(DELTA_FILL, "order_hash", [order_hash]))
         fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in rows]
@@ -434,7 +434,7 @@ class Settling:
         (rows,) = await self._store.read(by(EFFECT, key))
         return row_of(EFFECT, rows[0]) if rows else None
 
-    async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: Outcome) -> None:
+    async def _tell_settled(self, settlement: Settlement, order_hash: bytes, outcome: IntentOutcome) -> None:
         """The agent hears whether its settlement brought what the simulation did."""
         fill = await self._fill(order_hash, outcome)
         if fill is None:  # its block is gone again, or long final
@@ -456,7 +456,7 @@ class Settling:
         settlement: Settlement,
         order_hash: bytes,
         notice: Notice,
-        outcome: Outcome | None = None,
+        outcome: IntentOutcome | None = None,
         settled_amount: str | None = None,
     ) -> None:
         tx_hash = None if outcome is None or outcome.tx_hash is None else to_hex(outcome.tx_hash)

@@ -20,7 +20,7 @@ from ....config.limits import AGENT_SIMULATED_AT_ONCE
 from ....config.timeouts import AGENT_SIMULATION_S, SIMULATION_S
 from ....feeds.slices import Slices
 from ...chain.port import Upcoming
-from ..place import Place
+from ..served_chain import ServedChain
 from .auction import GasCost
 from .bids import Candidate, Rejection, RoundOrder, sorted_out
 from .price import gas_in_token
@@ -35,7 +35,7 @@ class AuctionAt(Struct, frozen=True):
         gas_max: units of one settlement.
     """
 
-    place: Place
+    place: ServedChain
     relayer: bytes
     gas_max: int
 
@@ -95,7 +95,7 @@ async def simulated(
     return found
 
 
-def gas_cost(asked: RoundOrder, place: Place) -> GasCost | None:
+def gas_cost(asked: RoundOrder, place: ServedChain) -> GasCost | None:
     """What gas costs in the token that an order pays in; None where that has no price."""
     terms = asked.terms
     token = place.tokens.by_address.get(terms.dest_token if terms.side is Side.SELL else terms.src_token)

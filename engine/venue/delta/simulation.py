@@ -32,7 +32,7 @@ _LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaxim
 _PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
 
-class Outcome(Struct, frozen=True):
+class SettlementOutcome(Struct, frozen=True):
     """What the settlement of one order comes to.
 
     Attributes:
@@ -49,7 +49,7 @@ class Proven(Struct, frozen=True):
     """A bid that does what it promises in a simulation. `outcomes` are those of its parts, in their order."""
 
     candidate: Candidate
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SettlementOutcome, ...]
 
     def amount(self, at: int) -> int:
         """What the user of a part gets (SELL) or spends (BUY)."""
@@ -127,11 +127,11 @@ def transaction_gas(calldata: bytes) -> int:
     return _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(calldata) - zeros)
 
 
-def _outcomes(candidate: Candidate, returned: bytes) -> tuple[Outcome, ...]:
+def _outcomes(candidate: Candidate, returned: bytes) -> tuple[SettlementOutcome, ...]:
     base = transaction_gas(candidate.calldata)
     if not candidate.is_crossing:
         settled = decode_settled(returned)
-        return (Outcome(settled.spent, settled.received, base + settled.gas_used),)
+        return (SettlementOutcome(settled.spent, settled.received, base + settled.gas_used),)
     crossed = decode_crossed(returned)
     parts = len(candidate.parts)
     if len(crossed.spent) != parts:
@@ -139,7 +139,7 @@ def _outcomes(candidate: Candidate, returned: bytes) -> tuple[Outcome, ...]:
     share = div_up(base + crossed.gas_used, parts)
     return tuple(
         [
-            Outcome(spent, received, share)
+            SettlementOutcome(spent, received, share)
             for spent, received in zip(crossed.spent, crossed.received, strict=True)
         ]
     )

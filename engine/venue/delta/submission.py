@@ -86,7 +86,7 @@ from ....config.errors import (
     TwapDeadlineTooShort,
     TwapTotalTooSmall,
 )
-from ....config.partners import Partner, partner_of_order
+from ....config.partners import RegisteredPartner, partner_of_order
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
 from ....crypto.hexadecimal import to_hex
@@ -99,7 +99,7 @@ from ..token_permits import Answers
 from .build import DeltaDomain, check_metadata, check_purchase_slices
 from .document import DeltaDocument, order_json
 from .funds import source_of
-from .terms import OrderTerms, Part, SettledOrder, next_part, terms_of
+from .terms import DeltaPart, OrderTerms, SettledOrder, next_part, terms_of
 
 _decode_object = decoder(dict[str, Any], bytes_max=limits.JSON_BYTES_MAX)
 _TWAPS = (TwapOrder, TwapBuyOrder)
@@ -131,7 +131,7 @@ class Rules(Struct, frozen=True):
     chain_id: int
     domain: DeltaDomain
     tokens: TokenTable
-    partners: Mapping[str, Partner]
+    partners: Mapping[str, RegisteredPartner]
     strict_partner: bool
     default_partner: str
     now_ms: int
@@ -150,7 +150,7 @@ class Submission(Struct, frozen=True):
     order: SettledOrder
     order_hash: bytes
     terms: OrderTerms
-    first: Part
+    first: DeltaPart
     signature: OwnerSignature
     type: OrderType
     kind: OnChainOrderType
@@ -258,7 +258,7 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
     return src
 
 
-def _check_amounts(order: SettledOrder) -> Part:
+def _check_amounts(order: SettledOrder) -> DeltaPart:
     """The first part, if amounts and sizes are such that all parts can be settled."""
     if isinstance(order, DeltaOrder):
         if order.kind not in (KIND_SELL, KIND_BUY):

@@ -35,7 +35,7 @@ ORDER_PART_MIN = 10
 """An order that may be filled in parts is filled by such a part of what is left, or by more."""
 
 
-class Part(Struct, frozen=True):
+class DeltaPart(Struct, frozen=True):
     """One settlement.
 
     Attributes:
@@ -110,7 +110,7 @@ def side_of(order: SettledOrder) -> Side:
             return Side.BUY
 
 
-def next_part(order: SettledOrder, filled: int) -> Part | None:
+def next_part(order: SettledOrder, filled: int) -> DeltaPart | None:
     """What is to be settled next; None where nothing is left.
 
     Args:
@@ -125,7 +125,7 @@ def next_part(order: SettledOrder, filled: int) -> Part | None:
             return _purchase_slice(order, filled)
 
 
-def part_of(order: DeltaOrder, left: int, amount: int) -> Part:
+def part_of(order: DeltaOrder, left: int, amount: int) -> DeltaPart:
     """A part of what is left of a swap or limit order.
 
     Args:
@@ -135,9 +135,9 @@ def part_of(order: DeltaOrder, left: int, amount: int) -> Part:
     whole, is_last = _whole(order), amount == left
     if order.kind == KIND_BUY:
         most = mul_div_down(order.src_amount, amount, whole)
-        return Part(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last)
+        return DeltaPart(amount, most, amount, mul_div_down(order.expected_amount, amount, whole), is_last)
     least = mul_div_up(order.dest_amount, amount, whole)
-    return Part(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last)
+    return DeltaPart(amount, amount, least, mul_div_up(order.expected_amount, amount, whole), is_last)
 
 
 def part_min(left: int) -> int:
@@ -202,7 +202,7 @@ def _totals(order: SettledOrder) -> tuple[int, int]:
             return order.max_src_amount, order.total_dest_amount
 
 
-def _rest(order: DeltaOrder, filled: int) -> Part | None:
+def _rest(order: DeltaOrder, filled: int) -> DeltaPart | None:
     left = _whole(order) - filled
     return part_of(order, left, left) if left > 0 else None
 
@@ -216,7 +216,7 @@ def _whole(order: DeltaOrder) -> int:
     return order.dest_amount if order.kind == KIND_BUY else order.src_amount
 
 
-def _sale_slice(order: TwapOrder, done: int) -> Part | None:
+def _sale_slice(order: TwapOrder, done: int) -> DeltaPart | None:
     if done >= order.num_slices:
         return None
     slice_amount = order.total_src_amount // order.num_slices
@@ -225,14 +225,14 @@ def _sale_slice(order: TwapOrder, done: int) -> Part | None:
     least = order.dest_amount_per_slice
     if is_last:
         least = mul_div_up(order.dest_amount_per_slice, amount, slice_amount)
-    return Part(amount, amount, least, 0, is_last)
+    return DeltaPart(amount, amount, least, 0, is_last)
 
 
-def _purchase_slice(order: TwapBuyOrder, done: int) -> Part | None:
+def _purchase_slice(order: TwapBuyOrder, done: int) -> DeltaPart | None:
     if done >= order.num_slices:
         return None
     slice_amount = order.total_dest_amount // order.num_slices
     is_last = done + 1 == order.num_slices
     amount = order.total_dest_amount - slice_amount * done if is_last else slice_amount
     most = mul_div_down(order.max_src_amount, amount, order.total_dest_amount)
-    return Part(amount, most, amount, 0, is_last)
+    return DeltaPart(amount, most, amount, 0, is_last)

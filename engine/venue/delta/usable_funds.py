@@ -6,11 +6,11 @@ Source: interop.md 3, fillablebalance; engine/chain/holdings.
 from collections.abc import Sequence
 
 from ....codecs.trading_token import NATIVE_TOKEN
-from ...chain.holdings import Question, holdings
-from ..place import Place
+from ...chain.holdings import HoldingQuestion, holdings
+from ..served_chain import ServedChain
 
 
-async def usable_of(place: Place, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
+async def usable_of(place: ServedChain, user: bytes, tokens: Sequence[bytes]) -> dict[bytes, int]:
     """Token -> raw units, all of one block; 0 of a token whose contract does not tell.
 
     Args:
@@ -20,7 +20,7 @@ async def usable_of(place: Place, user: bytes, tokens: Sequence[bytes]) -> dict[
         ChainError: nobody answers.
     """
     others = [token for token in tokens if token != NATIVE_TOKEN]
-    told = await holdings(place.chain, [Question(token, user, place.delta) for token in others])
+    told = await holdings(place.chain, [HoldingQuestion(token, user, place.delta) for token in others])
     usable = {
         token: 0 if found is None else found.usable for token, found in zip(others, told.found, strict=True)
     }

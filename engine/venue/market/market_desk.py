@@ -32,7 +32,7 @@ from ....codecs.market_messages import (
 from ....codecs.vocabulary import MarketVersion, Side
 from ....codecs.wire import encode
 from ....config.errors import InvalidInput, InvalidPriceRoute, MissingSlippage, UnsupportedChain
-from ....config.partners import Partner, Tier
+from ....config.partners import RegisteredPartner, Tier
 from ....crypto.route_seal import RouteSeal
 from ...admission.signatures import SignatureBudget
 from ..asking import Permit2s
@@ -43,7 +43,7 @@ from .transaction import Leave, order_transaction, transaction
 from .unfilled import Asker, UnfilledSwaps
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 
 class MarketDesk:
@@ -61,9 +61,9 @@ class MarketDesk:
 
     def __init__(
         self,
-        places: "Mapping[int, Place]",
+        places: "Mapping[int, ServedChain]",
         seal: RouteSeal,
-        partners: Mapping[str, Partner],
+        partners: Mapping[str, RegisteredPartner],
         tiers: Mapping[str, Tier],
         *,
         user_places: int,
@@ -149,10 +149,10 @@ class MarketDesk:
         _check_version(found.route.version, "priceRoute.version")
         return await transaction(place, found, asked, query, self._fees, now_ms, self._leave(place, asker))
 
-    def _leave(self, place: "Place", asker: Asker) -> Leave:
+    def _leave(self, place: "ServedChain", asker: Asker) -> Leave:
         return Leave(asker, self.unfilled[place.chain_id], self._funds[place.chain_id])
 
-    def _place(self, chain_id: int, field: str) -> "Place":
+    def _place(self, chain_id: int, field: str) -> "ServedChain":
         place = self._places.get(chain_id)
         if place is None or not (place.settings.market and place.router):
             raise UnsupportedChain(field=field, expected="a Market chain of GET /chains", got=chain_id)

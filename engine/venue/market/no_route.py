@@ -23,7 +23,7 @@ from ...routing.plan import Wanted
 
 if TYPE_CHECKING:
     from ...routing.tokens import ListedToken
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 _SAID = {
     NoPlanReason.LEFT_OUT: "makers that could fill it are excluded by the request or do not serve this user",
@@ -39,7 +39,7 @@ _AWAY = {
 }
 
 
-def no_route(place: "Place", src: "ListedToken", dest: "ListedToken", wanted: Wanted) -> NoRoute:
+def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: Wanted) -> NoRoute:
     """The error of a swap that the pathfinder of a place has no plan for."""
     lack = place.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]

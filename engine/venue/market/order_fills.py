@@ -68,7 +68,7 @@ class FillRefusal(Struct, frozen=True):
     text: str
 
 
-class OpenOrder(Struct, frozen=True):
+class FillableOrder(Struct, frozen=True):
     """An order of which something is left.
 
     Attributes:
@@ -120,7 +120,7 @@ class Looked(Struct, frozen=True):
         funds: by maker.
     """
 
-    orders: tuple[OpenOrder, ...]
+    orders: tuple[FillableOrder, ...]
     faults: tuple[FillRefusal, ...]
     funds: Mapping[bytes, FillFunds]
 
@@ -165,7 +165,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: Answers, now_s: int) -> 
         InvalidSignature: of an order that was never filled, and that its maker did not sign.
         ServiceUnavailable: a contract does not tell.
     """
-    found: list[OpenOrder] = []
+    found: list[FillableOrder] = []
     faults: list[FillRefusal] = []
     for signed in orders:
         order = signed.order
@@ -179,7 +179,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: Answers, now_s: int) -> 
             faults.append(FillRefusal(OrderExpired, text))
         else:
             maker_left = order.maker_amount if kept == _NEVER_SEEN else kept - 1
-            found.append(OpenOrder(signed, maker_left, _permitted(signed, answers)))
+            found.append(FillableOrder(signed, maker_left, _permitted(signed, answers)))
     makers = {one.signed.order.maker for one in found}
     funds = {
         maker: FillFunds(_number(answers, "balance", maker), _number(answers, "allowance", maker))
@@ -191,7 +191,7 @@ def open_orders(orders: Sequence[SignedOrder], answers: Answers, now_s: int) -> 
 def as_signed(orders: Sequence[SignedOrder]) -> Looked:
     """Orders that nothing has happened to yet, of makers who have all that they sell."""
     found = [
-        OpenOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
+        FillableOrder(signed, signed.order.maker_amount, _BOUNDLESS if signed.permit else None)
         for signed in orders
     ]
     funds = dict.fromkeys((signed.order.maker for signed in orders), FillFunds(_BOUNDLESS, _BOUNDLESS))
@@ -252,7 +252,7 @@ def _too_little(swap: OrderSwap, done: int, unfilled: Sequence[FillRefusal]) -> 
     return unfilled[0].kind(f"{reasons}; what is left of all {verb}s {done} of {fixed}, {swap.amount}")
 
 
-def _unfunded(one: OpenOrder, needed: int, funds: FillFunds) -> FillRefusal:
+def _unfunded(one: FillableOrder, needed: int, funds: FillFunds) -> FillRefusal:
     field, maker = one.signed.field, to_checksum(one.signed.order.maker)
     if funds.balance < needed:
         text = f"{field}: its maker {maker} has {funds.balance} of makerAsset, {needed} would be needed"

@@ -87,14 +87,14 @@ class Offered(Struct, frozen=True):
     others: Mapping[str, RoutePlan] | None = None
 
 
-class Priced(Struct, frozen=True):
+class UnsealedRoute(Struct, frozen=True):
     """A route that is not sealed yet, and the terms that its seal will carry."""
 
     route: PriceRoute
     terms: RouteTerms
 
 
-class Opened(Struct, frozen=True):
+class OpenedRoute(Struct, frozen=True):
     """A route that came back, without `hmac` and `others`, and what it was made of."""
 
     route: PriceRoute
@@ -107,7 +107,7 @@ class Opened(Struct, frozen=True):
         return int(self.route.partner_fee * _PERCENT)
 
 
-def price_route(offered: Offered, plan: RoutePlan) -> Priced:
+def price_route(offered: Offered, plan: RoutePlan) -> UnsealedRoute:
     """The route of a plan.
 
     Raises:
@@ -147,7 +147,7 @@ def price_route(offered: Offered, plan: RoutePlan) -> Priced:
         side=plan.side,
         others=UNSET if offered.others is None else _others(offered, offered.others),
     )
-    return Priced(route, _terms(offered.wanted, plan, route))
+    return UnsealedRoute(route, _terms(offered.wanted, plan, route))
 
 
 def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tuple[int, int]:
@@ -163,13 +163,13 @@ def after_fee(side: Side, src_amount: int, dest_amount: int, fee_bps: int) -> tu
 # --- The seal -----------------------------------------------------------------------------------------
 
 
-def sealed(seal: RouteSeal, priced: Priced, now_ms: int) -> PriceRoute:
+def sealed(seal: RouteSeal, priced: UnsealedRoute, now_ms: int) -> PriceRoute:
     """The route with its `hmac`."""
     covered = _sorted(msgspec.structs.replace(priced.route, others=UNSET))
     return msgspec.structs.replace(priced.route, hmac=seal.seal(covered, now_ms, encode(priced.terms)))
 
 
-def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
+def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> OpenedRoute:
     """What a client sent back as `priceRoute`.
 
     Args:
@@ -196,10 +196,10 @@ def opened(seal: RouteSeal, raw: bytes, now_ms: int) -> Opened:
         raise InvalidPriceRoute(field="hmac", expected="the terms that a route is issued with") from None
     if others != _NULL and _digest(others) != terms.others:
         raise InvalidPriceRoute(field="priceRoute.others", expected="the member as it was issued, or none")
-    return unpriced(Priced(decode_price_route(covered), terms))
+    return unpriced(UnsealedRoute(decode_price_route(covered), terms))
 
 
-def unpriced(priced: Priced) -> Opened:
+def unpriced(priced: UnsealedRoute) -> OpenedRoute:
     """The plan of a route of ours, and the request behind it."""
     route, terms = priced.route, priced.terms
     paths = tuple(_path(tuple(map(_hop, part.swaps))) for part in route.best_route)
@@ -221,7 +221,7 @@ def unpriced(priced: Priced) -> Opened:
         taxes=Taxes(*terms.taxes),
         gas_price_wei=parse_amount(terms.gas_price_wei),
     )
-    return Opened(route, plan, wanted)
+    return OpenedRoute(route, plan, wanted)
 
 
 # --- Parts --------------------------------------------------------------------------------------------

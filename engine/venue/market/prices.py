@@ -31,16 +31,16 @@ from ....codecs.market_messages import PricesQuery, QuoteQuery, SwapQuery, Trans
 from ....codecs.vocabulary import MarketVersion, Side
 from ....config.errors import InvalidInput, InvalidToken, NoRoute, TokenNotSupported
 from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_MAX
-from ....config.partners import Partner, ResolvedFee, Tier, resolve_fee
+from ....config.partners import RegisteredPartner, ResolvedFee, Tier, resolve_fee
 from ....crypto.addresses import parse_address
 from ...routing.impact import impact, max_impact_reached
 from ...routing.plan import Taxes, Wanted
 from ...routing.tokens import ListedToken, TokenTable
 from .no_route import no_route
-from .price_route import METHODS, Offered, Priced, price_route
+from .price_route import METHODS, Offered, UnsealedRoute, price_route
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 _METHODS_ELSEWHERE = {METHODS[Side.SELL]: "swapExactAmountIn", METHODS[Side.BUY]: "swapExactAmountOut"}
 _RFQ_METHOD = "swapOnAugustusRFQTryBatchFill"
@@ -51,7 +51,7 @@ Q = TypeVar("Q", QuoteQuery, DeltaPricesQuery, PricesQuery, SwapQuery, Transacti
 class FeeRules(Struct, frozen=True):
     """Who may ask for which fee, as configured."""
 
-    partners: Mapping[str, Partner]
+    partners: Mapping[str, RegisteredPartner]
     tiers: Mapping[str, Tier]
 
 
@@ -100,7 +100,7 @@ def with_partner(query: Q, partner: str) -> Q:
 
 
 def ask_of_prices(
-    place: "Place",
+    place: "ServedChain",
     query: PricesQuery,
     fees: FeeRules,
     now_ms: int,
@@ -148,7 +148,7 @@ def ask_of_prices(
     )
 
 
-def ask_of_quote(place: "Place", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
+def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
     """What the Market path of GET /v2/quote asks for: version 6.2 (choices.md#quotes-and-routes).
 
     Raises:
@@ -178,7 +178,7 @@ def ask_of_quote(place: "Place", query: QuoteParameters, fees: FeeRules, now_ms:
     )
 
 
-def best_route(place: "Place", ask: MarketAsk) -> Priced:
+def best_route(place: "ServedChain", ask: MarketAsk) -> UnsealedRoute:
     """The best route that the live books give.
 
     Raises:

@@ -45,7 +45,7 @@ from .prices import FeeRules, ends_of
 from .ticket import Parties, fee_asked, fixed_amount, read_parties
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 
 class SignedOrder(Struct, frozen=True):
@@ -83,7 +83,7 @@ class OrderSwap(Struct, frozen=True):
     orders: tuple[SignedOrder, ...]
 
 
-def read_order_swap(place: "Place", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
+def read_order_swap(place: "ServedChain", body: TransactionBody, fees: FeeRules, now_ms: int) -> OrderSwap:
     """Hold a request with orders against its own words; the signatures come last, they cost most.
 
     Raises:
@@ -149,7 +149,7 @@ def _check_assets(order: RfqOrder, src: ListedToken, dest: ListedToken, field: s
             raise InvalidInput(field=f"{field}.{name}", expected=expected, got=to_checksum(got))
 
 
-def _check_taker(place: "Place", order: RfqOrder, user: bytes, field: str) -> None:
+def _check_taker(place: "ServedChain", order: RfqOrder, user: bytes, field: str) -> None:
     if order.taker == ZERO_ADDRESS:
         return
     if order.taker != place.executor:

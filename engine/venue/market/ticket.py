@@ -42,7 +42,7 @@ from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
 from ....config.limits import ANON_FEE_BPS, BPS_ONE, PARTNER_FEE_BPS_MAX, UINT256_MAX
-from ....config.partners import Partner, ResolvedFee, registered_partner, resolve_fee
+from ....config.partners import RegisteredPartner, ResolvedFee, registered_partner, resolve_fee
 from ....crypto.addresses import ADDRESS_BYTES, ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.proceeds import least_before_fee, most_before_fee
@@ -50,11 +50,11 @@ from ...routing.firm_route import FirmRoute
 from ...routing.plan import Taxes
 from ...routing.tokens import ListedToken
 from ..token_permits import check_named
-from .price_route import METHODS, Opened, after_fee
+from .price_route import METHODS, OpenedRoute, after_fee
 from .prices import FeeRules
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 _FEE_DIGITS_MAX = 3
 _FIXED = {Side.SELL: "srcAmount", Side.BUY: "destAmount"}
@@ -123,7 +123,9 @@ class Ticket(Parties, frozen=True, kw_only=True):
         return self.src_amount if self.src_token == NATIVE_TOKEN else 0
 
 
-def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: FeeRules, now_ms: int) -> Ticket:
+def read_ticket(
+    place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
+) -> Ticket:
     """Hold a request against its route.
 
     Raises:
@@ -161,7 +163,7 @@ def read_ticket(place: "Place", opened: Opened, body: TransactionBody, fees: Fee
     return ticket_of(body, parties, basis)
 
 
-def read_parties(place: "Place", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
+def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, now_ms: int) -> Parties:
     """What a request says of those who take part.
 
     Raises:
@@ -252,7 +254,7 @@ def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
 # --- Fees ---------------------------------------------------------------------------------------------
 
 
-def fee_of(opened: Opened, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
+def fee_of(opened: OpenedRoute, body: TransactionBody, fees: FeeRules) -> ResolvedFee:
     """What the swap of a route pays, and to whom."""
     name = opened.route.partner if body.partner is None else body.partner
     registered = registered_partner(name, fees.partners)
@@ -308,7 +310,7 @@ def _address_of(body: TransactionBody) -> str:
     return "" if address == ZERO_ADDRESS else to_checksum(address)
 
 
-def _requested(quoted_bps: int, registered: Partner | None) -> int | None:
+def _requested(quoted_bps: int, registered: RegisteredPartner | None) -> int | None:
     """The `partnerFeeBps` that the quote was asked with."""
     if registered is not None:
         return max(quoted_bps - registered.fee_bps, 0)
@@ -399,7 +401,7 @@ def _after_purchase_taxes(amount: int, taxes: Taxes) -> int:
 # --- The rest -----------------------------------------------------------------------------------------
 
 
-def _receiver(place: "Place", text: str | None) -> bytes:
+def _receiver(place: "ServedChain", text: str | None) -> bytes:
     receiver = ZERO_ADDRESS if text is None else parse_address(text, "receiver")
     ours = (
         place.router,
@@ -416,7 +418,7 @@ def _receiver(place: "Place", text: str | None) -> bytes:
     return receiver
 
 
-def _permit(place: "Place", body: TransactionBody, user: bytes, *, is_native: bool) -> bytes:
+def _permit(place: "ServedChain", body: TransactionBody, user: bytes, *, is_native: bool) -> bytes:
     raw = b"" if body.permit is None else parse_permit(body.permit)
     if not raw:
         return raw

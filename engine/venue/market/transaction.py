@@ -50,14 +50,14 @@ from ...routing.plan import RoutePlan, Wanted
 from ..asking import latest_block
 from .funds import SwapFunds
 from .order_fills import Looked, as_signed, filled, open_orders, order_calls
-from .price_route import Opened
+from .price_route import OpenedRoute
 from .prices import FeeRules
 from .signed_orders import SignedOrder, read_order_swap
 from .ticket import Ticket, hops_of, params_of, read_ticket, swap_of, ticket_of
 from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
 
 if TYPE_CHECKING:
-    from ..place import Place
+    from ..served_chain import ServedChain
 
 T = TypeVar("T")
 
@@ -81,8 +81,8 @@ class Leave(Struct, frozen=True):
 
 
 async def transaction(
-    place: "Place",
-    opened: Opened,
+    place: "ServedChain",
+    opened: OpenedRoute,
     body: TransactionBody,
     query: TransactionQuery,
     fees: FeeRules,
@@ -112,7 +112,7 @@ async def transaction(
 
 
 async def order_transaction(
-    place: "Place",
+    place: "ServedChain",
     body: TransactionBody,
     query: TransactionQuery,
     fees: FeeRules,
@@ -150,7 +150,7 @@ async def order_transaction(
 
 
 async def _built(
-    place: "Place", ticket: Ticket, swap: Swap, query: TransactionQuery, gas_price: dict[str, str]
+    place: "ServedChain", ticket: Ticket, swap: Swap, query: TransactionQuery, gas_price: dict[str, str]
 ) -> TransactionEnvelope | ContractParams:
     """A swap as it is answered, tried before unless that is ignored."""
     data = _CALLDATA[ticket.side](swap)
@@ -171,7 +171,9 @@ async def _built(
     )
 
 
-def _plan_of(place: "Place", opened: Opened, ticket: Ticket, now_ms: int) -> tuple[RoutePlan, Wanted]:
+def _plan_of(
+    place: "ServedChain", opened: OpenedRoute, ticket: Ticket, now_ms: int
+) -> tuple[RoutePlan, Wanted]:
     """The quoted plan, or another where one of its makers does not serve this user."""
     barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
     if not barred:
@@ -193,7 +195,7 @@ async def _looked_at(chain: Chain, rfq: bytes, orders: Sequence[SignedOrder]) ->
     return open_orders(orders, dict(zip(calls, answers, strict=True)), header.time_s)
 
 
-def _gas_price(place: "Place", query: TransactionQuery) -> dict[str, str]:
+def _gas_price(place: "ServedChain", query: TransactionQuery) -> dict[str, str]:
     """The members of the envelope that say what a unit of gas costs."""
     given = None if query.gas_price is None else parse_positive_amount(query.gas_price, "gasPrice")
     if not query.eip1559:
@@ -203,7 +205,7 @@ def _gas_price(place: "Place", query: TransactionQuery) -> dict[str, str]:
     return {"max_fee_per_gas": str(most), "max_priority_fee_per_gas": str(min(fees.tip_wei, most))}
 
 
-async def _begun(place: "Place", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
+async def _begun(place: "ServedChain", leave: Leave, user: bytes, now_s: int) -> UnfilledSwap:
     """A place for a swap. Where none is free, the chain says which of the others are filled."""
     unfilled, asker = leave.unfilled, leave.asker
     others = unfilled.in_the_way(asker, user, now_s)
@@ -224,7 +226,7 @@ def _is_filled(quote: HeldQuote, answer: bytes | Exception) -> bool:
     return 0 < left <= quote.amount // _LEFT_PART + 1
 
 
-async def _tried(place: "Place", call: EthCall, *, wants_gas: bool) -> int | None:
+async def _tried(place: "ServedChain", call: EthCall, *, wants_gas: bool) -> int | None:
     """Pass where the transaction would go through now. Returns the limit of gas, if it is wanted."""
     try:
         if wants_gas:

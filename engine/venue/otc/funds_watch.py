@@ -37,7 +37,7 @@ from ....codecs.vocabulary import OtcState
 from ....config.errors import ChainError, OrderNotFound, StoreUnavailable
 from ....config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_ORDERS_MAX
 from ....crypto.hexadecimal import to_hex
-from ...chain.holdings import Holding, Question, holdings
+from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
 from ...chain.watch import Pair, Watch
@@ -215,7 +215,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
     async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _Read]:
         """What accounts have at a block, and what is left of their orders that are run here."""
         told = await holdings(
-            self._chain, [Question(asset, maker, self._rfq) for asset, maker in accounts], top.hash
+            self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
         )
         parts = [
             (account, hashes)

@@ -4,7 +4,7 @@ Choice: OTC orders need `rfq` on the chain and no relayer.
 """
 
 from ..order_engines import Footing
-from ..place import Place, Places
+from ..served_chain import ServedChain, ServedChains
 from .drafts import Drafts
 from .engine import OtcChain, OtcEngine
 from .funds_watch import OtcFundsWatch
@@ -12,7 +12,7 @@ from .live_orders import OtcOrders
 from .projection import OtcProjection
 
 
-def open_otc(footing: Footing, places: Places) -> OtcEngine:
+def open_otc(footing: Footing, places: ServedChains) -> OtcEngine:
     """The engine of the chains that have an RFQ contract.
 
     Args:
@@ -27,7 +27,7 @@ def open_otc(footing: Footing, places: Places) -> OtcEngine:
     return OtcEngine(footing.leases, footing.scheduler, orders=orders, chains=chains, wall_ms=footing.wall_ms)
 
 
-def _chain(footing: Footing, place: Place, orders: OtcOrders) -> OtcChain:
+def _chain(footing: Footing, place: ServedChain, orders: OtcOrders) -> OtcChain:
     followed = footing.chains.of(place.chain_id)
     funds = OtcFundsWatch(
         place.chain,

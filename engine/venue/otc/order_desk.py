@@ -31,7 +31,7 @@ from ...admission.signatures import SignatureBudget
 from ...chain.port import EthCall, Header
 from ...store.rows import OtcOrderRow, amount_of
 from ..asking import in_time, latest_block, signer_has_code
-from ..place import Place, Places, otc_place_at
+from ..served_chain import ServedChain, ServedChains, otc_chain_at
 from ..step import Step
 from .balances import Backed, is_backed
 from .document import OtcDocument
@@ -53,7 +53,7 @@ class OtcDesk:
         orders: where they are kept.
     """
 
-    def __init__(self, places: Places, orders: OtcOrders, stored: StoredOtcOrders) -> None:
+    def __init__(self, places: ServedChains, orders: OtcOrders, stored: StoredOtcOrders) -> None:
         self._places = places
         self._orders = orders
         self._stored = stored
@@ -78,7 +78,7 @@ class OtcDesk:
             RequestError: see `terms` and `submission`.
             StoreUnavailable: nothing was kept, or nobody can say: posting again is safe.
         """
-        place = otc_place_at(self._places, chain_id, "chainId")
+        place = otc_chain_at(self._places, chain_id, "chainId")
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
@@ -90,7 +90,12 @@ class OtcDesk:
         return await self._kept(place, body, found, now_ms, signatures)
 
     async def _take_in(
-        self, place: Place, body: OtcOrderBody, found: IdentifiedOtc, now_ms: int, signatures: SignatureBudget
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
     ) -> PostedOrder:
         terms = checked(body, found, self._domains, place.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
@@ -144,7 +149,12 @@ class OtcDesk:
             )
 
     async def _kept(
-        self, place: Place, body: OtcOrderBody, found: IdentifiedOtc, now_ms: int, signatures: SignatureBudget
+        self,
+        place: ServedChain,
+        body: OtcOrderBody,
+        found: IdentifiedOtc,
+        now_ms: int,
+        signatures: SignatureBudget,
     ) -> PostedOrder:
         """An order that there is; a DRAFT is signed by what it is posted with now, if that is accepted."""
         kept = await self._stored.order(found.order_hash)
@@ -157,7 +167,7 @@ class OtcDesk:
 
     async def _sign(
         self,
-        place: Place,
+        place: ServedChain,
         body: OtcOrderBody,
         found: IdentifiedOtc,
         known: str,
@@ -196,7 +206,9 @@ class OtcDesk:
 
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 
-    async def _judged(self, place: Place, terms: OtcTerms, now_ms: int) -> tuple[OtcOrderRow, OtcDocument]:
+    async def _judged(
+        self, place: ServedChain, terms: OtcTerms, now_ms: int
+    ) -> tuple[OtcOrderRow, OtcDocument]:
         """Row and document of an order against which the chain has nothing."""
         told = await _asked(place, terms)
         start = Begun() if told.left is None else await self._begun(place, terms)
@@ -204,7 +216,7 @@ class OtcDesk:
         row = new_row(terms, told, start, others, place.chain_id, now_ms)
         return row, new_document(terms, start)
 
-    async def _begun(self, place: Place, terms: OtcTerms) -> Begun:
+    async def _begun(self, place: ServedChain, terms: OtcTerms) -> Begun:
         """What was filled of an order up to where the chain is read."""
         cursor, fills = await self._stored.fills(place.chain_id, terms.order_hash)
         if cursor is None:
@@ -214,7 +226,7 @@ class OtcDesk:
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)
 
 
-async def _asked(place: Place, terms: OtcTerms) -> Answered:
+async def _asked(place: ServedChain, terms: OtcTerms) -> Answered:
     """What the contracts say at the latest block."""
     header = await latest_block(place.chain)
     has_code = await signer_has_code(place.chain, terms.signature, header)
@@ -225,6 +237,6 @@ async def _asked(place: Place, terms: OtcTerms) -> Answered:
     return answered(terms, answers, without_code=without_code, has_code=has_code)
 
 
-async def _is_contract(place: Place, asset: bytes, header: Header) -> bool:
+async def _is_contract(place: ServedChain, asset: bytes, header: Header) -> bool:
     """Whether there is code; a listed token is taken at the operator's word."""
     return asset in place.tokens.by_address or bool(await place.chain.code(asset, header.hash))

@@ -29,7 +29,7 @@ _FAR = 1_000  # orders to be passed over, from which on it pays to count first
 _COUNTS_MAX = 1_000  # listings whose counts are remembered for their far pages
 
 
-class OtcPage(Struct, frozen=True):
+class StoredOtcPage(Struct, frozen=True):
     """Part of a listing; `total` counts all of it, as of `as_of`."""
 
     orders: tuple[StoredOrder, ...]
@@ -61,7 +61,7 @@ class StoredOtcOrders:
         found = await self._orders([order_hash])
         return found[0] if found else None
 
-    async def page(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> OtcPage:
+    async def page(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> StoredOtcPage:
         """A page of a listing.
 
         Args:
@@ -77,7 +77,7 @@ class StoredOtcOrders:
             if as_of is None:
                 raise
             raise InvalidInput(field="asOf", expected="that of an earlier page", got=as_of) from None
-        return OtcPage(await self._orders(found.hashes), found.total, found.as_of)
+        return StoredOtcPage(await self._orders(found.hashes), found.total, found.as_of)
 
     async def _places(self, wanted: OtcFilter, limit: int, offset: int, as_of: str | None) -> _Places:
         """Which orders stand on a page. ValueError: `as_of` is not of this store."""

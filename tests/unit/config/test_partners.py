@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import InvalidInput, PartnerNotAllowed
-from cambist.config.partners import Partner, ResolvedFee, Tier, partner_of_order, resolve_fee
+from cambist.config.partners import RegisteredPartner, ResolvedFee, Tier, partner_of_order, resolve_fee
 
 WALLET, DESK, OURS, THEIRS, ZERO = ("0x" + digit * 40 for digit in "abcd0")
 
 PARTNERS = {
-    "wallet": Partner(address=WALLET, fee_bps=50),
-    "free": Partner(address=WALLET),
-    "desk": Partner(address=DESK, fee_bps=10, tier="small"),
-    "locked": Partner(address=DESK, tier="locked"),
+    "wallet": RegisteredPartner(address=WALLET, fee_bps=50),
+    "free": RegisteredPartner(address=WALLET),
+    "desk": RegisteredPartner(address=DESK, fee_bps=10, tier="small"),
+    "locked": RegisteredPartner(address=DESK, tier="locked"),
 }
 TIERS = {
     "small": Tier(fee_bps_max=25, uncapped_surplus=False),
@@ -55,7 +55,7 @@ def test_fee(partner: str | None, requested: int | None, address: str, paid: Res
 
 @pytest.mark.parametrize("name", [None, "", "anon", "stranger"])
 def test_anon_may_be_registered_and_then_serves_every_stranger(name: str | None) -> None:
-    partners = {"anon": Partner(address=OURS, fee_bps=5)}
+    partners = {"anon": RegisteredPartner(address=OURS, fee_bps=5)}
     assert resolve_fee(name, None, partners, {}) == ResolvedFee(name or "anon", OURS, 5)
 
 
@@ -200,7 +200,7 @@ def test_a_tier_called_default_replaces_the_built_in_one() -> None:
 @pytest.mark.parametrize("bps", [-1, 201])
 def test_partners_and_tiers_stay_within_0_to_200(bps: int) -> None:
     with pytest.raises(ValueError, match=f"fee_bps is 0 to 200, got {bps}"):
-        Partner(address=WALLET, fee_bps=bps)
+        RegisteredPartner(address=WALLET, fee_bps=bps)
     with pytest.raises(ValueError, match=f"fee_bps_max is 0 to 200, got {bps}"):
         Tier(fee_bps_max=bps)
 

@@ -51,13 +51,13 @@ def test_a_settlement_uses_its_nonce_once_it_is_closed() -> None:
         amounts = amount32(10), amount32(20), 1_000_000, amount32(10)
         return rows.DeltaFill(*PLACE, 9, hash_of(1), None, *amounts, is_closed)
 
-    used = rows.NonceUsed(1, ALICE, amount32(1), TX, 9, hash_of(1))
+    used = rows.UsedNonce(1, ALICE, amount32(1), TX, 9, hash_of(1))
     assert kept(DELTA, a_settlement(is_closed=False)) == [(tables.DELTA_FILL, fill(is_closed=False))]
     assert kept(DELTA, a_settlement()) == [
         (tables.DELTA_FILL, fill(is_closed=True)),
         (tables.NONCE_USED, used),
     ]
-    given_up = rows.NonceUsed(1, ALICE, amount32(1), TX, 9, None)
+    given_up = rows.UsedNonce(1, ALICE, amount32(1), TX, 9, None)
     assert kept(DELTA, events.NonceInvalidated(ALICE, 1)) == [(tables.NONCE_USED, given_up)]
 
 
@@ -80,7 +80,7 @@ def test_a_nonce_is_kept_as_the_first_log_that_used_it() -> None:
     ]
     made = rows_of(1, read_events(CONTRACTS, both), {9: 1_000, 10: 1_012})
     assert [row for table, row in made if table is tables.NONCE_USED] == [
-        rows.NonceUsed(1, ALICE, amount32(1), TX, 9, hash_of(1))
+        rows.UsedNonce(1, ALICE, amount32(1), TX, 9, hash_of(1))
     ]
 
 

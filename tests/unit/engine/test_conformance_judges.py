@@ -33,8 +33,15 @@ from cambist.engine.conformance.grids import judge_grid
 from cambist.engine.conformance.hostile import PIPELINED, RawAnswer, judge_pipelined
 from cambist.engine.conformance.life import Sighting, judge_retirements
 from cambist.engine.conformance.load import LoadSample, judge_load, load_report, percentile
-from cambist.engine.conformance.market import LEGS, Market, Range, deviation_bps, expected_range, market_of
-from cambist.engine.conformance.options import read_place
+from cambist.engine.conformance.market import (
+    LEGS,
+    MakerMarket,
+    Range,
+    deviation_bps,
+    expected_range,
+    market_of,
+)
+from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.resources import RESOURCES, judge_contents, judge_resource
 from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, Result, Selection, Status, Tally
 from cambist.engine.conformance.signatures import SigningDomain, judge_nonces, judge_signature, order_digest
@@ -56,7 +63,7 @@ TOKENS = {
 PAIRS = {"WETH/USDC": Pair("WETH", "USDC", Decimal(1))}
 
 
-def market(bid: str = "3000", ask: str = "3001") -> Market:
+def market(bid: str = "3000", ask: str = "3001") -> MakerMarket:
     grid = PriceGrid(bids=((bid, "1"), ("2900", "9")), asks=((ask, "2"), ("3100", "8")))
     return market_of(TOKENS, PAIRS, {"WETH/USDC": grid}, 3)
 
@@ -447,7 +454,7 @@ def test_what_a_maker_says_is_shown_short_and_on_one_line() -> None:
     ],
 )
 def test_a_url_is_taken_apart(url: str, host: str, port: int, path: str, header: str) -> None:
-    place = read_place(url, "URL", ("http", "https"))
+    place = read_base_url(url, "URL", ("http", "https"))
     assert (place.host, place.port, place.path, place.host_header) == (host, port, path, header)
 
 
@@ -456,7 +463,7 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
     if url in ("http://a/?", "http://a/#x"):
         url += "x"
     with pytest.raises(ConfigError, match=r"^URL: expected http or https"):
-        read_place(url, "URL", ("http", "https"))
+        read_base_url(url, "URL", ("http", "https"))
 
 
 @pytest.mark.parametrize(

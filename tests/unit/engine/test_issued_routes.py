@@ -14,7 +14,7 @@ from cambist.config.timeouts import ISSUED_ROUTES_EVERY_S
 from cambist.engine.store.queries import Query, by
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import ISSUED_ROUTE
-from cambist.engine.store.units import DONE, Outcome, Unit
+from cambist.engine.store.units import DONE, Unit, UnitOutcome
 from cambist.engine.venue.delta.issued import IssuedRoutes
 
 NOW_MS = 1_700_000_000_000
@@ -112,7 +112,7 @@ class Away:
         self.is_away = True
         self.units: list[Unit] = []
 
-    async def write(self, unit: Unit) -> Outcome:
+    async def write(self, unit: Unit) -> UnitOutcome:
         await trio.lowlevel.checkpoint()
         if self.is_away:
             raise StoreUnavailable("it is away")

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from cambist.config.errors import ConfigError, ServiceUnavailable
-from cambist.engine.maker.memory import Memory
+from cambist.engine.maker.memory import QuoteMemory
 from cambist.engine.maker.role import ChainRole
 from support.maker_role import NOW_MS, USDC, a_chain, firm_request
 
 NOW_S = NOW_MS // 1000
 
 
-def memory_of(role: ChainRole, folder: Path, index: int = 0, inherited: tuple[int, ...] = ()) -> Memory:
-    return Memory(
+def memory_of(role: ChainRole, folder: Path, index: int = 0, inherited: tuple[int, ...] = ()) -> QuoteMemory:
+    return QuoteMemory(
         folder / f"{index}.json",
         [folder / f"{number}.json" for number in inherited],
         role.desk.ledger,
@@ -26,7 +26,7 @@ def memory_of(role: ChainRole, folder: Path, index: int = 0, inherited: tuple[in
 
 def a_run(
     folder: Path, index: int = 0, inherited: tuple[int, ...] = (), **chain: Any
-) -> tuple[ChainRole, Memory, int]:
+) -> tuple[ChainRole, QuoteMemory, int]:
     role = a_chain(**chain)
     memory = memory_of(role, folder, index, inherited)
     return role, memory, memory.begin(NOW_S)

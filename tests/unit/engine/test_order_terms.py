@@ -11,12 +11,12 @@ from cambist.codecs.vocabulary import OrderType, Side
 from cambist.codecs.wire import encode
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import UnsafeTransaction
-from cambist.config.partners import Partner
+from cambist.config.partners import RegisteredPartner
 from cambist.config.tokens import Token
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.tokens import ListedToken
 from cambist.engine.trader.order_safety import DeltaContract, check_build, check_price
-from cambist.engine.trader.order_terms import OrderTerms, OrderWish, Signing, build_body, terms_of
+from cambist.engine.trader.order_terms import OrderWish, SignableTerms, Signing, build_body, terms_of
 from cambist.engine.trader.schedule import Schedule
 from cambist.engine.trader.terms import TradedToken
 from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
@@ -72,7 +72,7 @@ def a_block(wish: OrderWish, fee_percent: float = 0.01) -> DeltaBlock:
     return convert(told, DeltaBlock, strict=False)
 
 
-def the_venues_word(wish: OrderWish, signing: Signing, fees: FeeRules) -> tuple[OrderTerms, BuildResponse]:
+def the_venues_word(wish: OrderWish, signing: Signing, fees: FeeRules) -> tuple[SignableTerms, BuildResponse]:
     """Terms at a price, and what our own venue builds for them."""
     block = a_block(wish)
     terms = terms_of(wish, block, DELTA, check_price(block, wish, DELTA))
@@ -159,7 +159,7 @@ def test_a_schedule_that_is_not_the_one_that_was_agreed_to_is_refused() -> None:
 
 def test_a_partner_whose_fee_is_above_the_one_that_was_quoted_is_refused() -> None:
     wish = a_wish(Side.SELL, partner="wallet")
-    fees = FeeRules({"wallet": Partner(address=to_checksum(OTHER), fee_bps=50)}, {})
+    fees = FeeRules({"wallet": RegisteredPartner(address=to_checksum(OTHER), fee_bps=50)}, {})
     signing = Signing(NOW_S + 600, 1)
     terms, response = the_venues_word(wish, signing, fees)
     with pytest.raises(UnsafeTransaction, match="partner fee in basis points: expected at most 1, got 50"):

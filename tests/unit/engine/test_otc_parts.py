@@ -12,8 +12,8 @@ from cambist.codecs.wire import encode
 from cambist.config.errors import ChainError, InvalidInput
 from cambist.engine.trader.otc_terms import (
     OtcHandOver,
+    OtcPart,
     OtcWish,
-    Part,
     RfqContract,
     SignedOtc,
     body_of,
@@ -60,7 +60,7 @@ def test_a_rest_is_the_most_that_can_be_had_at_the_least_that_it_costs(
             rest_of(order, left)
         return
     cheapest = min(given for given, got in takable.items() if got == best)
-    assert rest_of(order, left) == Part(cheapest, best)
+    assert rest_of(order, left) == OtcPart(cheapest, best)
 
 
 @given(AMOUNTS, AMOUNTS, st.integers(0, 2**128), st.integers(1, 2**128))
@@ -94,7 +94,7 @@ def test_what_can_be_given_or_had_is_never_refused(maker_amount: int, taker_amou
         return
     assert part_given(order, maker_amount, rest.taker_amount, WETH, "--amount") == rest
     assert part_received(order, maker_amount, rest.maker_amount, USDC, "--receive") == rest
-    assert rest == Part(taker_amount, maker_amount), "of an order that nobody touched that is all of it"
+    assert rest == OtcPart(taker_amount, maker_amount), "of an order that nobody touched that is all of it"
 
 
 def test_too_much_and_too_little_say_what_there_is() -> None:
@@ -110,7 +110,7 @@ def test_too_much_and_too_little_say_what_there_is() -> None:
 
 
 def test_what_would_bring_no_further_unit_is_not_given() -> None:
-    assert part_given(an_order(3, 3_000), 3, 1_999, WETH, "--a") == Part(1_000, 1)
+    assert part_given(an_order(3, 3_000), 3, 1_999, WETH, "--a") == OtcPart(1_000, 1)
 
 
 # --- Orders -------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from cambist.engine.trader.otc_safety import (
     check_stored,
     fill_in,
 )
-from cambist.engine.trader.otc_terms import Part, RfqContract, SignedOtc, body_of, hand_over_of
+from cambist.engine.trader.otc_terms import OtcPart, RfqContract, SignedOtc, body_of, hand_over_of
 from cambist.engine.trader.terms import TradedToken
 
 MAKER, TAKER, OTHER, RFQ, NOBODY = b"\x11" * 20, b"\x22" * 20, b"\x66" * 20, b"\x33" * 20, bytes(20)
@@ -154,7 +154,7 @@ def test_what_is_known_of_a_closed_order_is_told() -> None:
 
 
 def test_a_permit_is_needed_only_where_the_allowance_lacks() -> None:
-    part, gets = Part(5, 500), TradedToken(USDC, "USDC", 2)
+    part, gets = OtcPart(5, 500), TradedToken(USDC, "USDC", 2)
     assert not check_funded(ORDER, OPEN, part, 0, gets)
     assert not check_funded(ORDER, structs.replace(OPEN, balance=500, allowance=500), part, 0, gets)
     assert check_funded(ORDER, structs.replace(OPEN, allowance=499), part, 500, gets)

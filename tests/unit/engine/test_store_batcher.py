@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
 from cambist.engine.store.batcher import SIZES, Batcher, Ticket
-from cambist.engine.store.units import Conflict, Done, Fenced, Outcome
+from cambist.engine.store.units import Conflict, Done, Fenced, UnitOutcome
 
 AWAY = StoreUnavailable("the disk is full", retry_after_s=7)
 
 
-def outcomes(count: int) -> list[Outcome]:
+def outcomes(count: int) -> list[UnitOutcome]:
     """Outcomes that can be told from one another."""
     return [Fenced(number) for number in range(count)]
 

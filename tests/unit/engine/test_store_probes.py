@@ -11,7 +11,7 @@ from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
 from cambist.config.timeouts import READY_ANSWER_S
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import NONCE_USED
-from cambist.engine.store.units import DONE, Outcome, Put, Unit
+from cambist.engine.store.units import DONE, Put, Unit, UnitOutcome
 from support.write_link import WriteLink
 
 SOON_S = 2.0
@@ -35,7 +35,7 @@ class ScriptedLink(WriteLink):
         self.answers.set()
         self.changes_max = 1
 
-    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
         self.batches.append(len(units))
         await trio.lowlevel.checkpoint()
         await self.answers.wait()

@@ -11,7 +11,7 @@ from cambist.config.errors import StoreFull, StoreUnavailable
 from cambist.engine.store import store as store_module
 from cambist.engine.store.batcher import SIZES
 from cambist.engine.store.store import COMMIT_BOUNDS_S, Store
-from cambist.engine.store.units import DONE, Outcome, Unit
+from cambist.engine.store.units import DONE, Unit, UnitOutcome
 from support.write_link import WriteLink
 
 UNIT = Unit(())
@@ -28,7 +28,7 @@ class ScriptedLink(WriteLink):
     def go(self, what: float | StoreUnavailable) -> None:
         self._script.send_nowait(what)
 
-    async def apply(self, number: int, units: Sequence[Any]) -> list[Outcome]:
+    async def apply(self, number: int, units: Sequence[Any]) -> list[UnitOutcome]:
         self.batches.append(len(units))
         what = await self._take.receive()
         if isinstance(what, StoreUnavailable):

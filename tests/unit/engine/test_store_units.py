@@ -30,10 +30,10 @@ from cambist.engine.store.units import (
     Fence,
     Fenced,
     New,
-    Outcome,
     Put,
     Refused,
     Unit,
+    UnitOutcome,
     cas,
     drop,
     new,
@@ -172,8 +172,8 @@ def test_a_unit_is_the_same_on_the_other_side() -> None:
     [Done(), Duplicate("delta_order", 1, [1]), Conflict("effect", None), Fenced(7), Refused("because")],
     ids=lambda outcome: type(outcome).__name__,
 )
-def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode([outcome]), type=list[Outcome]) == [outcome]
+def test_an_outcome_is_the_same_on_the_other_side(outcome: UnitOutcome) -> None:
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode([outcome]), type=list[UnitOutcome]) == [outcome]
 
 
 # --- Statements -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from cambist.config.errors import ConfigError
 from cambist.config.settings import Settings, parse_settings
 from cambist.crypto.addresses import parse_address
 from cambist.engine.chain.address_book import AddressBook, DeployedChain
-from cambist.engine.routing.served import ServedChain, served_chains
+from cambist.engine.routing.served import ConfiguredChain, served_chains
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import opened_venue
 from support.quiet_venue import CHAIN_ID, DELTA, EXECUTOR, RFQ, ROUTER, USDC, VAULT, WETH
@@ -48,7 +48,7 @@ def settings_of(text: str) -> Settings:
     return parse_settings(text, {"ROUTE_SEAL": "the seal of all routes", "SHORT": "short"}, Path())
 
 
-def served(text: str, book: AddressBook = NO_BOOK, **reachable: Any) -> dict[int, ServedChain]:
+def served(text: str, book: AddressBook = NO_BOOK, **reachable: Any) -> dict[int, ConfiguredChain]:
     settings = settings_of(text)
     assert settings.venue
     return served_chains(settings, settings.venue.makers, book, **reachable)

@@ -6,7 +6,7 @@ from cambist.codecs.transactions import contract_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256
 from cambist.engine.chain import evm as evm_module
-from cambist.engine.chain.evm import COINBASE, BlockRules, Evm, Message, Write
+from cambist.engine.chain.evm import COINBASE, BlockRules, Evm, EvmMessage, Write
 from cambist.engine.chain.journal import EMPTY, Account
 from support import evm_programs as programs
 
@@ -23,8 +23,10 @@ def evm() -> Evm:
     return evm
 
 
-def message(data: bytes = b"", *, to: bytes = CONTRACT, gas: int = 100_000, price_wei: int = 10) -> Message:
-    return Message(SENDER, to, data, 0, gas, price_wei)
+def message(
+    data: bytes = b"", *, to: bytes = CONTRACT, gas: int = 100_000, price_wei: int = 10
+) -> EvmMessage:
+    return EvmMessage(SENDER, to, data, 0, gas, price_wei)
 
 
 def test_a_new_state_is_empty() -> None:
@@ -99,7 +101,7 @@ def test_a_contract_may_be_the_sender_of_a_call_and_is_called_back(evm: Evm) -> 
         [(caller, None, Account(1, 0, evm.learn_code(COUNTER))), (caller, 0, 6),
          (CONTRACT, None, Account(1, 0, evm.learn_code(calls_back)))]
     )  # fmt: skip
-    assert evm.call(RULES, Message(caller, CONTRACT, b"", 0, 100_000)).output == (7).to_bytes(32, "big")
+    assert evm.call(RULES, EvmMessage(caller, CONTRACT, b"", 0, 100_000)).output == (7).to_bytes(32, "big")
     assert evm.account(caller).code_hash == keccak256(COUNTER)
     assert evm.slot(caller, 0) == 6
 
@@ -107,14 +109,14 @@ def test_a_contract_may_be_the_sender_of_a_call_and_is_called_back(evm: Evm) -> 
 @pytest.mark.parametrize(
     ("wrong", "kind"),
     [
-        (Message(SENDER, CONTRACT, b"", 0, 20_999, 10), RefusalKind.GAS),
-        (Message(SENDER, CONTRACT, b"", 0, 30_000_001, 10), RefusalKind.GAS),
-        (Message(SENDER, CONTRACT, b"", WEI, 100_000, 10), RefusalKind.FUNDS),
-        (Message(SENDER, CONTRACT, b"", WEI + 1, 100_000), RefusalKind.FUNDS),
-        (Message(SENDER, b"", bytes(49_153), 0, 9_000_000, 10), RefusalKind.INVALID),
+        (EvmMessage(SENDER, CONTRACT, b"", 0, 20_999, 10), RefusalKind.GAS),
+        (EvmMessage(SENDER, CONTRACT, b"", 0, 30_000_001, 10), RefusalKind.GAS),
+        (EvmMessage(SENDER, CONTRACT, b"", WEI, 100_000, 10), RefusalKind.FUNDS),
+        (EvmMessage(SENDER, CONTRACT, b"", WEI + 1, 100_000), RefusalKind.FUNDS),
+        (EvmMessage(SENDER, b"", bytes(49_153), 0, 9_000_000, 10), RefusalKind.INVALID),
     ],
 )
-def test_what_no_block_may_hold_changes_nothing(evm: Evm, wrong: Message, kind: RefusalKind) -> None:
+def test_what_no_block_may_hold_changes_nothing(evm: Evm, wrong: EvmMessage, kind: RefusalKind) -> None:
     with pytest.raises(TransactionRefused) as caught:
         evm.transact(RULES, wrong)
     assert caught.value.kind is kind
@@ -124,7 +126,7 @@ def test_what_no_block_may_hold_changes_nothing(evm: Evm, wrong: Message, kind: 
 
 def test_an_access_list_is_forgotten_with_its_transaction(evm: Evm) -> None:
     plain = evm.call(RULES, message(price_wei=0)).gas_used
-    listed = Message(SENDER, CONTRACT, b"", 0, 100_000, 0, ((CONTRACT, (bytes(32),)),))
+    listed = EvmMessage(SENDER, CONTRACT, b"", 0, 100_000, 0, ((CONTRACT, (bytes(32),)),))
     assert evm.call(RULES, listed).gas_used == plain + 2_400 + 1_900 - 2_000
     assert evm.call(RULES, message(price_wei=0)).gas_used == plain
 

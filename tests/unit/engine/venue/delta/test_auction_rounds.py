@@ -27,7 +27,7 @@ from cambist.engine.store.frames import prepared
 from cambist.engine.store.orders import step
 from cambist.engine.store.queries import among, last_rounds
 from cambist.engine.store.tables import AUCTION_ROUND, EFFECT
-from cambist.engine.store.units import Outcome, Unit, row_of
+from cambist.engine.store.units import Unit, UnitOutcome, row_of
 from cambist.engine.venue.delta import round_asking, simulating
 from cambist.engine.venue.delta.agent_caller import caller_of
 from cambist.engine.venue.delta.agent_client import AgentFailure
@@ -476,7 +476,7 @@ async def test_whatever_is_refused_the_records_fit_the_store(
     async with an_auction(tmp_path, **agents) as auction:
         write = auction.store.write
 
-        async def weighed(unit: Unit) -> Outcome:
+        async def weighed(unit: Unit) -> UnitOutcome:
             sizes.append(len(prepared(unit)))
             return await write(unit)
 

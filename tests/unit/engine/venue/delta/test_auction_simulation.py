@@ -8,8 +8,8 @@ from cambist.config.errors import NodeUnavailable, Reverted
 from cambist.engine.chain.port import EthCall
 from cambist.engine.venue.delta.bids import Rejection, RoundOrder
 from cambist.engine.venue.delta.simulation import (
-    Outcome,
     Proven,
+    SettlementOutcome,
     proven,
     simulation_of,
     transaction_gas,
@@ -43,7 +43,7 @@ def test_the_call_is_the_settlement_from_the_relayer() -> None:
 def test_a_settlement_that_does_what_was_promised_is_proven() -> None:
     candidate = a_candidate("alpha", (SALE, FAIR), calldata=CALLDATA)
     found = proven(candidate, words(ONE, FAIR + 1, 150_000))
-    assert found == Proven(candidate, (Outcome(ONE, FAIR + 1, BASE + 150_000),))
+    assert found == Proven(candidate, (SettlementOutcome(ONE, FAIR + 1, BASE + 150_000),))
     assert isinstance(found, Proven)
     assert found.amount(0) == FAIR + 1
 
@@ -64,7 +64,9 @@ def test_orders_that_are_crossed_share_the_gas_rounded_up() -> None:
     candidate = a_candidate("alpha", (SALE, FAIR), (PURCHASE, ONE), calldata=CALLDATA)
     found = proven(candidate, crossed([ONE, ONE], [FAIR, FAIR], 101 - BASE % 2))
     share = (BASE + 101 - BASE % 2 + 1) // 2
-    assert found == Proven(candidate, (Outcome(ONE, FAIR, share), Outcome(ONE, FAIR, share)))
+    assert found == Proven(
+        candidate, (SettlementOutcome(ONE, FAIR, share), SettlementOutcome(ONE, FAIR, share))
+    )
 
 
 def test_the_order_of_a_crossing_whose_promise_is_broken_is_named() -> None:

@@ -12,7 +12,7 @@ from cambist.codecs.agent_messages import Notice
 from cambist.config.limits import AGENT_BIDS_PER_ORDER_MAX
 from cambist.engine.venue.delta.bid_merit import best_of, judged
 from cambist.engine.venue.delta.bids import Candidate, Rejection, answer_of, read_answer
-from cambist.engine.venue.delta.simulation import Outcome, Proven, Simulated
+from cambist.engine.venue.delta.simulation import Proven, SettlementOutcome, Simulated
 from support.bidding import ONE, USDC_ONE, a_round_order, hash_of
 
 SALES = [a_round_order(number) for number in range(1, 5)]
@@ -94,7 +94,7 @@ def test_every_bid_is_simulated_or_told_and_none_that_is_left_out_is_better(
 
 
 def proven(candidate: Candidate) -> Proven:
-    return Proven(candidate, tuple(Outcome(ONE, part.promised, 1) for part in candidate.parts))
+    return Proven(candidate, tuple(SettlementOutcome(ONE, part.promised, 1) for part in candidate.parts))
 
 
 def refused(candidate: Candidate, notice: Notice = Notice.REVERTED) -> Rejection:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType
 from cambist.engine.lifecycle import DELTA_LIFECYCLE
 from cambist.engine.store.orders import DELTA, DONE, FAILED, INTENDED, effect_key
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, NonceUsed, amount32
+from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32
 from cambist.engine.store.units import Cas, Put
 from cambist.engine.venue.delta import life
 from cambist.engine.venue.delta.life import DeltaFacts, DeltaStep
@@ -35,8 +35,8 @@ def a_fill(row: DeltaOrderRow, *, block: int = 10, is_closed: bool = True, spent
     return DeltaFill(*place, row.order_hash, None, *amounts, is_closed)
 
 
-def a_nonce(row: DeltaOrderRow, order_hash: bytes | None, *, block: int = 10) -> NonceUsed:
-    return NonceUsed(row.chain_id, row.owner, row.nonce, hash_of(block + 1), block, order_hash)
+def a_nonce(row: DeltaOrderRow, order_hash: bytes | None, *, block: int = 10) -> UsedNonce:
+    return UsedNonce(row.chain_id, row.owner, row.nonce, hash_of(block + 1), block, order_hash)
 
 
 def ended_effects(step: DeltaStep) -> list[tuple[Any, str]]:

@@ -12,7 +12,7 @@ import trio
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall
-from cambist.engine.chain.relayer import Outcome
+from cambist.engine.chain.relayer import IntentOutcome
 from cambist.engine.store.rows import DeltaFill, IntentState, amount32
 from cambist.engine.store.tables import DELTA_FILL
 from cambist.engine.store.units import Unit, put
@@ -47,20 +47,20 @@ class PlayedRelayer:
         self.mined: bytes | None = None
         self.may_end = trio.Event()
 
-    async def outcome(self, key: str) -> Outcome | None:
+    async def outcome(self, key: str) -> IntentOutcome | None:
         """As `Relayer.outcome`."""
         await trio.lowlevel.checkpoint()
-        return Outcome(key, IntentState.WAITING, "", None) if key in self.handed else None
+        return IntentOutcome(key, IntentState.WAITING, "", None) if key in self.handed else None
 
     async def submit(self, key: str, call: EthCall, deadline_s: int) -> None:
         """As `Relayer.submit`."""
         self.handed += [key] if key not in self.handed else []
 
-    async def wait(self, key: str, *, final: bool = True) -> Outcome:
+    async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
         """As `Relayer.wait`."""
         await self.may_end.wait()
         state = IntentState.FAILED if self.mined is None else IntentState.MINED
-        return Outcome(key, state, self.reason, self.mined)
+        return IntentOutcome(key, state, self.reason, self.mined)
 
 
 class Funds:
@@ -132,7 +132,7 @@ async def test_whose_funds_were_looked_at_before_it_was_sent_is_not_looked_at_ag
     relayer, funds = PlayedRelayer(), Funds(SALE)
     sent = relayer.outcome
 
-    async def outcome(key: str) -> Outcome | None:
+    async def outcome(key: str) -> IntentOutcome | None:
         relayer.handed += [key] if key not in relayer.handed else []
         return await sent(key)
 

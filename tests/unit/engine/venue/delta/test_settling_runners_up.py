@@ -11,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from cambist.codecs.delta_calldata import Execution, agent_id, settle
 from cambist.engine.chain.port import EthCall, Receipt
-from cambist.engine.chain.relayer import Outcome
+from cambist.engine.chain.relayer import IntentOutcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from cambist.engine.venue.delta.settling import Settling
@@ -41,7 +41,7 @@ class FailingRelayer:
         self.handed: list[bytes] = []
         self.may_fail = trio.Event()
 
-    async def outcome(self, key: str) -> Outcome | None:
+    async def outcome(self, key: str) -> IntentOutcome | None:
         """As `Relayer.outcome`."""
         return None
 
@@ -49,11 +49,11 @@ class FailingRelayer:
         """As `Relayer.submit`."""
         self.handed.append(call.data)
 
-    async def wait(self, key: str, *, final: bool = True) -> Outcome:
+    async def wait(self, key: str, *, final: bool = True) -> IntentOutcome:
         """As `Relayer.wait`."""
         await self.may_fail.wait()
         state = IntentState.FAILED if self._receipt is None else IntentState.REVERTED
-        return Outcome(key, state, self._reason, None, self._receipt)
+        return IntentOutcome(key, state, self._reason, None, self._receipt)
 
 
 def of(amount: int) -> bytes:

@@ -10,7 +10,7 @@ from ..routing.makers import OpenMakers
 from ..routing.tokens import TokenTable
 
 
-class Place(OpenMakers, frozen=True, kw_only=True):
+class ServedChain(OpenMakers, frozen=True, kw_only=True):
     """A chain that is served, with its makers.
 
     Attributes:
@@ -52,11 +52,11 @@ class Place(OpenMakers, frozen=True, kw_only=True):
         return [f"chain {self.chain_id}: {reason}" for reason in reasons]
 
 
-Places = Mapping[int, Place]
+ServedChains = Mapping[int, ServedChain]
 """By chain id."""
 
 
-def place_at(places: Places, chain_id: int, field: str) -> Place:
+def served_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
     """The chain that a request names.
 
     Raises:
@@ -68,25 +68,25 @@ def place_at(places: Places, chain_id: int, field: str) -> Place:
     return place
 
 
-def otc_place_at(places: Places, chain_id: int, field: str) -> Place:
+def otc_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
     """The chain that a request about OTC orders names.
 
     Raises:
         UnsupportedChain: it is not served, or without an RFQ contract.
     """
-    place = place_at(places, chain_id, field)
+    place = served_chain_at(places, chain_id, field)
     if not (place.settings.rfq and place.rfq):
         raise UnsupportedChain(field=field, expected="a chain with `rfq`", got=chain_id)
     return place
 
 
-def delta_place_at(places: Places, chain_id: int, field: str) -> Place:
+def delta_chain_at(places: ServedChains, chain_id: int, field: str) -> ServedChain:
     """The chain that a request about Delta names.
 
     Raises:
         UnsupportedChain: it is not served, or without Delta; says what it lacks.
     """
-    place = place_at(places, chain_id, field)
+    place = served_chain_at(places, chain_id, field)
     if place.no_delta:
         raise UnsupportedChain(place.no_delta, field=field)
     return place
