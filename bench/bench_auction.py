@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveResponse
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.codecs.wire import encode
@@ -62,7 +62,7 @@ def bids(orders: list[RoundOrder], turn: int) -> list[Proven]:
     for agent in range(AGENTS):
         for place, one in enumerate(orders):
             amount = promised(place, agent, turn)
-            part = CandidatePart(one, one.part, amount, 0, 0, (Step(USDC_AT, GAS, b""),), ())
+            part = CandidatePart(one, one.part, amount, 0, 0, (SettlementStep(USDC_AT, GAS, b""),), ())
             calldata = b"%d %d" % (agent, place)
             candidate = Candidate(f"agent-{agent}", agent, 10 * agent, place, (part,), calldata)
             found.append(Proven(candidate, (SettlementOutcome(ONE, amount, GAS + agent),)))

@@ -15,9 +15,9 @@ from typing import Any
 
 from cambist.codecs.maker_messages import Level, PriceGrid
 from cambist.codecs.vocabulary import Side
-from cambist.engine.routing.ladders import ANYBODY, Ladders, Share
+from cambist.engine.routing.ladders import ANYBODY, Ladders, LadderShare
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, Wanted
+from cambist.engine.routing.plan import RoutePlan, SwapRequest
 from cambist.feeds.book import build_book
 from cambist.feeds.pair_index import LiveBook, PairIndex
 
@@ -63,8 +63,8 @@ def index_of(pairs: list[tuple[bytes, bytes]]) -> PairIndex:
     return index
 
 
-def wanted(amount: int) -> Wanted:
-    return Wanted(USDC, DAI, amount, Side.SELL, gas_price_wei=GAS_PRICE_WEI)
+def wanted(amount: int) -> SwapRequest:
+    return SwapRequest(USDC, DAI, amount, Side.SELL, gas_price_wei=GAS_PRICE_WEI)
 
 
 def decimal_books(index: PairIndex, give: bytes, get: bytes) -> list[list[DecimalLevel]]:
@@ -152,7 +152,7 @@ def bench_ladder_rebuilt(benchmark: Any) -> None:
 
     next_amount = following()
 
-    def rebuilt() -> list[Share] | None:
+    def rebuilt() -> list[LadderShare] | None:
         ladder = ladders.merged(USDC, WETH, Side.SELL, anybody)
         return None if ladder is None else ladder.best_split(next_amount())
 

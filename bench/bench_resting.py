@@ -21,7 +21,7 @@ from bench.bench_pathfinder import DECIMALS, MESH, PRICES, TOKENS, USDC, WETH, i
 from cambist.codecs.eip712_orders.delta import KIND_SELL, SAME_CHAIN, DeltaOrder
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.limits import VENUE_RESTING_PRICED_MAX
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
@@ -99,7 +99,7 @@ class Market:
     def __init__(self, orders: list[LiveOrder]) -> None:
         self.index: PairIndex = index_of(MESH)
         tokens = [
-            Token(chain_id=1, address=to_checksum(token), symbol=f"T{at}", decimals=DECIMALS[token])
+            TokenSettings(chain_id=1, address=to_checksum(token), symbol=f"T{at}", decimals=DECIMALS[token])
             for at, token in enumerate(TOKENS)
         ]
         self.pathfinder = Pathfinder(self.index, WETH)

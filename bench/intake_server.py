@@ -32,7 +32,7 @@ from cambist.crypto.signatures import signer
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import At, EthCall, Header
-from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.store.opening import open_store
 from cambist.engine.store.orders import DELTA
 from cambist.engine.store.store import Store
@@ -141,7 +141,7 @@ async def serve_floor(listener: socket.socket, folder: Path, count: int) -> None
         open_store(settings, os.environ, folder, WallClock().now_ms) as store,
         trio.open_nursery() as nursery,
     ):
-        router, surface = Router(_refused), Surface(_refused)
+        router, surface = Router(_refused), RouteGroup(_refused)
         surface.coroutine("POST", "/v2/delta/orders", Floor(store, count).submit)
         surface.plain("GET", "/healthz", lambda _: Reply(200, b"{}"))
         router.mount(surface)

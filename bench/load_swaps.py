@@ -44,7 +44,7 @@ from cambist.engine.chain.embedded import EmbeddedChain
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.events.follower import START, EventFollower
-from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
 from cambist.feeds.net.http_client import HttpClient
@@ -173,7 +173,7 @@ async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Depl
     contract = await create(chain, OWNER, "DevAgent")
     stock = _MINT + address_word(contract) + uint_word(100 * COUNT * _GIVEN)
     await transact(chain, OWNER, world.usdc, stock)
-    agent, surface, router = Agent(world, contract), Surface(_refused), Router(_refused)
+    agent, surface, router = Agent(world, contract), RouteGroup(_refused), Router(_refused)
     surface.plain("POST", "/agent/solve", agent.solve)
     surface.plain("POST", "/agent/notify", lambda _: Reply(200, b"{}"))
     router.mount(surface)

@@ -103,7 +103,7 @@ class SolveRequest(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class BidStep(Struct, frozen=True):
-    """A step of a settlement (codecs.delta_calldata.Step); `gas` is of no meaning for RFQ fills."""
+    """A step of a settlement (codecs.delta_calldata.SettlementStep); `gas` is of no meaning for RFQ fills."""
 
     target: str
     data: str

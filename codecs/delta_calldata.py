@@ -65,7 +65,7 @@ CROSSINGS_MIN, CROSSINGS_MAX = 2, 8
 """How many orders one crossing settles; the contract's own bounds."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class SettlementStep(msgspec.Struct, frozen=True):
     """A batch of RFQ fills by the executor (see `rfq_step`), or a call of the agent's by its caller.
 
     Attributes:
@@ -94,7 +94,7 @@ class Execution(msgspec.Struct, frozen=True):
 
     promised: int
     src_given: int
-    steps: tuple[Step, ...]
+    steps: tuple[SettlementStep, ...]
     leftovers: tuple[bytes, ...] = ()
     agent: bytes = NO_AGENT
     receiver: bytes = EXECUTOR
@@ -133,7 +133,7 @@ def rfq_step(
     taker_amount: int = 0,
     maker_amount: int = 0,
     receiver: bytes = DELTA,
-) -> Step:
+) -> SettlementStep:
     """Fill orders of one pair in turn.
 
     Args:
@@ -144,7 +144,7 @@ def rfq_step(
     """
     amounts = uint_word(taker_amount) + uint_word(maker_amount)
     data = encode(order_infos_tail(infos), amounts, address_word(receiver))
-    return Step(rfq, 0, data)
+    return SettlementStep(rfq, 0, data)
 
 
 def settle(order: DeltaOrder, signature: bytes, amount: int, execution: Execution) -> bytes:

@@ -36,7 +36,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     orders: tuple[OrderInfo, ...]
 
 
-class Swap(msgspec.Struct, frozen=True):
+class RouterSwap(msgspec.Struct, frozen=True):
     """A swap of the caller's.
 
     Attributes:
@@ -61,12 +61,12 @@ class Swap(msgspec.Struct, frozen=True):
     hops: tuple[Hop, ...]
 
 
-def swap_exact_in(swap: Swap) -> bytes:
+def swap_exact_in(swap: RouterSwap) -> bytes:
     """Sell `src_amount` for at least `dest_amount`."""
     return SWAP_EXACT_IN + encode(_swap(swap))
 
 
-def swap_exact_out(swap: Swap) -> bytes:
+def swap_exact_out(swap: RouterSwap) -> bytes:
     """Buy `dest_amount` for at most `src_amount`."""
     return SWAP_EXACT_OUT + encode(_swap(swap))
 
@@ -81,7 +81,7 @@ def owed(account: bytes, token: bytes) -> bytes:
     return OWED + address_word(account) + address_word(token)
 
 
-def _swap(swap: Swap) -> Dynamic:
+def _swap(swap: RouterSwap) -> Dynamic:
     hops = [
         encode(uint_word(hop.taker_amount), uint_word(hop.maker_amount), order_infos_tail(hop.orders))
         for hop in swap.hops

@@ -13,7 +13,7 @@ from ..config.errors import InvalidInput
 from .abi import WORD_BYTES
 from .calldata import OrderInfo
 from .eip712_orders.rfq import RfqOrder
-from .router_calldata import SWAP_EXACT_IN, SWAP_EXACT_OUT, Hop, Swap, swap_exact_in, swap_exact_out
+from .router_calldata import SWAP_EXACT_IN, SWAP_EXACT_OUT, Hop, RouterSwap, swap_exact_in, swap_exact_out
 from .vocabulary import Side
 
 _SELECTOR_BYTES = 4
@@ -21,7 +21,7 @@ _SIDES = {SWAP_EXACT_IN: Side.SELL, SWAP_EXACT_OUT: Side.BUY}
 _ENCODERS = {Side.SELL: swap_exact_in, Side.BUY: swap_exact_out}
 
 
-def decode_swap(data: bytes, field: str = "data") -> tuple[Side, Swap]:
+def decode_swap(data: bytes, field: str = "data") -> tuple[Side, RouterSwap]:
     """A swap, and which side of it is fixed.
 
     Args:
@@ -97,8 +97,8 @@ class _Tuple:
         return (elements.inner(at) for at in range(tail.uint(0)))
 
 
-def _swap(words: _Tuple) -> Swap:
-    return Swap(
+def _swap(words: _Tuple) -> RouterSwap:
+    return RouterSwap(
         src_token=words.address(0),
         dest_token=words.address(1),
         src_amount=words.uint(2),

@@ -37,7 +37,7 @@ from .relayer import RelayerSettings
 from .secret import Secret, is_unicode, read_secret
 from .server import ServerSettings
 from .store import StoreSettings
-from .tokens import Token
+from .tokens import TokenSettings
 from .venue import SHIPPED_RATE_TIERS, VenueSettings
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
@@ -125,7 +125,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     state_dir: str = "~/.local/state/cambist"
     chains: dict[int, ChainSettings] = msgspec.field(default_factory=SHIPPED_CHAINS.copy)
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[TokenSettings, ...] = ()
     partners: dict[str, RegisteredPartner] = {}
     tiers: dict[str, Tier] = {}
     strict_partner: bool = False

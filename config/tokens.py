@@ -5,7 +5,7 @@ import msgspec
 from . import limits
 
 
-class Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One listed ERC-20 token.
 
     Attributes:

@@ -29,7 +29,7 @@ from ..config.errors import InvalidInput
 from ..config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from ..crypto.hmac_auth import RequestSigner
 from .firm_check import FirmAsked, FirmFailure, FirmFault
-from .net.http_client import HttpFailure, Stage
+from .net.http_client import HttpFailure, RequestStage
 from .net.signed_client import SignedClient
 from .net.streams import Dial, dial
 
@@ -124,5 +124,5 @@ def _reason(body: bytes) -> str:
 def _failure_of(failure: HttpFailure) -> FirmFailure:
     if not failure.is_late:
         return FirmFailure(FirmFault.UNAVAILABLE, failure.stage.value)
-    is_ours = failure.stage is Stage.TURN
+    is_ours = failure.stage is RequestStage.TURN
     return FirmFailure(FirmFault.OUT_OF_TIME if is_ours else FirmFault.LATE, failure.stage.value)

@@ -53,7 +53,7 @@ from ..crypto.addresses import parse_address
 from .blacklist import MakerBlacklist
 from .book import Book, build_book, cut_ladder
 from .pair_index import LiveBook, PairIndex
-from .standing import CacheStatistics, Standing
+from .standing import CacheStatistics, PairStanding
 
 E = TypeVar("E")
 
@@ -69,11 +69,11 @@ class _KnownToken(Struct, frozen=True):
     heard_ms: int
     address: bytes = b""
     decimals: int = 0
-    standing: Standing = Standing.LIVE
+    standing: PairStanding = PairStanding.LIVE
     fault: str = ""
 
 
-class _Built(Struct, frozen=True):
+class _BuiltBook(Struct, frozen=True):
     """A book, and what it was made of."""
 
     grid: PriceGrid
@@ -81,7 +81,7 @@ class _Built(Struct, frozen=True):
     book: Book
 
 
-class _Entry:
+class _PairEntry:
     """A pair id: what is told of it, and what follows.
 
     Attributes:
@@ -122,13 +122,13 @@ class _Entry:
         self.base = self.quote = b""
         self.ends: tuple[bytes, bytes] = _NO_TOKENS
         self.usable_at: tuple[bytes, bytes] = _NO_TOKENS
-        self.built: _Built | None = None
-        self.standing = Standing.UNPAIRED
+        self.built: _BuiltBook | None = None
+        self.standing = PairStanding.UNPAIRED
         self.reason = ""
 
     @property
     def is_usable(self) -> bool:
-        return self.standing is Standing.LIVE and not self.is_stale
+        return self.standing is PairStanding.LIVE and not self.is_stale
 
 
 class MakerCache:
@@ -156,7 +156,7 @@ class MakerCache:
         self._decimals = decimals
         self._stale_ms = stale_ms
         self._tokens: dict[str, _KnownToken] = {}
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _PairEntry] = {}
         self._ages: OrderedDict[str, None] = OrderedDict()  # pair ids with a grid, the oldest first
         self._usable: dict[tuple[bytes, bytes], list[str]] = {}  # pair ids, the first by name counts
         self._shown: dict[tuple[bytes, bytes], LiveBook] = {}
@@ -274,7 +274,7 @@ class MakerCache:
                 break
             del self._ages[pair_id]
             entry.is_stale = True
-            if entry.standing is Standing.LIVE:
+            if entry.standing is PairStanding.LIVE:
                 self._rank(pair_id, entry)
             elif entry.pair is None:
                 self._settle(pair_id, entry)
@@ -293,36 +293,36 @@ class MakerCache:
     def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:
         """Base, quote and grid of a pair that is live; None for one that is not."""
         entry = self._entries.get(pair_id)
-        if entry is None or entry.built is None or self.standing(pair_id)[0] is not Standing.LIVE:
+        if entry is None or entry.built is None or self.standing(pair_id)[0] is not PairStanding.LIVE:
             return None
         return entry.base, entry.quote, entry.built.grid
 
-    def standing(self, pair_id: str) -> tuple[Standing, str]:
+    def standing(self, pair_id: str) -> tuple[PairStanding, str]:
         """Whether a pair is live, and in words why it is not. KeyError: it was never told."""
         entry = self._entries[pair_id]
-        if entry.standing is not Standing.LIVE:
+        if entry.standing is not PairStanding.LIVE:
             return entry.standing, entry.reason
         if entry.is_stale:
-            return Standing.STALE, f"not confirmed for {self._stale_ms} ms"
+            return PairStanding.STALE, f"not confirmed for {self._stale_ms} ms"
         if self._withheld:
-            return Standing.WITHHELD, ", ".join(sorted(self._withheld))
+            return PairStanding.WITHHELD, ", ".join(sorted(self._withheld))
         if entry.ends in self._rests:
-            return Standing.RESTING, f"rests until {self._rests[entry.ends]}"
+            return PairStanding.RESTING, f"rests until {self._rests[entry.ends]}"
         if self._winner(entry.ends) is not entry:
-            return Standing.DOUBLED, "another pair between the same two tokens is used"
-        return Standing.LIVE, ""
+            return PairStanding.DOUBLED, "another pair between the same two tokens is used"
+        return PairStanding.LIVE, ""
 
-    def hidden(self, *tokens: bytes) -> frozenset[Standing]:
+    def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
         """Why books of these tokens are out of routing for a while: RESTING, STALE, WITHHELD, or nothing."""
         found = set()
         if self._withheld:
             if any(base in tokens or quote in tokens for base, quote in self._usable):
-                found.add(Standing.RESTING if self._withheld == {_REST} else Standing.WITHHELD)
+                found.add(PairStanding.RESTING if self._withheld == {_REST} else PairStanding.WITHHELD)
         elif any(ends in self._usable and (ends[0] in tokens or ends[1] in tokens) for ends in self._rests):
-            found.add(Standing.RESTING)
-        stale = (one for one in self._entries.values() if one.is_stale and one.standing is Standing.LIVE)
+            found.add(PairStanding.RESTING)
+        stale = (one for one in self._entries.values() if one.is_stale and one.standing is PairStanding.LIVE)
         if any(one.base in tokens or one.quote in tokens for one in stale):
-            found.add(Standing.STALE)
+            found.add(PairStanding.STALE)
         return frozenset(found)
 
     def statistics(self) -> CacheStatistics:
@@ -363,21 +363,21 @@ class MakerCache:
     def _known_token(self, token_id: str, token: Token | str, heard_ms: int) -> _KnownToken:
         if isinstance(token, str):
             self._refused["tokens"] += 1
-            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=token)
+            return _KnownToken(heard_ms, standing=PairStanding.REFUSED_TOKEN, fault=token)
         field = f"tokens.{token_id}"
         try:
             address = parse_address(token.address, f"{field}.address")
         except InvalidInput as fault:
             self._refused["tokens"] += 1
-            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=fault.detail)
+            return _KnownToken(heard_ms, standing=PairStanding.REFUSED_TOKEN, fault=fault.detail)
         listed = self._decimals.get(address)
         if listed is None:
             unlisted = f"{field}: {token.address} is not listed"
-            return _KnownToken(heard_ms, standing=Standing.UNLISTED_TOKEN, fault=unlisted)
+            return _KnownToken(heard_ms, standing=PairStanding.UNLISTED_TOKEN, fault=unlisted)
         if listed != token.decimals:
             self._refused["tokens"] += 1
             other = InvalidInput(field=f"{field}.decimals", expected=str(listed), got=token.decimals)
-            return _KnownToken(heard_ms, standing=Standing.REFUSED_TOKEN, fault=other.detail)
+            return _KnownToken(heard_ms, standing=PairStanding.REFUSED_TOKEN, fault=other.detail)
         return _KnownToken(heard_ms, address, listed)
 
     # --- Pairs --------------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ class MakerCache:
                     self._take_grid(pair_id, known, grid)
             yield
 
-    def _take_grid(self, pair_id: str, entry: _Entry, grid: PriceGrid | None, fault: str = "") -> None:
+    def _take_grid(self, pair_id: str, entry: _PairEntry, grid: PriceGrid | None, fault: str = "") -> None:
         entry.grid, entry.grid_fault = grid, fault
         entry.is_stale = False
         if grid is None:
@@ -471,11 +471,11 @@ class MakerCache:
 
     # --- What follows -------------------------------------------------------------------------------
 
-    def _entry(self, body: str, pair_id: str) -> _Entry | None:
+    def _entry(self, body: str, pair_id: str) -> _PairEntry | None:
         """The entry of a pair id, made if it is new; None if there is no room for it."""
         entry = self._entries.get(pair_id)
         if entry is None and self._has_room(body, pair_id, len(self._entries)):
-            entry = self._entries[pair_id] = _Entry()
+            entry = self._entries[pair_id] = _PairEntry()
         return entry
 
     def _has_room(self, body: str, name: str, count: int) -> bool:
@@ -483,7 +483,7 @@ class MakerCache:
         self._refused[body] += not has_room
         return has_room
 
-    def _settle(self, pair_id: str, entry: _Entry) -> None:
+    def _settle(self, pair_id: str, entry: _PairEntry) -> None:
         """Judge a pair anew after what is told of it, or of its tokens, has changed."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)
@@ -495,7 +495,7 @@ class MakerCache:
             self._ages.pop(pair_id, None)
             del self._entries[pair_id]
 
-    def _rank(self, pair_id: str, entry: _Entry) -> None:
+    def _rank(self, pair_id: str, entry: _PairEntry) -> None:
         """Put a pair among those that may be shown between its tokens, or out of them, and show the first."""
         before, ends = entry.usable_at, entry.ends if entry.is_usable else _NO_TOKENS
         entry.usable_at = ends
@@ -511,33 +511,33 @@ class MakerCache:
         if ends != _NO_TOKENS:
             self._show(ends)
 
-    def _judge(self, pair_id: str, entry: _Entry) -> tuple[Standing, str]:
+    def _judge(self, pair_id: str, entry: _PairEntry) -> tuple[PairStanding, str]:
         pair, grid = entry.pair, entry.grid
         if pair is None:
             if entry.pair_fault:
-                return Standing.REFUSED_PAIR, entry.pair_fault
-            return Standing.UNPAIRED, "not among the pairs"
+                return PairStanding.REFUSED_PAIR, entry.pair_fault
+            return PairStanding.UNPAIRED, "not among the pairs"
         base, quote = self._tokens.get(pair.base), self._tokens.get(pair.quote)
         if base is None or quote is None:
             unknown = shown(pair.base if base is None else pair.quote)
-            return Standing.UNKNOWN_TOKEN, f"pairs.{pair_id}: there is no token {unknown}"
+            return PairStanding.UNKNOWN_TOKEN, f"pairs.{pair_id}: there is no token {unknown}"
         for token in (base, quote):
             if token.fault:
                 return token.standing, token.fault
         if base.address == quote.address:
-            return Standing.REFUSED_PAIR, f"pairs.{pair_id}: base and quote are the same token"
+            return PairStanding.REFUSED_PAIR, f"pairs.{pair_id}: base and quote are the same token"
         entry.base, entry.quote = base.address, quote.address
         if entry.grid_fault:
-            return Standing.REFUSED_GRID, entry.grid_fault
+            return PairStanding.REFUSED_GRID, entry.grid_fault
         if grid is None:
-            return Standing.UNPRICED, "not among the prices"
+            return PairStanding.UNPRICED, "not among the prices"
         if grid.bids is UNSET and grid.asks is UNSET:
-            return Standing.DISABLED, "disabled by {}"
+            return PairStanding.DISABLED, "disabled by {}"
         return self._build(pair_id, entry, grid, (base.decimals, quote.decimals))
 
     def _build(
-        self, pair_id: str, entry: _Entry, grid: PriceGrid, decimals: tuple[int, int]
-    ) -> tuple[Standing, str]:
+        self, pair_id: str, entry: _PairEntry, grid: PriceGrid, decimals: tuple[int, int]
+    ) -> tuple[PairStanding, str]:
         built = entry.built if entry.built is not None and entry.built.decimals == decimals else None
         if built is None or built.grid is not grid:
             entry.built = None
@@ -546,13 +546,13 @@ class MakerCache:
                 book = build_book(grid, *decimals, field=f"prices.{pair_id}", previous=previous)
             except InvalidInput as fault:
                 self._refused["prices"] += 1
-                return Standing.REFUSED_GRID, fault.detail
-            built = entry.built = _Built(grid, decimals, book)
+                return PairStanding.REFUSED_GRID, fault.detail
+            built = entry.built = _BuiltBook(grid, decimals, book)
         if not (built.book.bids.prices or built.book.asks.prices):
-            return Standing.EMPTY, "no level on either side"
-        return Standing.LIVE, ""
+            return PairStanding.EMPTY, "no level on either side"
+        return PairStanding.LIVE, ""
 
-    def _winner(self, ends: tuple[bytes, bytes]) -> _Entry | None:
+    def _winner(self, ends: tuple[bytes, bytes]) -> _PairEntry | None:
         """The pair whose book counts between two tokens."""
         usable = self._usable.get(ends)
         return self._entries[usable[0]] if usable else None
@@ -574,7 +574,7 @@ class MakerCache:
         self._shown[ends] = live
         self._index.put(live)
 
-    def _bounded(self, entry: _Entry, book: Book) -> Book:
+    def _bounded(self, entry: _PairEntry, book: Book) -> Book:
         """Its sides up to their bounds."""
         if not self._bounds:
             return book

@@ -40,7 +40,7 @@ _QUOTES_MAX = limits.MAKER_HEALTH_QUOTES_MAX
 _UNSERVING_MS = limits.MAKER_UNSERVING_S * 1_000
 _MEMORY_MS = limits.MAKER_HEALTH_MEMORY_S * 1_000
 
-Pair = tuple[bytes, bytes]
+TokenPair = tuple[bytes, bytes]
 
 
 class Tolerance(Struct, frozen=True):
@@ -123,7 +123,7 @@ NO_RESTS = Rests()
 
 class _Quote(Struct, frozen=True):
     at_ms: int
-    pair: Pair
+    pair: TokenPair
     fault: FirmFault | None
 
 
@@ -204,7 +204,7 @@ class MakerHealth:
         self._last: deque[FaultTold] = deque(maxlen=limits.MAKER_LAST_FAULTS_MAX)
         self._askers: OrderedDict[bytes, bool] = OrderedDict()
         self._maker = _Record(MAKER)
-        self._pairs: OrderedDict[Pair, _Record] = OrderedDict()
+        self._pairs: OrderedDict[TokenPair, _Record] = OrderedDict()
 
     def record(self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int) -> Rests:
         """Take note of a quote of two tokens, in either order.
@@ -283,5 +283,5 @@ class MakerHealth:
         return record
 
 
-def _pair(one: bytes, other: bytes) -> Pair:
+def _pair(one: bytes, other: bytes) -> TokenPair:
     return (one, other) if one < other else (other, one)

@@ -32,7 +32,7 @@ PRICES_MAX = 4_096  # tokens whose price is remembered
 PAIRS_MAX = 4_096  # pairs whose books' mid prices are remembered, each for either token
 _FLOOR_BITS = 512
 
-Seen = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
+SeenPair = tuple[bytes, bytes, int]  # two tokens, the version of what lies between them
 Ranked = tuple[int, int, int]  # a value's floor in 2^-_FLOOR_BITS, which sorts as it does; it as a fraction
 
 
@@ -41,10 +41,10 @@ class _Remembered(Struct, frozen=True):
 
     worth: Fraction | None
     topology: int
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenPair, ...]
 
 
-class _Pair(Struct, frozen=True):
+class _PairPrices(Struct, frozen=True):
     """What the books of a pair tell of one of its tokens, at a version of the pair.
 
     Attributes:
@@ -68,7 +68,7 @@ class MidPrices:
         self._index = index
         self._anchors = anchors
         self._remembered: dict[bytes, _Remembered] = {}
-        self._pairs: dict[tuple[bytes, bytes], _Pair] = {}
+        self._pairs: dict[tuple[bytes, bytes], _PairPrices] = {}
         self._current: dict[bytes, Fraction | None] = {}
         self._current_near: dict[bytes, Fraction | None] = {}
         self._current_version = -1
@@ -93,14 +93,14 @@ class MidPrices:
             and all(index.pair_version(one, other) == version for one, other, version in known.seen)
         ):
             return known.worth
-        seen: list[Seen] = []
+        seen: list[SeenPair] = []
         worth = self._find(token, seen)
         if len(self._remembered) >= PRICES_MAX:
             self._remembered.clear()
         self._remembered[token] = _Remembered(worth, index.topology, tuple(seen))
         return worth
 
-    def _find(self, token: bytes, seen: list[Seen]) -> Fraction | None:
+    def _find(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
         direct = self._near(token, seen)
         if direct is not None:
             return direct
@@ -115,7 +115,7 @@ class MidPrices:
                 return mid * worth
         return None
 
-    def _near(self, token: bytes, seen: list[Seen]) -> Fraction | None:
+    def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
         """An anchor's own worth, or that of a token with books against anchors."""
         if token in self._anchors:
             return self._anchors[token]
@@ -140,7 +140,7 @@ class MidPrices:
             prices = [(key[0], ranked) for key, (_, ranked) in rows.items() if ranked is not None]
             if len(self._pairs) >= PAIRS_MAX:
                 self._pairs.clear()
-            pair = self._pairs[token, other] = _Pair(version, rows, prices)
+            pair = self._pairs[token, other] = _PairPrices(version, rows, prices)
         return pair.prices
 
     def _row(
@@ -151,7 +151,7 @@ class MidPrices:
         mid = mid_price(live, token)
         return live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
 
-    def _note(self, one: bytes, other: bytes, seen: list[Seen]) -> None:
+    def _note(self, one: bytes, other: bytes, seen: list[SeenPair]) -> None:
         seen.append((one, other, self._index.pair_version(one, other)))
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Standing(StrEnum):
+class PairStanding(StrEnum):
     """Why a pair is routed, or is not."""
 
     LIVE = "live"
@@ -37,7 +37,7 @@ class CacheStatistics(Struct, frozen=True):
         updated_ms: when something was last applied; 0 before that.
     """
 
-    pairs: Mapping[Standing, int]
+    pairs: Mapping[PairStanding, int]
     reasons: Mapping[str, str]
     withheld: tuple[str, ...]
     refused: Mapping[str, int]

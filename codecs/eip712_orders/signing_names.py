@@ -47,7 +47,7 @@ class NamedDomain(Struct, frozen=True):
         return f"{named}, chain {self.chain_id}, contract {to_checksum(self.contract)}"
 
 
-class Signing(Struct, frozen=True):
+class OrderDigests(Struct, frozen=True):
     """The digests that a signature of an order may be over.
 
     Attributes:

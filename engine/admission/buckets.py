@@ -24,7 +24,7 @@ _LOOKS = 2  # at callers that may be forgotten, for each new one: the table shri
 _LOOKS_MAX = 64  # where there is no room left
 
 
-class Taken(Struct, gc=False):
+class TokensTaken(Struct, gc=False):
     """What came of asking for tokens.
 
     Attributes:
@@ -64,7 +64,7 @@ class Buckets:
         """How many buckets are kept."""
         return len(self._full_at)
 
-    def take(self, caller: str, cost: int, now_ms: int) -> Taken:
+    def take(self, caller: str, cost: int, now_ms: int) -> TokensTaken:
         """Take `cost` tokens, or none.
 
         Args:
@@ -77,16 +77,18 @@ class Buckets:
         now = now_ms * self._ticks_per_ms
         known = self._full_at.get(caller)
         if known is None and not self._make_room(now):
-            return Taken(0, 1, 1)
+            return TokensTaken(0, 1, 1)
         ahead = known - now if known is not None and known > now else 0  # of a full bucket
         size, second = self._size, self._second
         after = ahead + min(cost * self._token, size)
         if after > size:
-            return Taken((size - ahead) // self._token, -(-ahead // second), -(-(after - size) // second))
+            return TokensTaken(
+                (size - ahead) // self._token, -(-ahead // second), -(-(after - size) // second)
+            )
         if known is None:
             self._line.append(caller)
         self._full_at[caller] = now + after
-        return Taken((size - after) // self._token, -(-after // second), 0)
+        return TokensTaken((size - after) // self._token, -(-after // second), 0)
 
     def give_back(self, caller: str, cost: int) -> None:
         """Undo a `take` of so much. A bucket that is full meanwhile stays full."""

@@ -34,7 +34,7 @@ from ..telemetry.clock import WallClock
 from .kept_routes import KeptRoutes
 from .market import AgentChain
 from .solver import Solver
-from .strategy import Strategy, StrategyContext, load_strategy
+from .strategy import SolverStrategy, StrategyContext, load_strategy
 from .surface import AgentSurface
 
 _log = structlog.get_logger("cambist.agent")
@@ -62,7 +62,7 @@ class AgentApp:
         self,
         settings: Settings,
         places: Mapping[int, AgentChain],
-        strategies: Mapping[str, Strategy],
+        strategies: Mapping[str, SolverStrategy],
         *,
         clock: WallClock,
         access_log: AccessLog | None = None,
@@ -212,7 +212,7 @@ def _served(
     return found
 
 
-def _strategies(agent: AgentSettings, environ: Mapping[str, str], folder: Path) -> dict[str, Strategy]:
+def _strategies(agent: AgentSettings, environ: Mapping[str, str], folder: Path) -> dict[str, SolverStrategy]:
     def secret(reference: str, field: str) -> Secret:
         return read_secret(reference, environ, field, folder)
 

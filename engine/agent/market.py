@@ -13,7 +13,7 @@ from ..chain.port import Chain
 from ..routing.firm_parts import indicative_within
 from ..routing.firm_route import FirmRoute
 from ..routing.makers import OpenMakers
-from ..routing.plan import Wanted
+from ..routing.plan import SwapRequest
 from ..routing.served import ConfiguredChain
 from .bids import Filling
 from .kept_routes import KeptRoutes
@@ -148,8 +148,8 @@ class RoundMarket(Struct, frozen=True):
             return total.dest_amount >= order.limit
         return total.src_amount <= order.limit
 
-    def _wanted(self, order: OpenOrder, amount: int) -> Wanted:
-        return Wanted(
+    def _wanted(self, order: OpenOrder, amount: int) -> SwapRequest:
+        return SwapRequest(
             order.src_token,
             order.dest_token,
             amount,

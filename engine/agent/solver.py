@@ -28,7 +28,7 @@ from ...config.timeouts import AGENT_SOLVE_S_MAX
 from ...crypto.addresses import parse_address, to_checksum
 from .market import AgentChain, RoundMarket
 from .orders import OpenOrder, open_orders
-from .strategy import Strategy, tell
+from .strategy import SolverStrategy, tell
 
 _CONTRACTS = (
     ("delta", "delta", "delta_contract"),
@@ -71,7 +71,7 @@ class Solver:
     def __init__(
         self,
         places: Mapping[int, AgentChain],
-        strategies: Mapping[str, Strategy],
+        strategies: Mapping[str, SolverStrategy],
         settings: AgentSettings,
         wall_ms: Callable[[], int],
     ) -> None:

@@ -54,7 +54,7 @@ class StrategyContext(Struct, frozen=True, kw_only=True):
     field: str
 
 
-class Strategy(Protocol):
+class SolverStrategy(Protocol):
     """Finds bids; see the module. A method `told(notice: NotifyRequest)` hears what became of them."""
 
     async def solve(self, request: SolveRequest, market: "RoundMarket") -> Sequence[SolverBid]:
@@ -67,7 +67,7 @@ class Strategy(Protocol):
         ...
 
 
-def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContext) -> Strategy:
+def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContext) -> SolverStrategy:
     """A new strategy.
 
     Args:
@@ -79,7 +79,7 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
     """
     factory = _factory(name, context.folder)
     try:
-        strategy: Strategy = factory(options, context)
+        strategy: SolverStrategy = factory(options, context)
     except CambistError:
         raise
     except Exception as error:
@@ -91,7 +91,7 @@ def load_strategy(name: str, options: Mapping[str, Any], context: StrategyContex
     return strategy
 
 
-def tell(strategy: Strategy, notice: NotifyRequest) -> None:
+def tell(strategy: SolverStrategy, notice: NotifyRequest) -> None:
     """Have a strategy hear of its bids, if it listens."""
     told = getattr(strategy, "told", None)
     if told is not None:
@@ -108,7 +108,7 @@ def without_options(options: Mapping[str, Any], context: StrategyContext) -> Non
         raise ConfigError(f"{context.field}.{option}", "is not an option")
 
 
-def _factory(name: str, folder: Path) -> Callable[[Mapping[str, Any], StrategyContext], Strategy]:
+def _factory(name: str, folder: Path) -> Callable[[Mapping[str, Any], StrategyContext], SolverStrategy]:
     module_name, colon, factory_name = SHIPPED.get(name, name).partition(":")
     if not colon or not all(part.isidentifier() for part in (*module_name.split("."), factory_name)):
         known = ", ".join(SHIPPED)
@@ -126,5 +126,5 @@ def _factory(name: str, folder: Path) -> Callable[[Mapping[str, Any], StrategyCo
         raise ConfigError(
             "agent.strategies", f"{name} is not called as {factory_name}(options, context)"
         ) from None
-    factory: Callable[[Mapping[str, Any], StrategyContext], Strategy] = found
+    factory: Callable[[Mapping[str, Any], StrategyContext], SolverStrategy] = found
     return factory

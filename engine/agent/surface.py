@@ -17,7 +17,7 @@ from typing import Any
 from ...codecs.agent_messages import decode_notify_request, decode_solve_request
 from ...codecs.wire import encode
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import HttpCall, Reply, Surface
+from ..server.routing import HttpCall, Reply, RouteGroup
 from .solver import Solver
 
 _NOTHING = Reply(204, b"")
@@ -48,11 +48,11 @@ class AgentSurface:
         self._solver = solver
         self._not_ready = not_ready
         self._status = status
-        self.surface = surface = Surface(encode_maker_error)
+        self.surface = surface = RouteGroup(encode_maker_error)
         surface.coroutine("POST", "/solve", self.solve)
         surface.coroutine("POST", "/notify", self.notify)
         surface.plain("GET", "/status", self.status)
-        self.health = Surface(encode_maker_error)
+        self.health = RouteGroup(encode_maker_error)
         for told in (surface, self.health):
             told.plain("GET", "/healthz", self.healthy)
             told.plain("GET", "/readyz", self.ready)

@@ -29,7 +29,7 @@ COLLECTOR_CHANGED = topic("CollectorChanged(address,bool)")
 CAP_CHANGED = topic("CapChanged(address,uint256)")
 
 
-class Standing(Struct, frozen=True):
+class OwnedContracts(Struct, frozen=True):
     """Addresses of a chain's contracts that have an owner, 20 bytes each."""
 
     delta: bytes
@@ -105,7 +105,7 @@ class Roles(Struct, frozen=True):
 _RAILED = (owner.PAUSER, owner.PROTOCOL, owner.IS_PAUSED)
 
 
-def powers_calls(at: Standing) -> list[EthCall]:
+def powers_calls(at: OwnedContracts) -> list[EthCall]:
     """What `read_powers` takes the answers of."""
     calls = []
     for name, contract in at.named().items():
@@ -114,7 +114,7 @@ def powers_calls(at: Standing) -> list[EthCall]:
     return calls
 
 
-def read_powers(at: Standing, answers: Iterable[bytes]) -> dict[str, Powers]:
+def read_powers(at: OwnedContracts, answers: Iterable[bytes]) -> dict[str, Powers]:
     """Contract -> who holds what.
 
     Raises:
@@ -153,7 +153,7 @@ def credited_tokens(logs: Iterable[Log], vault: bytes, account: bytes) -> list[b
     return list(dict.fromkeys(found))
 
 
-def owed_call(at: Standing, account: bytes, token: bytes) -> EthCall:
+def owed_call(at: OwnedContracts, account: bytes, token: bytes) -> EthCall:
     """What the vault keeps of a token for an account."""
     return EthCall(at.fee_vault, owed(account, token))
 
@@ -172,7 +172,7 @@ def unpause_acts(contracts: Mapping[str, bytes]) -> list[Act]:
     return [Act(name, to, "setPaused(false)", data) for name, to in contracts.items()]
 
 
-def cap_acts(at: Standing, caps: Mapping[bytes, int]) -> list[Act]:
+def cap_acts(at: OwnedContracts, caps: Mapping[bytes, int]) -> list[Act]:
     """Token -> most raw units, on Delta for an hour and on the Router for a call."""
     return [
         Act(name, to, f"setCap({to_checksum(token)}, {cap})", owner.set_cap(token, cap))
@@ -181,7 +181,7 @@ def cap_acts(at: Standing, caps: Mapping[bytes, int]) -> list[Act]:
     ]
 
 
-def revoke_acts(at: Standing, roles: Roles, account: bytes) -> list[Act]:
+def revoke_acts(at: OwnedContracts, roles: Roles, account: bytes) -> list[Act]:
     """Take all that an account may, but for what owners may.
 
     Raises:
@@ -194,7 +194,7 @@ def revoke_acts(at: Standing, roles: Roles, account: bytes) -> list[Act]:
     return list(_revoked(at, roles, account))
 
 
-def _revoked(at: Standing, roles: Roles, account: bytes) -> Iterator[Act]:
+def _revoked(at: OwnedContracts, roles: Roles, account: bytes) -> Iterator[Act]:
     named = to_checksum(account)
     if account in roles.relayers:
         data = owner.set_relayer(account, allowed=False)
@@ -211,7 +211,7 @@ def _revoked(at: Standing, roles: Roles, account: bytes) -> Iterator[Act]:
             yield Act(name, to, f"setPauser({to_checksum(nobody)})", owner.set_pauser(nobody))
 
 
-def handover_acts(at: Standing, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
+def handover_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
     """Propose an owner for every contract that has another and no such proposal."""
     return [
         Act(name, to, f"proposeOwner({to_checksum(new)})", owner.propose_owner(new))
@@ -220,7 +220,7 @@ def handover_acts(at: Standing, powers: Mapping[str, Powers], new: bytes) -> lis
     ]
 
 
-def acceptance_acts(at: Standing, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
+def acceptance_acts(at: OwnedContracts, powers: Mapping[str, Powers], new: bytes) -> list[Act]:
     """Accept what is proposed to an account."""
     return [
         Act(name, to, "acceptOwner()", owner.ACCEPT_OWNER, PROPOSED)
@@ -229,7 +229,7 @@ def acceptance_acts(at: Standing, powers: Mapping[str, Powers], new: bytes) -> l
     ]
 
 
-def claim_acts(at: Standing, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
+def claim_acts(at: OwnedContracts, tokens: Sequence[bytes], receiver: bytes) -> list[Act]:
     """Have the vault send fees of the caller's."""
     words = f"claim([{', '.join(map(to_checksum, tokens))}], {to_checksum(receiver)})"
     return [Act("FeeVault", at.fee_vault, words, claim(tokens, receiver), ACCOUNT)] if tokens else []

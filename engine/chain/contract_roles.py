@@ -15,9 +15,9 @@ from .contract_acts import (
     COLLECTOR_CHANGED,
     RELAYER_CHANGED,
     Bound,
+    OwnedContracts,
     Powers,
     Roles,
-    Standing,
     credited_tokens,
     named_in,
     owed_call,
@@ -31,7 +31,7 @@ _RANGE_BLOCKS = 10_000
 """Blocks of one question; half as many where a node refuses that."""
 
 
-async def powers_of(chain: Chain, at: Standing) -> dict[str, Powers]:
+async def powers_of(chain: Chain, at: OwnedContracts) -> dict[str, Powers]:
     """Contract -> its owner and the like.
 
     Raises:
@@ -44,7 +44,7 @@ async def powers_of(chain: Chain, at: Standing) -> dict[str, Powers]:
         raise ChainError("the contracts are not those of the address book") from None
 
 
-async def roles_of(chain: Chain, at: Standing, since: int) -> Roles:
+async def roles_of(chain: Chain, at: OwnedContracts, since: int) -> Roles:
     """Who holds what.
 
     Args:
@@ -77,7 +77,7 @@ async def roles_of(chain: Chain, at: Standing, since: int) -> Roles:
     )
 
 
-async def held_by(chain: Chain, at: Standing, account: bytes) -> Roles:
+async def held_by(chain: Chain, at: OwnedContracts, account: bytes) -> Roles:
     """The same of one account, without logs and caps."""
     powers = await powers_of(chain, at)
     calls = [
@@ -90,7 +90,7 @@ async def held_by(chain: Chain, at: Standing, account: bytes) -> Roles:
 
 
 async def owed_to(
-    chain: Chain, at: Standing, account: bytes, tokens: Sequence[bytes], since: int
+    chain: Chain, at: OwnedContracts, account: bytes, tokens: Sequence[bytes], since: int
 ) -> dict[bytes, int]:
     """Token -> raw units that the vault keeps for an account, of tokens that are named, or of all."""
     if not tokens:

@@ -54,7 +54,7 @@ COINBASE = ZERO_ADDRESS
 _PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
 _ENDS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFF})  # STOP, JUMP, RETURN, REVERT, SELFDESTRUCT
 
-Write = tuple[bytes, int | None, int | Account]
+JournalWrite = tuple[bytes, int | None, int | Account]
 """(address, storage slot, its value), or (address, None, the account)."""
 
 
@@ -154,9 +154,9 @@ class Evm:
         self._codes.setdefault(code_hash, code)
         return code_hash
 
-    def apply(self, writes: Sequence[Write]) -> list[Write]:
+    def apply(self, writes: Sequence[JournalWrite]) -> list[JournalWrite]:
         """Write to the state; returns what undoes it, applied in its order."""
-        before: list[Write] = []
+        before: list[JournalWrite] = []
         for write in writes:
             address, slot, value = write
             if isinstance(value, Account):
@@ -169,7 +169,7 @@ class Evm:
         return before
 
     @contextmanager
-    def applied(self, writes: Sequence[Write]) -> Iterator[None]:
+    def applied(self, writes: Sequence[JournalWrite]) -> Iterator[None]:
         """The state with some writes, for as long as the block lasts."""
         undo = self.apply(writes)
         try:
@@ -192,7 +192,7 @@ class Evm:
         finally:
             self._vm.revert(checkpoint)
 
-    def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[Write]]:
+    def transact(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, list[JournalWrite]]:
         """Execute a transaction: its effects, its fee, its sender's nonce; returns also what undoes it.
 
         The fee: `gas_price_wei` for each unit, of which the base fee is burnt and the rest is the coinbase's.
@@ -233,7 +233,7 @@ class Evm:
         payer = after[message.sender]
         after[message.sender] = Account(sender.nonce + 1, payer.balance_wei, payer.code_hash)
         slots = [write for write in writes if write[1] is not None]
-        accounts: list[Write] = [(address, None, account) for address, account in after.items()]
+        accounts: list[JournalWrite] = [(address, None, account) for address, account in after.items()]
         return outcome, self.apply(accounts + slots)
 
     def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
@@ -320,9 +320,9 @@ class Evm:
             logs=(),
         )
 
-    def _differences(self, text: str, sender: bytes) -> list[Write]:
+    def _differences(self, text: str, sender: bytes) -> list[JournalWrite]:
         """What a successful transaction changed, as it stands in its journal."""
-        writes: list[Write] = []
+        writes: list[JournalWrite] = []
         for address, now in read_journal(text, self._code_texts).items():
             if not now.touched:
                 if any(before != value for before, value in now.slots.values()):
@@ -476,7 +476,7 @@ def _prove(vm: Evm) -> None:
         ChainError: something differs.
     """
     wei, price_wei, base_fee_wei = 10**18, 12, 10
-    before: list[Write] = [
+    before: list[JournalWrite] = [
         (_PROOF_SENDER, None, Account(4, wei)),
         (_PROOF_CONTRACT, None, Account(1, 5, vm.learn_code(_PROOF_CODE))),
         (_PROOF_CONTRACT, 1, 9),

@@ -54,7 +54,7 @@ from .applied import Event, IndexedContracts, KeptRow, read_events, rows_of
 from .port import Chain, Header
 from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched
 from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
-from .watch import Pair, Watch
+from .watch import Watch, WatchedAccount
 
 _log = structlog.get_logger("cambist.chain")
 
@@ -151,7 +151,7 @@ class Indexer:
         contracts: IndexedContracts,
         watch: Watch,
         *,
-        touched: Callable[[int, frozenset[Pair]], None],
+        touched: Callable[[int, frozenset[WatchedAccount]], None],
         now_ms: Callable[[], int],
         first_block: int | None = None,
         confirmations: int = 0,
@@ -267,7 +267,7 @@ class Indexer:
         cursor: ChainCursor | None = row_of(CHAIN_CURSOR, rows[0]) if rows else None
         return cursor
 
-    async def _passed(self, ring: Ring, common: Mark) -> frozenset[Pair] | None:
+    async def _passed(self, ring: Ring, common: Mark) -> frozenset[WatchedAccount] | None:
         """Whose funds the blocks may have moved that somebody else read since; None where nobody can say.
 
         Raises:

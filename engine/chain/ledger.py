@@ -25,11 +25,11 @@ from ...config.errors import BlockGone, ChainError, RefusalKind, TransactionRefu
 from . import blocks
 from .blocks import Block
 from .create2_factory import FACTORY, FACTORY_CODE
-from .evm import BlockRules, Evm, EvmMessage, ExecutionResult, Write
+from .evm import BlockRules, Evm, EvmMessage, ExecutionResult, JournalWrite
 from .journal import Account
 from .port import At, Header, Log, Receipt
 
-_Undo = list[list[Write]]
+_Undo = list[list[JournalWrite]]
 """Each step's own undo, the latest step last."""
 
 

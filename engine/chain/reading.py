@@ -29,7 +29,7 @@ from ...config.errors import BlockGone, ChainError, LogsRefused, NodeContradicti
 from ...config.limits import INDEX_QUESTIONS_MAX, INDEX_STEP_ROWS_MAX
 from .port import Chain, Header, Log, LogFilter
 from .ring import NOTHING_READ, Mark
-from .watch import Pair, Watch
+from .watch import Watch, WatchedAccount
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Reading(Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
     logs: tuple[Log, ...] = ()
     times: dict[int, int] = {}
-    touched: frozenset[Pair] | None = frozenset()
+    touched: frozenset[WatchedAccount] | None = frozenset()
 
 
 async def header_at(chain: Chain, number: int) -> Header:
@@ -99,7 +99,7 @@ async def read_blocks(
     )
 
 
-async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[Pair]:
+async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> frozenset[WatchedAccount]:
     """The followed (token, owner) whose funds some blocks may have moved.
 
     Raises:
@@ -107,7 +107,7 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
     """
     moves = watch.filter()
 
-    async def touched(block: Mark) -> frozenset[Pair]:
+    async def touched(block: Mark) -> frozenset[WatchedAccount]:
         return watch.touched(await _logs_of(chain, moves, block)) if moves else frozenset()
 
     return frozenset().union(*await _all(touched, blocks))

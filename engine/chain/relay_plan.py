@@ -86,7 +86,7 @@ class Facts(Struct, frozen=True):
     on_chain: frozenset[bytes]
 
 
-class Taken(Struct, frozen=True):
+class TakenNonce(Struct, frozen=True):
     """A nonce was seen to be used by none of ours: in which block at the latest, and since when."""
 
     block: Header
@@ -122,10 +122,10 @@ class RelayMemory(Struct):
     front: Front | None = None
     handed_ms: dict[bytes, int] = field(default_factory=dict)
     refused: dict[bytes, Refusal] = field(default_factory=dict)
-    taken: dict[int, Taken] = field(default_factory=dict)
+    taken: dict[int, TakenNonce] = field(default_factory=dict)
 
 
-class Slot(Struct, frozen=True):
+class NonceSlot(Struct, frozen=True):
     """A nonce and the transactions that were signed with it, the one that is wanted now last.
 
     Attributes:
@@ -152,14 +152,14 @@ class Slot(Struct, frozen=True):
         return any(tx.status in (TxStatus.FINAL, TxStatus.FAILED) for tx in self.transactions)
 
 
-def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, Slot]:
+def slots_of(transactions: Sequence[ChainTx], intents: Sequence[ChainIntent]) -> dict[int, NonceSlot]:
     """nonce -> slot, in their order."""
     by_key = {intent.effect_key: intent for intent in intents}
     by_nonce: dict[int, list[ChainTx]] = {}
     for tx in sorted(transactions, key=_place):
         by_nonce.setdefault(tx.nonce, []).append(tx)
     return {
-        nonce: Slot(
+        nonce: NonceSlot(
             nonce, tuple(some), next((by_key[tx.effect_key] for tx in some if tx.effect_key in by_key), None)
         )
         for nonce, some in by_nonce.items()
@@ -196,7 +196,7 @@ class Send(Struct, frozen=True):
 class Seen(Struct, frozen=True):
     """A transaction of a slot is mined, and `is_final` if it is deep enough already."""
 
-    slot: Slot
+    slot: NonceSlot
     transaction: ChainTx
     receipt: Receipt
     is_final: bool
@@ -246,7 +246,7 @@ class _Draft:
         self.actions.append(Write(what, _key_of(intent), changes))
 
 
-def remember(memory: RelayMemory, slots: Mapping[int, Slot], facts: Facts, now_ms: int) -> None:
+def remember(memory: RelayMemory, slots: Mapping[int, NonceSlot], facts: Facts, now_ms: int) -> None:
     """Take in what the chain shows; forget what is over."""
     front = slots.get(facts.nonce)
     if front is None:
@@ -266,12 +266,12 @@ def remember(memory: RelayMemory, slots: Mapping[int, Slot], facts: Facts, now_m
         if slot.nonce < facts.nonce:
             before = memory.taken.get(slot.nonce)
             is_kept = before is not None and before.block.hash in facts.on_chain
-            taken[slot.nonce] = before if before is not None and is_kept else Taken(facts.head, now_ms)
+            taken[slot.nonce] = before if before is not None and is_kept else TakenNonce(facts.head, now_ms)
     memory.taken = taken
 
 
 def plan(
-    slots: Mapping[int, Slot],
+    slots: Mapping[int, NonceSlot],
     waiting: Sequence[ChainIntent],
     facts: Facts,
     memory: RelayMemory,
@@ -307,7 +307,7 @@ def plan(
     return RelayPlan(tuple(draft.actions), len(pending), undone, draft.stuck, draft.at_cap, draft.starved)
 
 
-def _on_chain(slot: Slot, facts: Facts) -> ChainTx | None:
+def _on_chain(slot: NonceSlot, facts: Facts) -> ChainTx | None:
     """The slot's transaction that is mined on this chain."""
     for tx in slot.transactions:
         if tx.tx_hash in facts.receipts or (tx.status is TxStatus.MINED and tx.block_hash in facts.on_chain):
@@ -315,7 +315,7 @@ def _on_chain(slot: Slot, facts: Facts) -> ChainTx | None:
     return None
 
 
-def _plan_mined(draft: _Draft, slot: Slot, tx: ChainTx) -> None:
+def _plan_mined(draft: _Draft, slot: NonceSlot, tx: ChainTx) -> None:
     receipt = draft.facts.receipts.get(tx.tx_hash)
     number = tx.block_number if receipt is None else receipt.block_number
     is_final = number is not None and _depth(draft, number) >= draft.policy.confirmations
@@ -329,7 +329,7 @@ def _depth(draft: _Draft, block_number: int) -> int:
     return draft.facts.head.number - block_number + 1
 
 
-def _plan_taken(draft: _Draft, slot: Slot) -> None:
+def _plan_taken(draft: _Draft, slot: NonceSlot) -> None:
     """None of ours has the nonce. Once that is deep enough, the intent gets another."""
     taken = draft.memory.taken.get(slot.nonce)
     if taken is None or draft.now_ms - taken.since_ms < _TAKEN_MS:
@@ -344,7 +344,7 @@ def _plan_taken(draft: _Draft, slot: Slot) -> None:
     draft.write("taken", slot.intent, *changes)
 
 
-def _plan_pending(draft: _Draft, slot: Slot) -> None:
+def _plan_pending(draft: _Draft, slot: NonceSlot) -> None:
     best, intent = slot.best, slot.intent if slot.best.effect_key else None
     refusal = draft.memory.refused.get(best.tx_hash)
     kind = refusal.kind if refusal is not None else None
@@ -406,7 +406,9 @@ def _send_if_due(draft: _Draft, tx: ChainTx) -> None:
         draft.actions.append(Send(tx))
 
 
-def _plan_new(draft: _Draft, slots: Mapping[int, Slot], waiting: Sequence[ChainIntent], room: int) -> None:
+def _plan_new(
+    draft: _Draft, slots: Mapping[int, NonceSlot], waiting: Sequence[ChainIntent], room: int
+) -> None:
     """Give nonces to what waits, the gaps first, and fill the gaps that are left."""
     first = draft.facts.nonce
     next_nonce = max([first, *(nonce + 1 for nonce in slots)])
@@ -462,7 +464,7 @@ def seen(action: Seen, reason: str, now_ms: int) -> Write:
     elif intent is not None and intent.state is not IntentState.PENDING:
         intent = _pending_again(intent, now_ms)
     if action.is_final:
-        after = Slot(slot.nonce, (*others, mined), intent)
+        after = NonceSlot(slot.nonce, (*others, mined), intent)
         return Write("settled", _key_of(intent), tuple(_settled(after, mined, now_ms)))
     changes: list[Change] = [cas(CHAIN_TX, tx) for tx in (mined, *others) if tx not in slot.transactions]
     if intent is not None and intent is not slot.intent:
@@ -493,7 +495,7 @@ def revived(tx: ChainTx, now_ms: int) -> Change:
     return cas(CHAIN_TX, _tx(tx, now_ms, TxStatus.SIGNED))
 
 
-def _settled(slot: Slot, mined: ChainTx, now_ms: int) -> list[Change]:
+def _settled(slot: NonceSlot, mined: ChainTx, now_ms: int) -> list[Change]:
     intent = slot.intent
     is_filler = not mined.effect_key
     has_failed = intent is not None and not is_filler and intent.state is IntentState.REVERTED
@@ -515,7 +517,7 @@ def _given_up(intent: ChainIntent, now_ms: int) -> ChainIntent:
     return _intent(intent, now_ms, state, reason=reason)
 
 
-def _back_to_signed(slot: Slot, now_ms: int) -> list[Change]:
+def _back_to_signed(slot: NonceSlot, now_ms: int) -> list[Change]:
     changes: list[Change] = [
         cas(CHAIN_TX, _unmined(tx, now_ms)) for tx in slot.transactions if tx.status is TxStatus.MINED
     ]

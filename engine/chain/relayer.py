@@ -37,7 +37,7 @@ from ...config.limits import RELAY_DATA_BYTES_MAX, RELAY_IN_FLIGHT_MAX, RELAY_RE
 from ...config.timeouts import RELAY_LOOK_S, RELAY_NODE_S, RELAY_PAUSE_S, RELAY_PAUSE_S_MAX, RELAY_REASON_S
 from ...crypto.keccak import keccak256
 from ...crypto.transaction_policy import PolicedRelayKey
-from ..store.leases import Leases
+from ..store.leases import FencedOff, Leases
 from ..store.queries import (
     among,
     by,
@@ -58,6 +58,7 @@ from .relay_plan import (
     OUT_OF_GAS,
     UNEXPLAINED,
     Facts,
+    NonceSlot,
     Refusal,
     RelayMemory,
     RelayPlan,
@@ -65,7 +66,6 @@ from .relay_plan import (
     Seen,
     Send,
     Sign,
-    Slot,
     Write,
     forbidden,
     plan,
@@ -138,10 +138,6 @@ class RelayerStatistics(Struct, frozen=True):
     away: str
     balance_wei: int
     counts: dict[str, int]
-
-
-class _FencedOff(Exception):
-    """The shard is another's."""
 
 
 def relay_shard(chain_id: int, sender: bytes) -> int:
@@ -297,7 +293,7 @@ class Relayer:
             self._wake = trio.Event()
             try:
                 is_idle = await self._look(fence)
-            except _FencedOff:
+            except FencedOff:
                 self._memory = RelayMemory()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
@@ -367,7 +363,7 @@ class Relayer:
         self._head_hash = head.hash
         return head, await self._chain.nonce(self._key.address, head.hash)
 
-    async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, Slot]:
+    async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
         """What is open, and what was settled though the chain's nonce is not past it."""
         chain_id, sender = self._chain.chain_id, self._key.address
         (settled,) = await self._store.read(
@@ -383,7 +379,7 @@ class Relayer:
             [row_of(CHAIN_INTENT, row) for row in intents],
         )
 
-    async def _facts(self, head: Header, nonce: int, slots: dict[int, Slot]) -> Facts:
+    async def _facts(self, head: Header, nonce: int, slots: dict[int, NonceSlot]) -> Facts:
         chain = self._chain
         blocks = _Blocks(chain, head)
         fees = await chain.fees()
@@ -431,7 +427,7 @@ class Relayer:
         with trio.fail_after(RELAY_NODE_S):
             for tx in sorted(sends, key=lambda tx: tx.nonce):
                 if self._leases.fence(self._shard) != fence:
-                    raise _FencedOff
+                    raise FencedOff
                 await self._hand_in(tx)
         if any(write.what in ("failed", "taken", "reorganised") for write in writes):
             self._wake.set()  # a nonce may be free, or bytes due
@@ -483,7 +479,7 @@ class Relayer:
             )
             outcome = await self._store.write(Unit(changes, fence))
         if isinstance(outcome, Fenced):
-            raise _FencedOff
+            raise FencedOff
         if not isinstance(outcome, Done):
             raise ChainError(f"the rows are not as they were read: {outcome}")
         for write in writes:

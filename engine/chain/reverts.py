@@ -58,7 +58,7 @@ CustomErrors = Mapping[bytes, CustomError]
 NO_ERRORS: CustomErrors = {}
 
 
-class _Entry(msgspec.Struct):
+class _AbiEntry(msgspec.Struct):
     type: str
     name: str = ""
     inputs: tuple[Member, ...] = ()
@@ -76,7 +76,7 @@ def custom_errors(abis: Iterable[Sequence[object]]) -> CustomErrors:
     An error with a struct in it is left out; its data is shown in hex.
     """
     try:
-        entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_Entry])]
+        entries = [entry for abi in abis for entry in msgspec.convert(abi, list[_AbiEntry])]
     except msgspec.ValidationError as error:
         raise InvalidInput(str(error), field="ABI") from None
     return {

@@ -17,7 +17,7 @@ from ...config.errors import RefusalKind, TransactionRefused
 _BUMP_PERCENT = 110
 
 
-class _Entry(Struct, frozen=True):
+class _WaitingTransaction(Struct, frozen=True):
     arrival: int
     received: ReceivedTransaction
 
@@ -26,7 +26,7 @@ class Waiting:
     """Them, by sender and nonce."""
 
     def __init__(self) -> None:
-        self._lines: dict[bytes, dict[int, _Entry]] = {}
+        self._lines: dict[bytes, dict[int, _WaitingTransaction]] = {}
         self._known: dict[bytes, ReceivedTransaction] = {}
         self._arrivals = 0
 
@@ -71,7 +71,7 @@ class Waiting:
             self.remove(held.received.tx_hash)
         elif len(self._known) >= limits.EMBEDDED_WAITING_MAX:
             raise TransactionRefused(RefusalKind.INVALID, "too many transactions wait")
-        self._lines.setdefault(received.sender, {})[tx.nonce] = _Entry(self._arrivals, received)
+        self._lines.setdefault(received.sender, {})[tx.nonce] = _WaitingTransaction(self._arrivals, received)
         self._known[received.tx_hash] = received
         self._arrivals += 1
 
@@ -94,7 +94,7 @@ class Waiting:
             base_fee_wei: what it has to pay at least.
             gas_left: what is left of the block; a transaction that may use more waits on.
         """
-        found: _Entry | None = None
+        found: _WaitingTransaction | None = None
         most = (-1, 0)
         for sender, line in self._lines.items():
             entry = line.get(nonce_of(sender))

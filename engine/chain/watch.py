@@ -31,7 +31,7 @@ WRAPPED = topic("Deposit(address,uint256)")
 UNWRAPPED = topic("Withdrawal(address,uint256)")
 _KINDS = (TRANSFER, APPROVAL, WRAPPED, UNWRAPPED, NATIVE_DEPOSITED, NATIVE_WITHDRAWN)
 
-Pair = tuple[bytes, bytes]
+WatchedAccount = tuple[bytes, bytes]
 """(token, owner); of a deposit of native tokens, the contract that has it in place of the token."""
 
 
@@ -44,9 +44,9 @@ class Watch:
 
     def __init__(self, tokens_max: int = WATCH_TOKENS_PER_FILTER_MAX) -> None:
         self._tokens_max = tokens_max
-        self._pairs: Counter[Pair] = Counter()
+        self._pairs: Counter[WatchedAccount] = Counter()
         self._owners: Counter[bytes] = Counter()  # of each token
-        self._fresh: set[Pair] = set()
+        self._fresh: set[WatchedAccount] = set()
 
     def __len__(self) -> int:
         """How many pairs are followed."""
@@ -77,13 +77,13 @@ class Watch:
         if not self._owners[token]:
             del self._owners[token]
 
-    def fresh(self) -> frozenset[Pair]:
+    def fresh(self) -> frozenset[WatchedAccount]:
         """What is to be told. Whoever takes it tells it."""
         fresh = frozenset(self._fresh)
         self._fresh.clear()
         return fresh
 
-    def refresh(self, pairs: AbstractSet[Pair] | None = None) -> None:
+    def refresh(self, pairs: AbstractSet[WatchedAccount] | None = None) -> None:
         """Pairs that are to be told if they are followed; all of them where nobody knows what was missed."""
         self._fresh.update(self._pairs if pairs is None else self._pairs.keys() & pairs)
 
@@ -94,12 +94,12 @@ class Watch:
         tokens = tuple(sorted(self._owners)) if len(self._owners) <= self._tokens_max else ()
         return LogFilter(tokens, (_KINDS,))
 
-    def touched(self, logs: Iterable[Log]) -> frozenset[Pair]:
+    def touched(self, logs: Iterable[Log]) -> frozenset[WatchedAccount]:
         """What the logs are about, of what is followed."""
         return frozenset(pair for log in logs for pair in _pairs_of(log) if pair in self._pairs)
 
 
-def _pairs_of(log: Log) -> list[Pair]:
+def _pairs_of(log: Log) -> list[WatchedAccount]:
     """Whom a log may be about. A token's ERC-721 twin, with another number of topics, does no harm."""
     kind = log.topics[0] if log.topics else b""
     parties = log.topics[1:3] if kind == TRANSFER else log.topics[1:2]

@@ -27,7 +27,7 @@ from ...crypto.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ..chain import contract_acts as acts
 from ..chain.address_book import FILE_NAME, read_book
 from ..chain.artifacts import known_errors
-from ..chain.contract_acts import Act, Powers, Roles, Standing
+from ..chain.contract_acts import Act, OwnedContracts, Powers, Roles
 from ..chain.contract_roles import held_by, owed_to, powers_of, roles_of
 from ..chain.port import EthCall
 from ..chain.rpc import RpcChain
@@ -57,7 +57,7 @@ class ActOptions(Struct, frozen=True, kw_only=True):
     settings: Settings
     chain_id: int
     node: NodeSettings
-    at: Standing
+    at: OwnedContracts
     key: SigningKey | None
     is_dry: bool
     is_sure: bool
@@ -108,7 +108,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return with_place
 
 
-def _standing(settings: Settings, chain_id: int) -> Standing:
+def _standing(settings: Settings, chain_id: int) -> OwnedContracts:
     path = Path(settings.state_dir).expanduser() / FILE_NAME
     entry = read_book(path).chains.get(str(chain_id))
     told = () if entry is None else (entry.delta, entry.router, entry.executor, entry.fee_vault)
@@ -116,7 +116,7 @@ def _standing(settings: Settings, chain_id: int) -> Standing:
         raise ConfigError(
             str(path), f"has no contracts of chain {chain_id}: `cambist contracts deploy` writes them"
         )
-    return Standing(*(checked_address(text, str(path)) for text in told))
+    return OwnedContracts(*(checked_address(text, str(path)) for text in told))
 
 
 def _run(do: Callable[..., Awaitable[None]], place: ActOptions, *arguments: object) -> None:

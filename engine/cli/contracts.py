@@ -17,7 +17,7 @@ from ...crypto.addresses import checked_address, to_checksum
 from ...crypto.secp256k1 import SigningKey
 from ..chain.address_book import chain_entry, write_entries
 from ..chain.artifacts import known_errors
-from ..chain.contract_acts import Standing, handover_acts
+from ..chain.contract_acts import OwnedContracts, handover_acts
 from ..chain.contract_roles import powers_of
 from ..chain.deploy import DeployedContracts, DeploymentPlan, create, deploy, factory_address
 from ..chain.rollout import Rollout, look, policed, predicted
@@ -179,7 +179,7 @@ async def _deploy(job: _Job, chain_id: int, node: NodeSettings) -> tuple[Deploye
 
 async def _propose(chain: RpcChain, job: _Job, at: DeployedContracts, plan: DeploymentPlan) -> None:
     """Propose the owner that was named, and say who has the powers of the owner until it accepts."""
-    standing = Standing(at.delta, at.router, at.executor, at.fee_vault)
+    standing = OwnedContracts(at.delta, at.router, at.executor, at.fee_vault)
     powers = await powers_of(chain, standing)
     if job.new_owner:
         key = policed(job.key, chain.chain_id, plan)

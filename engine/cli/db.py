@@ -24,7 +24,7 @@ from ..store.export import export_lines
 from ..store.migrate import migrations, pending
 from ..store.opening import open_store
 from ..store.place import SqlitePlace, StorePlace, place_of
-from ..store.status import Contents, Status, contents_of, fdatasync_p50_ms, schema_of
+from ..store.status import Contents, DatabaseStatus, contents_of, fdatasync_p50_ms, schema_of
 from ..store.upkeep import upkeep_of
 from ..store.whole_file import whole_file
 from ..telemetry.clock import WallClock
@@ -197,10 +197,10 @@ def _print(lines: Iterator[bytes]) -> None:
         raise ConfigError("standard output", f"cannot be written: {error.strerror}") from None
 
 
-def _status(place: StorePlace) -> Status:
+def _status(place: StorePlace) -> DatabaseStatus:
     with upkeep_of(place).snapshot() as snapshot:
         schema = schema_of(migrations(snapshot.dialect), snapshot.applied())
-        return Status(
+        return DatabaseStatus(
             str(place),
             snapshot.dialect,
             snapshot.size_bytes(),
@@ -210,7 +210,7 @@ def _status(place: StorePlace) -> Status:
         )
 
 
-def _show(status: Status) -> None:
+def _show(status: DatabaseStatus) -> None:
     from rich.console import Console
 
     console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from ...crypto.mnemonic import DEV_MNEMONIC, account_keys
 from ...crypto.secp256k1 import SigningKey
 from ..chain.address_book import DeployedChain
 from ..devnet.furnish import ROLES
-from ..devnet.serve import ANVIL, RunningChain, Wanted, serve_devnet
+from ..devnet.serve import ANVIL, DevnetOptions, RunningChain, serve_devnet
 from ..telemetry.logs import configure_logs
 
 
@@ -98,7 +98,7 @@ def devnet(
     words = read_secret(mnemonic, os.environ, "--mnemonic").reveal() if mnemonic else DEV_MNEMONIC
     keys = account_keys(words, limits.DEVNET_ACCOUNTS, mnemonic or "mnemonic")
     configure_logs("warning")
-    wanted = Wanted(
+    wanted = DevnetOptions(
         chains={
             chain_id: settings.chains.get(chain_id, ChainSettings(name=f"Devnet {chain_id}"))
             for chain_id in map(int, chain_ids or DEVNET_CHAINS)

@@ -24,12 +24,12 @@ from ...crypto.hexadecimal import parse_hex, to_hex
 from ..chain.rpc import RpcChain
 from ..interrupts import until_interrupted
 from ..trader.client import VenueClient
-from ..trader.order_following import TERMINAL, Settled, Subject, proven
+from ..trader.order_following import TERMINAL, SettledOnChain, Subject, proven
 from ..trader.order_placing import OrderOffer
 from ..trader.order_view import (
     OrderOutcome,
+    OrderVerdict,
     Tokens,
-    Verdict,
     order_json,
     order_lines,
     outcome_of,
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 ENDED, UNKNOWN = 3, 4
 _EXIT = {
-    Verdict.SETTLED: 0,
-    Verdict.PLACED: 0,
-    Verdict.REHEARSED: 0,
-    Verdict.ENDED: ENDED,
-    Verdict.REVERTED: ENDED,
-    Verdict.UNKNOWN: UNKNOWN,
+    OrderVerdict.SETTLED: 0,
+    OrderVerdict.PLACED: 0,
+    OrderVerdict.REHEARSED: 0,
+    OrderVerdict.ENDED: ENDED,
+    OrderVerdict.REVERTED: ENDED,
+    OrderVerdict.UNKNOWN: UNKNOWN,
 }
 _ARGUMENTS = frozenset(
     ("SELL_TOKEN", "BUY_TOKEN", "AMOUNT", "HASH|FILE", "--taker", "--venue", "--rfq")
@@ -149,7 +149,7 @@ def signing_options(command: Callable[..., None]) -> Callable[..., None]:
     return chain_options(pin(command))
 
 
-class Seconds(click.FloatRange):
+class SecondsParam(click.FloatRange):
     """A time above zero; `inf` is one."""
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ timeout = click.option(
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
-    type=Seconds(),
+    type=SecondsParam(),
     default=TRADER_WATCH_S,
     show_default=True,
     help="How long to follow it; afterwards it goes on without you.",
@@ -205,7 +205,7 @@ def new_console() -> "Console":
 
 async def ended(record: OrderRecord, chain: RpcChain | None, subject: Subject | None) -> OrderOutcome:
     """What became of it; the chain is asked where there is one and something was settled."""
-    settled: Settled | None = None
+    settled: SettledOnChain | None = None
     if chain is not None and subject is not None and record.status in TERMINAL:
         settled = await proven(chain, subject, record)
     return outcome_of(record, parse_hex(record.order_hash, "orderHash"), settled)
@@ -247,9 +247,9 @@ def report(
     record = outcome.record
     if record is not None and record.status not in TERMINAL:
         click.echo(f"the order goes on: {place.hint(record.id)}", err=True)
-    elif outcome.tx_hash and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
+    elif outcome.tx_hash and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
         click.echo(f"no order was signed; {place.withdrawal()} if it is mined", err=True)
-    elif record is None and outcome.verdict is Verdict.UNKNOWN and outcome.order_hash:
+    elif record is None and outcome.verdict is OrderVerdict.UNKNOWN and outcome.order_hash:
         click.echo(place.hint(to_hex(outcome.order_hash)), err=True)
     elif record is not None and record.status is not OrderStatus.COMPLETED and is_native(record):
         click.echo("`cambist order withdraw` takes back what was deposited for it", err=True)

@@ -27,7 +27,7 @@ from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_placing import OrderOffer, OrderPlacer
 from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
-from ..trader.order_view import OrderOutcome, Tokens, Verdict, order_table
+from ..trader.order_view import OrderOutcome, OrderVerdict, Tokens, order_table
 from ..trader.schedule import Schedule
 from ..trader.sending import StepFailedError
 from ..trader.terms import TradedToken
@@ -230,12 +230,12 @@ async def place_order(
         console.print(order_table(offer, placing.allowing))
         if placing.is_rehearsal:
             checked = await placer.rehearse(offer)
-            outcome = OrderOutcome(verdict=Verdict.REHEARSED, order_hash=checked.order_hash)
+            outcome = OrderOutcome(verdict=OrderVerdict.REHEARSED, order_hash=checked.order_hash)
         else:
             if not placing.is_sure:
                 agree("Place it?")
             outcome = await _placed(under_way, placing, placer, offer)
-            if follows and outcome.verdict is Verdict.PLACED:
+            if follows and outcome.verdict is OrderVerdict.PLACED:
                 outcome = await _followed(outcome, placing, offer, chain, venue, tell)
     return report(placing.venue, outcome, Tokens(src, dest), offer)
 
@@ -258,7 +258,7 @@ async def _placed(
     try:
         placed = await placer.place(offer, about_to)
     except StepFailedError as failed:
-        verdict = Verdict.REVERTED if failed.receipt else Verdict.UNKNOWN
+        verdict = OrderVerdict.REVERTED if failed.receipt else OrderVerdict.UNKNOWN
         return OrderOutcome(
             verdict=verdict,
             order_hash=known_hash,
@@ -268,9 +268,9 @@ async def _placed(
         )
     order_hash, record = placed.order_hash, placed.record
     if record is None:
-        return OrderOutcome(verdict=Verdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
+        return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, reason=placed.fault)
     under_way.hint = f"the order goes on: {placing.venue.hint(record.id)}"
-    return OrderOutcome(verdict=Verdict.PLACED, order_hash=order_hash, record=record)
+    return OrderOutcome(verdict=OrderVerdict.PLACED, order_hash=order_hash, record=record)
 
 
 async def _followed(
@@ -295,7 +295,7 @@ async def _followed(
         return await ended(record, chain, subject)
     except (VenueError, ChainError) as fault:
         return OrderOutcome(
-            verdict=Verdict.UNKNOWN,
+            verdict=OrderVerdict.UNKNOWN,
             order_hash=placed.order_hash,
             record=follower.record,
             reason=fault.detail,

@@ -21,16 +21,16 @@ from ...crypto.hexadecimal import parse_hex
 from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.client import VenueClient
-from ..trader.order_events import EventsWanted, OrderEvents, Wanted
+from ..trader.order_events import EventSelection, EventsWanted, OrderEvents
 from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_listing import event_line
 from ..trader.order_placing import delta_contract
 from ..trader.order_safety import signed_order
-from ..trader.order_view import OrderOutcome, Tokens, Verdict
+from ..trader.order_view import OrderOutcome, OrderVerdict, Tokens
 from ..trader.tokens import find_token
 from .order_options import (
     HELP,
-    Seconds,
+    SecondsParam,
     UnderWay,
     VenueOptions,
     ended,
@@ -65,7 +65,7 @@ from .parameters import RPC_HELP, AddressParam, checked_node
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
-    type=Seconds(),
+    type=SecondsParam(),
     help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without ID until it is interrupted]",
 )
 @venue_options
@@ -111,7 +111,7 @@ async def _watch(
         await follower.follow(place.timeout_s)
         record = follower.record
         if record is None:
-            outcome = OrderOutcome(verdict=Verdict.UNKNOWN, reason="the venue does not answer")
+            outcome = OrderOutcome(verdict=OrderVerdict.UNKNOWN, reason="the venue does not answer")
             return report(place, outcome, Tokens())
         await tell_why(venue, record, tell)
         if node is None:
@@ -126,7 +126,7 @@ async def _watch(
 async def listen(
     under_way: UnderWay,
     place: VenueOptions,
-    wanted: Wanted,
+    wanted: EventSelection,
     line_of: Callable[[OrderEventMessage], str],
     after: str,
     timeout_s: float | None,
@@ -174,4 +174,4 @@ async def _checked_end(
 
 def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:
     order_hash = parse_hex(record.order_hash, "orderHash")
-    return OrderOutcome(verdict=Verdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)
+    return OrderOutcome(verdict=OrderVerdict.UNKNOWN, order_hash=order_hash, record=record, reason=reason)

@@ -24,7 +24,7 @@ from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.otc_filling import FillOffer, FillOutcome, FillVerdict, OtcFiller
 from ..trader.otc_posting import rfq_contract
-from ..trader.otc_safety import Standing
+from ..trader.otc_safety import OtcOnChain
 from ..trader.otc_terms import OtcPart, SignedOtc, part_given, part_received, rest_of
 from ..trader.otc_view import fill_json, fill_lines, fill_table
 from ..trader.terms import TradedToken
@@ -61,7 +61,7 @@ _EXIT = {
 }
 
 
-class _Asked(Struct, frozen=True, kw_only=True):
+class _FillOptions(Struct, frozen=True, kw_only=True):
     """The command line, read. Of `amount` and `receive` one is given at most; else all that is left."""
 
     named: Named
@@ -76,7 +76,7 @@ class _Asked(Struct, frozen=True, kw_only=True):
     is_sure: bool
     is_rehearsal: bool
 
-    def part(self, signed: SignedOtc, standing: Standing, gives: TradedToken, gets: TradedToken) -> OtcPart:
+    def part(self, signed: SignedOtc, standing: OtcOnChain, gives: TradedToken, gets: TradedToken) -> OtcPart:
         """What is taken of the order.
 
         Raises:
@@ -136,7 +136,7 @@ def fill(
     named = named_order(source)
     if named.order_hash and not venue.url:
         raise click.UsageError("--venue: is needed to look an order up by its hash; a FILE needs none")
-    asked = _Asked(
+    asked = _FillOptions(
         named=named,
         amount=amount,
         receive=receive,
@@ -155,7 +155,7 @@ def fill(
 # --- What it does -------------------------------------------------------------------------------------
 
 
-async def _fill(under_way: UnderWay, asked: _Asked) -> int:
+async def _fill(under_way: UnderWay, asked: _FillOptions) -> int:
     console = new_console()
     tell = partial(console.print, style="dim")
     async with (

@@ -29,7 +29,7 @@ SOURCE = "HASH|FILE"
 STDIN = "-"
 
 
-class _Told(Struct, frozen=True, rename="camel"):
+class _PostedJson(Struct, frozen=True, rename="camel"):
     """What `cambist otc post --json` tells, as far as it is of the signed order."""
 
     signed_order: OtcHandOver | UnsetType | None = UNSET
@@ -47,7 +47,7 @@ class Named(Struct, frozen=True):
     handed_over: OtcHandOver | None = None
 
 
-_decode_told = decoder(_Told, bytes_max=limits.JSON_BYTES_MAX)
+_decode_told = decoder(_PostedJson, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def rfq_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -58,7 +58,7 @@ EXIT = {
 }
 
 
-class _Asked(Struct, frozen=True, kw_only=True):
+class _PostOptions(Struct, frozen=True, kw_only=True):
     """The command line, read. Of `price` and `receive` one is given."""
 
     sell: str
@@ -177,7 +177,7 @@ def post(
             parse_decimal(receive, _RECEIVE)
     except (ConfigError, InvalidInput) as error:
         raise click.UsageError(error.detail) from None
-    asked = _Asked(
+    asked = _PostOptions(
         sell=sell,
         buy=buy,
         amount=amount,
@@ -219,7 +219,7 @@ def report(place: VenueOptions, outcome: OtcOutcome, chain_id: int | None = None
 # --- What it does -------------------------------------------------------------------------------------
 
 
-async def _post(under_way: UnderWay, asked: _Asked) -> int:
+async def _post(under_way: UnderWay, asked: _PostOptions) -> int:
     console = new_console()
     tell = partial(console.print, style="dim")
     async with (
@@ -251,7 +251,7 @@ async def _post(under_way: UnderWay, asked: _Asked) -> int:
     return report(asked.venue, outcome, asked.chain_id)
 
 
-def _agreed(asked: _Asked, offer: OtcOffer) -> None:
+def _agreed(asked: _PostOptions, offer: OtcOffer) -> None:
     """Ask, where it was not said before.
 
     Raises:
@@ -270,7 +270,7 @@ def _agreed(asked: _Asked, offer: OtcOffer) -> None:
         agree(question)
 
 
-async def _posted(under_way: UnderWay, asked: _Asked, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
+async def _posted(under_way: UnderWay, asked: _PostOptions, poster: OtcPoster, offer: OtcOffer) -> OtcOutcome:
     """Handed in; what an interrupt is answered with says how far it has come."""
 
     name = ""
@@ -306,7 +306,7 @@ async def _posted(under_way: UnderWay, asked: _Asked, poster: OtcPoster, offer: 
 
 
 async def _followed(
-    posted: OtcOutcome, asked: _Asked, follower: OtcFollower, chain: RpcChain, contract: RfqContract
+    posted: OtcOutcome, asked: _PostOptions, follower: OtcFollower, chain: RpcChain, contract: RfqContract
 ) -> OtcOutcome:
     """What became of an order that the venue has taken, as the chain bears it out."""
     if posted.stored is None or posted.signed is None:

@@ -22,7 +22,7 @@ from ..trader.otc_safety import check_asked
 from ..trader.otc_view import OtcOutcome, OtcVerdict, followed
 from .order_options import (
     HELP,
-    Seconds,
+    SecondsParam,
     UnderWay,
     VenueOptions,
     new_console,
@@ -60,7 +60,7 @@ from .parameters import RPC_HELP, AddressParam, checked_node
     "--timeout",
     "timeout_s",
     metavar="SECONDS",
-    type=Seconds(),
+    type=SecondsParam(),
     help=f"How long to follow it.  [default: {TRADER_WATCH_S}; without HASH until it is interrupted]",
 )
 @venue_options

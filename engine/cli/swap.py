@@ -24,7 +24,7 @@ from ..chain.artifacts import known_errors
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
-from ..trader.swap import Offer, Status, SwapOutcome, Swapper
+from ..trader.swap import Offer, SwapOutcome, Swapper, SwapStatus
 from ..trader.terms import TradedToken, Wish
 from ..trader.tokens import find_token
 from ..trader.view import offer_table, outcome_json, outcome_lines
@@ -43,10 +43,15 @@ from .parameters import (
 from .sources import KEY_HELP, PASSWORD_HELP, agree, read_key
 
 REVERTED = 3
-_EXIT = {Status.SWAPPED: 0, Status.REHEARSED: 0, Status.REVERTED: REVERTED, Status.UNKNOWN: UNKNOWN}
+_EXIT = {
+    SwapStatus.SWAPPED: 0,
+    SwapStatus.REHEARSED: 0,
+    SwapStatus.REVERTED: REVERTED,
+    SwapStatus.UNKNOWN: UNKNOWN,
+}
 
 
-class _Asked(Struct, frozen=True, kw_only=True):
+class _SwapOptions(Struct, frozen=True, kw_only=True):
     """The command line, read."""
 
     sell: str
@@ -135,7 +140,7 @@ def swap(
     check_partner(partner)
     check_venue(venue)
     node = checked_node(rpc, AMOUNT=amount)
-    asked = _Asked(
+    asked = _SwapOptions(
         sell=sell,
         buy=buy,
         amount=amount,
@@ -158,7 +163,7 @@ def swap(
     run(_swap, asked)
 
 
-async def _swap(under_way: UnderWay, asked: _Asked) -> int:
+async def _swap(under_way: UnderWay, asked: _SwapOptions) -> int:
     console = new_console()
     async with (
         RpcChain.open(asked.chain_id, asked.node, known_errors()) as chain,
@@ -197,7 +202,7 @@ async def _swap(under_way: UnderWay, asked: _Asked) -> int:
     return 0 if outcome is None else _EXIT[outcome.status]
 
 
-def _wish(asked: _Asked, src: TradedToken, dest: TradedToken) -> Wish:
+def _wish(asked: _SwapOptions, src: TradedToken, dest: TradedToken) -> Wish:
     if src.address == dest.address:
         raise ConfigError("BUY_TOKEN", "is the token that is sold")
     token = src if asked.side is Side.SELL else dest
@@ -216,10 +221,10 @@ def _wish(asked: _Asked, src: TradedToken, dest: TradedToken) -> Wish:
     )
 
 
-def _report(asked: _Asked, offer: Offer, outcome: SwapOutcome | None) -> None:
+def _report(asked: _SwapOptions, offer: Offer, outcome: SwapOutcome | None) -> None:
     """The result, on standard output."""
     if outcome is None:
-        outcome = SwapOutcome(status=Status.REHEARSED, step="price")
+        outcome = SwapOutcome(status=SwapStatus.REHEARSED, step="price")
     if asked.is_json:
         click.echo(encode(outcome_json(outcome, offer)).decode())
         return

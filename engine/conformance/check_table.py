@@ -11,10 +11,10 @@ HTTP, SOCKET, BYTES, NODE = Transport.HTTP, Transport.WEBSOCKET, Transport.BYTES
 NEGATIVE, STRICT, ADVICE = "negative", "strict", "advice"
 STRICT_SOURCE = "interop.md 4, strict consumers"
 LABELS = "RFC 9110 8.3; spec 3.1.10 asks for JSON, not for its label"
-Row = tuple[str, ...]
+CheckRow = tuple[str, ...]
 
 
-def _group(topic: str, transport: Transport, source: str, *rows: Row) -> Iterator[Check]:
+def _group(topic: str, transport: Transport, source: str, *rows: CheckRow) -> Iterator[Check]:
     for name, title, fix, *more in rows:
         severity = Severity.STRICT if STRICT in more else Severity.ADVICE if ADVICE in more else Severity.MUST
         own = [word for word in more if word not in (NEGATIVE, STRICT, ADVICE)]
@@ -29,7 +29,7 @@ _RUN = _group("run", HTTP, "the harness",
      ADVICE, "interop.md 4"),
 )
 
-_ENDPOINT_ROWS: tuple[Row, ...] = (
+_ENDPOINT_ROWS: tuple[CheckRow, ...] = (
     ("status", "GET /{} succeeds", "answer 200; an error is the off switch"),
     ("content-type", "GET /{} says that it is JSON", "send content-type: application/json", ADVICE, LABELS),
     ("json", "GET /{} is JSON", "send a JSON text in UTF-8 and nothing else"),

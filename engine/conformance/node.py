@@ -44,7 +44,7 @@ class ProbedNode:
         """The answer of a contract's decimals(); None without an answer or a contract."""
         try:
             return decode_uint(await self._eth_call(token, _DECIMALS))
-        except (_Refused, InvalidInput):
+        except (_NodeRefused, InvalidInput):
             return None
 
     async def balance(self, token: bytes, owner: bytes) -> int:
@@ -59,7 +59,7 @@ class ProbedNode:
         """EIP-1271: whether the contract takes the signature for its own. A revert is a no."""
         try:
             returned = await self._eth_call(contract, is_valid_signature_calldata(digest32, signature))
-        except _Refused:
+        except _NodeRefused:
             return False
         return is_magic_answer(returned)
 
@@ -86,9 +86,9 @@ class ProbedNode:
         if not isinstance(document, dict):
             raise ChainError(f"node: {method}: {answer.said}")
         if "error" in document:
-            raise _Refused(f"node: {method}: {document['error']}")
+            raise _NodeRefused(f"node: {method}: {document['error']}")
         return document.get("result")
 
 
-class _Refused(ChainError):
+class _NodeRefused(ChainError):
     """The node answered with an error, as it does for a call that reverts."""

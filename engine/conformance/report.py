@@ -16,27 +16,32 @@ from rich.text import Text
 from ...config.version import __version__
 from .check_table import CHECKS, TOPICS
 from .load import LoadReport
-from .rules import Result, Status, Verdict
+from .rules import CheckStatus, CheckVerdict, Result
 from .run import RunOutcome, RunReport
 
-_STYLES = {Status.FAILED: "bold red", Status.ADVISED: "yellow", Status.SKIPPED: "dim", Status.PASSED: "green"}
+_STYLES = {
+    CheckStatus.FAILED: "bold red",
+    CheckStatus.ADVISED: "yellow",
+    CheckStatus.SKIPPED: "dim",
+    CheckStatus.PASSED: "green",
+}
 
 
 def summary(report: RunReport) -> str:
     """`NN checks: x passed, y failed, z skipped (why)`."""
-    parts = [f"{report.count(Status.PASSED)} passed", f"{report.count(Status.FAILED)} failed"]
-    if report.count(Status.ADVISED):
-        parts.append(f"{report.count(Status.ADVISED)} advised")
-    reasons = Counter(verdict.reason for verdict in report.verdicts if verdict.status is Status.SKIPPED)
+    parts = [f"{report.count(CheckStatus.PASSED)} passed", f"{report.count(CheckStatus.FAILED)} failed"]
+    if report.count(CheckStatus.ADVISED):
+        parts.append(f"{report.count(CheckStatus.ADVISED)} advised")
+    reasons = Counter(verdict.reason for verdict in report.verdicts if verdict.status is CheckStatus.SKIPPED)
     told = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-    parts.append(f"{report.count(Status.SKIPPED)} skipped" + (f" ({told})" if told else ""))
+    parts.append(f"{report.count(CheckStatus.SKIPPED)} skipped" + (f" ({told})" if told else ""))
     return f"{len(report.verdicts)} checks: {', '.join(parts)}"
 
 
 def print_report(report: RunReport, console: Console) -> None:
     """Topics, then every fault with what to do, the load, the summary."""
     console.print(_topics(report.verdicts))
-    for title, status in (("Faults", Status.FAILED), ("Advice", Status.ADVISED)):
+    for title, status in (("Faults", CheckStatus.FAILED), ("Advice", CheckStatus.ADVISED)):
         found = [verdict for verdict in report.verdicts if verdict.status is status]
         if found:
             console.print()
@@ -72,23 +77,23 @@ def _reasons(report: RunReport) -> Iterator[str]:
         topics.setdefault(reason, []).append(topic)
     for reason, names in topics.items():
         yield f"too little to judge {', '.join(names)} on ({reason})"
-    if report.count(Status.SKIPPED) == len(report.verdicts):
+    if report.count(CheckStatus.SKIPPED) == len(report.verdicts):
         yield "every chosen check was skipped"
 
 
-def _topics(verdicts: Sequence[Verdict]) -> Table:
-    table = Table("topic", *(status.value for status in Status), title=None)
+def _topics(verdicts: Sequence[CheckVerdict]) -> Table:
+    table = Table("topic", *(status.value for status in CheckStatus), title=None)
     for topic in TOPICS:
         counts = Counter(verdict.status for verdict in verdicts if verdict.check.topic == topic)
         cells = [
             Text(str(counts[status]) if counts[status] else "-", _STYLES[status] if counts[status] else "dim")
-            for status in Status
+            for status in CheckStatus
         ]
         table.add_row(topic, *cells)
     return table
 
 
-def _findings(title: str, verdicts: Sequence[Verdict]) -> Table:
+def _findings(title: str, verdicts: Sequence[CheckVerdict]) -> Table:
     """Grouped by topic: a section each."""
     table = Table("check", "what was found, and what to do", title=title, title_justify="left", expand=True)
     last = ""
@@ -100,7 +105,7 @@ def _findings(title: str, verdicts: Sequence[Verdict]) -> Table:
     return table
 
 
-def _explained(verdict: Verdict) -> Text:
+def _explained(verdict: CheckVerdict) -> Text:
     check = verdict.check
     text = Text(check.title)
     for result in verdict.faults:
@@ -163,14 +168,14 @@ def to_json(report: RunReport) -> bytes:
         "elapsedS": round(report.elapsed_s, 3),
         "requests": report.requests,
         "firmRequests": report.firm_requests,
-        "summary": {status.value: report.count(status) for status in Status},
+        "summary": {status.value: report.count(status) for status in CheckStatus},
         "load": report.load,
         "checks": [_as_object(verdict) for verdict in report.verdicts],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def _as_object(verdict: Verdict) -> dict[str, Any]:
+def _as_object(verdict: CheckVerdict) -> dict[str, Any]:
     check = verdict.check
     return {
         "id": check.id,
@@ -204,8 +209,8 @@ def to_junit(report: RunReport) -> bytes:
             "testsuite",
             name=topic,
             tests=str(len(verdicts)),
-            failures=str(counts[Status.FAILED]),
-            skipped=str(counts[Status.SKIPPED]),
+            failures=str(counts[CheckStatus.FAILED]),
+            skipped=str(counts[CheckStatus.SKIPPED]),
             errors="0",
         )
         for verdict in verdicts:
@@ -222,20 +227,20 @@ def to_junit(report: RunReport) -> bytes:
     return written + b"\n"
 
 
-def _add_case(suite: ET.Element, verdict: Verdict) -> None:
+def _add_case(suite: ET.Element, verdict: CheckVerdict) -> None:
     check = verdict.check
     case = ET.SubElement(suite, "testcase", classname=check.topic, name=f"{check.id}: {check.title}")
     text = "\n".join(_lines(verdict))
-    if verdict.status is Status.FAILED:
+    if verdict.status is CheckStatus.FAILED:
         failure = ET.SubElement(case, "failure", message=verdict.faults[0].expected)
         failure.text = text
-    elif verdict.status is Status.SKIPPED:
+    elif verdict.status is CheckStatus.SKIPPED:
         ET.SubElement(case, "skipped", message=verdict.reason)
-    elif verdict.status is Status.ADVISED:
+    elif verdict.status is CheckStatus.ADVISED:
         ET.SubElement(case, "system-out").text = text
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
+def _lines(verdict: CheckVerdict) -> Iterator[str]:
     for result in verdict.faults:
         yield _line(result)
     yield f"rule: {verdict.check.source}"

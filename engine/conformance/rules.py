@@ -72,7 +72,7 @@ class Check(Struct, frozen=True):
         return f"{self.transport}, {'negative' if self.negative else 'positive'}"
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """What one result says, and what a verdict says in the end."""
 
     PASSED = "passed"
@@ -92,14 +92,14 @@ class Result(Struct, frozen=True):
     """
 
     check: str
-    status: Status
+    status: CheckStatus
     where: str = ""
     expected: str = ""
     got: str = ""
     is_gap: bool = False
 
 
-class Verdict(Struct, frozen=True):
+class CheckVerdict(Struct, frozen=True):
     """The end of one check.
 
     Attributes:
@@ -111,7 +111,7 @@ class Verdict(Struct, frozen=True):
     """
 
     check: Check
-    status: Status
+    status: CheckStatus
     faults: tuple[Result, ...] = ()
     fault_count: int = 0
     looks: int = 0
@@ -121,22 +121,22 @@ class Verdict(Struct, frozen=True):
 
 def passed(check: str, where: str = "") -> Result:
     """The rule held here."""
-    return Result(check, Status.PASSED, one_line(where))
+    return Result(check, CheckStatus.PASSED, one_line(where))
 
 
 def fault(check: str, where: str, expected: str, got: object) -> Result:
     """The rule did not hold. `got` is shortened, unless it is a `Said` text of ours."""
-    return Result(check, Status.FAILED, one_line(where), one_line(expected), cut(got))
+    return Result(check, CheckStatus.FAILED, one_line(where), one_line(expected), cut(got))
 
 
 def skipped(check: str, reason: str) -> Result:
     """The rule was not judged: an option is missing, or the specification lets a maker go without it."""
-    return Result(check, Status.SKIPPED, got=one_line(reason))
+    return Result(check, CheckStatus.SKIPPED, got=one_line(reason))
 
 
 def gap(check: str, reason: str) -> Result:
     """The rule could not be judged: the maker gave nothing to judge it on."""
-    return Result(check, Status.SKIPPED, got=one_line(reason), is_gap=True)
+    return Result(check, CheckStatus.SKIPPED, got=one_line(reason), is_gap=True)
 
 
 def judged(check: str, held: object, where: str, expected: str, got: object) -> Result:
@@ -206,38 +206,38 @@ class Tally:
         check_id = result.check
         if self._why_not[check_id]:
             return
-        if result.status is Status.SKIPPED:
+        if result.status is CheckStatus.SKIPPED:
             self._skipped.setdefault(check_id, result)
             return
         self._looks[check_id] += 1
-        if result.status is Status.FAILED:
+        if result.status is CheckStatus.FAILED:
             self._fault_counts[check_id] += 1
             if len(self._faults[check_id]) < FINDINGS_SHOWN_MAX:
                 self._faults[check_id].append(result)
 
-    def verdicts(self, unreached: str) -> list[Verdict]:
+    def verdicts(self, unreached: str) -> list[CheckVerdict]:
         """One per check, in the table's order; `unreached` is the reason where no judge came."""
         return [self._verdict(check, unreached) for check in self._checks.values()]
 
-    def _verdict(self, check: Check, unreached: str) -> Verdict:
+    def _verdict(self, check: Check, unreached: str) -> CheckVerdict:
         looks, faults = self._looks[check.id], tuple(self._faults[check.id])
         if faults:
-            status = Status.ADVISED if check.severity is Severity.ADVICE else Status.FAILED
-            return Verdict(check, status, faults, self._fault_counts[check.id], looks)
+            status = CheckStatus.ADVISED if check.severity is Severity.ADVICE else CheckStatus.FAILED
+            return CheckVerdict(check, status, faults, self._fault_counts[check.id], looks)
         if looks:
-            return Verdict(check, Status.PASSED, looks=looks)
+            return CheckVerdict(check, CheckStatus.PASSED, looks=looks)
         if self._why_not[check.id]:
-            return Verdict(check, Status.SKIPPED, reason=self._why_not[check.id])
+            return CheckVerdict(check, CheckStatus.SKIPPED, reason=self._why_not[check.id])
         result = self._skipped.get(check.id) or gap(check.id, unreached)
-        return Verdict(check, Status.SKIPPED, reason=result.got, is_gap=result.is_gap)
+        return CheckVerdict(check, CheckStatus.SKIPPED, reason=result.got, is_gap=result.is_gap)
 
 
-def thin_topics(verdicts: Iterable[Verdict]) -> dict[str, str]:
+def thin_topics(verdicts: Iterable[CheckVerdict]) -> dict[str, str]:
     """Topics with more gaps than judged checks -> the most frequent reason of the gaps."""
     judged_counts: Counter[str] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for verdict in verdicts:
-        if verdict.status is not Status.SKIPPED:
+        if verdict.status is not CheckStatus.SKIPPED:
             judged_counts[verdict.check.topic] += 1
         elif verdict.is_gap:
             reasons.setdefault(verdict.check.topic, Counter())[verdict.reason] += 1

@@ -22,7 +22,7 @@ from .load import LoadReport, judge_speed, speed_said
 from .node import ProbedNode
 from .options import CheckOptions
 from .probe import Probe
-from .rules import Said, Status, Verdict, judged, thin_topics
+from .rules import CheckStatus, CheckVerdict, Said, judged, thin_topics
 from .session import Session
 from .stage_chain import check_chain
 from .stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
@@ -66,7 +66,7 @@ class RunReport(Struct, frozen=True):
     """
 
     url: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CheckVerdict, ...]
     load: LoadReport | None
     elapsed_s: float
     requests: int
@@ -75,7 +75,7 @@ class RunReport(Struct, frozen=True):
     strict: bool
     broken: tuple[str, ...] = ()
 
-    def count(self, status: Status) -> int:
+    def count(self, status: CheckStatus) -> int:
         """Verdicts of one status."""
         return sum(verdict.status is status for verdict in self.verdicts)
 
@@ -87,9 +87,9 @@ class RunReport(Struct, frozen=True):
     @property
     def outcome(self) -> RunOutcome:
         """The outcome that follows from the verdicts."""
-        if self.count(Status.FAILED):
+        if self.count(CheckStatus.FAILED):
             return RunOutcome.FAULTS
-        if self.broken or self.thin or self.count(Status.SKIPPED) == len(self.verdicts):
+        if self.broken or self.thin or self.count(CheckStatus.SKIPPED) == len(self.verdicts):
             return RunOutcome.INCONCLUSIVE
         return RunOutcome.CONFORMS
 

@@ -23,12 +23,12 @@ from .node import ProbedNode
 from .options import DEFAULT_TAKER, CheckOptions
 from .probe import Probe
 from .resources import RESOURCES, entries_of
-from .rules import Result, Status, Tally, gap, judged, skipped
+from .rules import CheckStatus, Result, Tally, gap, judged, skipped
 from .signatures import SigningDomain
 
 _REDACTED_CHARS_MIN = 4  # a shorter one would make every text unreadable
 
-Snapshot = dict[str, HttpExchange]
+ResourceSnapshot = dict[str, HttpExchange]
 
 
 class Good(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Session:
         self.taker = options.taker or DEFAULT_TAKER
         self.selected = frozenset(check.id for check in CHECKS.values() if check in options.selection)
         self.tally = Tally(CHECKS, options.selection)
-        self.snapshot: Snapshot = {}
+        self.snapshot: ResourceSnapshot = {}
         self.good: Good | None = None
         self.sightings: list[Sighting] = []
         self.load: LoadReport | None = None
@@ -108,7 +108,7 @@ class Session:
     def _redacted(self, result: Result) -> Result:
         """A maker may say back what it was sent: nothing of the credentials goes into a report."""
         credentials = self.options.credentials
-        if credentials is None or result.status is not Status.FAILED:
+        if credentials is None or result.status is not CheckStatus.FAILED:
             return result
         got = result.got
         for text in (credentials.access_key, credentials.secret.decode("utf-8", "replace")):
@@ -139,7 +139,7 @@ class Session:
             if check_id in topics or check_id.partition(".")[0] in topics
         )
 
-    async def take_snapshot(self) -> Snapshot:
+    async def take_snapshot(self) -> ResourceSnapshot:
         """The four endpoints, now."""
         snapshot = {name: await self.probe.get(name) for name in RESOURCES}
         self.snapshot = snapshot

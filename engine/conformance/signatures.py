@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ...codecs.eip712_orders.nonce_and_meta import firm_user
 from ...codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
-from ...codecs.eip712_orders.signing_names import NamedDomain, Signing, rfq_others
+from ...codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, rfq_others
 from ...config.errors import InvalidSignature
 from ...config.limits import FIRM_RANDOM_BITS, RFQ_DOMAIN_VERSION
 from ...crypto.addresses import parse_address
@@ -52,7 +52,7 @@ def order_digest(order: dict[str, str | int], domain: SigningDomain) -> bytes:
     return signing_digest(signing.here.separator, signing.struct_hash32)
 
 
-def _signing(order: dict[str, str | int], domain: SigningDomain) -> Signing:
+def _signing(order: dict[str, str | int], domain: SigningDomain) -> OrderDigests:
     values = RfqOrder(
         nonce_and_meta=int(order["nonceAndMeta"]),
         expiry=int(order["expiry"]),
@@ -64,7 +64,7 @@ def _signing(order: dict[str, str | int], domain: SigningDomain) -> Signing:
         taker_amount=int(order["takerAmount"]),
     )
     here = NamedDomain(domain.name, RFQ_DOMAIN_VERSION, domain.chain_id, domain.contract)
-    return Signing(RFQ_ORDER.compiled.hash_struct(values), here, rfq_others(here))
+    return OrderDigests(RFQ_ORDER.compiled.hash_struct(values), here, rfq_others(here))
 
 
 def judge_signature(quoted: Quoted, domain: SigningDomain | None, *, is_contract: bool) -> Iterator[Result]:

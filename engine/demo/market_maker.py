@@ -23,11 +23,11 @@ from ...feeds.net.http_client import HttpClient
 from ...feeds.net.streams import listen
 from ..conformance.auth import Credentials
 from ..conformance.options import BaseUrl, CheckOptions
-from ..conformance.rules import Selection, Status
+from ..conformance.rules import CheckStatus, Selection
 from ..conformance.run import RunReport, run_checks
 from ..maker.app import MakerApp
 from ..telemetry.clock import WallClock
-from .settlement import CHAIN_ID, Stage, show_fill
+from .settlement import CHAIN_ID, DemoChain, show_fill
 
 _STRANGER = "0x" + "dead" * 10
 _ANSWER_S = 5.0
@@ -61,7 +61,7 @@ pairs."WETH/USDC" = {{ base = "WETH", quote = "USDC", liquidity_usd = 5000000 }}
 """
 
 
-async def run_market_maker(console: Console, stage: Stage, folder: Path) -> None:
+async def run_market_maker(console: Console, stage: DemoChain, folder: Path) -> None:
     """Show each step on `console`; raises if any of them does not hold.
 
     Args:
@@ -76,7 +76,7 @@ async def run_market_maker(console: Console, stage: Stage, folder: Path) -> None
         await _show_app(console, app, listener, stage, secret)
 
 
-def _settings(stage: Stage) -> str:
+def _settings(stage: DemoChain) -> str:
     addresses = {name: to_hex(stage.at(name)) for name in ("rfq", "executor")}
     tokens = {name.lower(): to_hex(stage.at(name)) for name in ("WETH", "USDC")}
     return _SETTINGS.format(
@@ -85,7 +85,7 @@ def _settings(stage: Stage) -> str:
 
 
 async def _show_app(
-    console: Console, app: MakerApp, listener: socket.socket, stage: Stage, secret: str
+    console: Console, app: MakerApp, listener: socket.socket, stage: DemoChain, secret: str
 ) -> None:
     port: int = listener.getsockname()[1]
     async with trio.open_nursery() as nursery:
@@ -137,7 +137,7 @@ async def _show_prices(console: Console, venue: _Venue) -> None:
     console.print(table)
 
 
-async def _show_quote(console: Console, venue: _Venue, stage: Stage) -> tuple[RfqOrder, bytes]:
+async def _show_quote(console: Console, venue: _Venue, stage: DemoChain) -> tuple[RfqOrder, bytes]:
     """Returns the order and the maker's signature."""
     body = msgspec.json.encode(
         {
@@ -189,7 +189,7 @@ async def _show_kill_switch(console: Console, venue: _Venue, app: MakerApp) -> N
     console.print(table)
 
 
-async def _show_check(console: Console, port: int, stage: Stage, credentials: Credentials) -> None:
+async def _show_check(console: Console, port: int, stage: DemoChain, credentials: Credentials) -> None:
     options = CheckOptions(
         base=BaseUrl("http", "127.0.0.1", port, f"/{CHAIN_ID}", f"127.0.0.1:{port}"),
         credentials=credentials,
@@ -201,11 +201,12 @@ async def _show_check(console: Console, port: int, stage: Stage, credentials: Cr
     )
     report: RunReport = await run_checks(options, now_ms=lambda: time.time_ns() // 1_000_000)
     for verdict in report.verdicts:
-        if verdict.status is Status.FAILED:
+        if verdict.status is CheckStatus.FAILED:
             console.print(verdict, style="red")
     console.print(
-        f"  {report.count(Status.PASSED)} checks passed, {report.count(Status.FAILED)} failed, "
-        f"{report.count(Status.SKIPPED)} skipped, {report.requests} requests in {report.elapsed_s:.1f} s",
+        f"  {report.count(CheckStatus.PASSED)} checks passed, {report.count(CheckStatus.FAILED)} failed, "
+        f"{report.count(CheckStatus.SKIPPED)} skipped, "
+        f"{report.requests} requests in {report.elapsed_s:.1f} s",
         highlight=False,
     )
     if not report.conforms:

@@ -26,7 +26,7 @@ from ..chain.port import Receipt
 from ..chain.rpc import RpcChain
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
-from ..trader.order_following import OrderFollower, Settled, Subject, proven
+from ..trader.order_following import OrderFollower, SettledOnChain, Subject, proven
 from ..trader.order_placing import OrderOffer, OrderPlacer
 from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
@@ -34,7 +34,7 @@ from ..trader.schedule import Schedule
 from ..trader.terms import TradedToken
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
-from .settlement import CHAIN_ID, Stage
+from .settlement import CHAIN_ID, DemoChain
 from .venue import MarketPlace
 
 USER = 6
@@ -53,7 +53,7 @@ class OrderScene(Struct, frozen=True):
     """A user at a market place. The chain is read as a user reads it, by JSON-RPC."""
 
     console: Console
-    stage: Stage
+    stage: DemoChain
     place: MarketPlace
     chain: RpcChain
     venue: VenueClient
@@ -190,7 +190,7 @@ async def why_it_rests(scene: OrderScene, record: OrderRecord) -> str:
 
 async def proven_order(
     scene: OrderScene, offer: OrderOffer, record: OrderRecord
-) -> tuple[Settled, list[Receipt]]:
+) -> tuple[SettledOnChain, list[Receipt]]:
     """What the chain says of a settled order, and the receipts of its settlements."""
     subject = Subject(offer.contract.address, signed_order(record, offer.contract))
     settled = await proven(scene.chain, subject, record)
@@ -206,7 +206,7 @@ def show_moves(
     before: Balances,
     after: Balances,
     offer: OrderOffer,
-    settled: Settled,
+    settled: SettledOnChain,
     makers: set[str],
     *receipts: Receipt,
 ) -> None:

@@ -45,7 +45,7 @@ from .order_scene import (
     why_it_rests,
 )
 from .place_settings import AGENTS, TOKENS
-from .settlement import CHAIN_ID, Stage, calldata_of, transactions_of
+from .settlement import CHAIN_ID, DemoChain, calldata_of, transactions_of
 from .venue import MarketPlace
 from .waiting_orders import run_waiting_orders
 
@@ -56,7 +56,7 @@ _TIP_WEI = 50 * 10**9  # goes before everybody else
 _ALLOWING_GAS = 100_000
 
 
-async def run_orders(console: Console, stage: Stage, place: MarketPlace) -> None:
+async def run_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
     """Show each step on `console`; raises if any of them does not hold. In the end alpha has no allowance."""
     place.makers["alpha"].switch.resume("all")
     await place.live()
@@ -194,7 +194,7 @@ def _is_told_of_all(told: Counter[str]) -> bool:
     return told[Notice.SETTLING] == told[Notice.SETTLED]
 
 
-async def _before_all(stage: Stage, key: SigningKey, to: bytes, data: bytes) -> bytes:
+async def _before_all(stage: DemoChain, key: SigningKey, to: bytes, data: bytes) -> bytes:
     """Hand in a transaction that is mined before all that waits; its hash."""
     fees = await stage.chain.fees()
     transaction = Transaction(

@@ -44,7 +44,7 @@ from ..trader.terms import TradedToken
 from .balances import Balances, balances, moved, moves_table
 from .order_scene import NATIVE, WAIT_S, Tell, timed
 from .place_settings import TOKENS
-from .settlement import CHAIN_ID, Stage
+from .settlement import CHAIN_ID, DemoChain
 from .venue import MarketPlace
 
 _MAKER, _TAKER, _STRANGER = 7, 5, 4  # accounts of the devnet
@@ -63,7 +63,7 @@ class _Bilateral(Struct, frozen=True):
     """
 
     console: Console
-    stage: Stage
+    stage: DemoChain
     place: MarketPlace
     chain: RpcChain
     venue: VenueClient
@@ -129,7 +129,7 @@ class _Posted(Struct, frozen=True):
     signed: SignedOtc
 
 
-async def run_otc_orders(console: Console, stage: Stage, place: MarketPlace) -> None:
+async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace) -> None:
     """Show each step on `console`; raises if any of them does not hold."""
     async with (
         RpcChain.open(CHAIN_ID, NodeSettings(urls=(stage.running.url,)), known_errors()) as chain,

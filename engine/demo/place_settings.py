@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from ...crypto.hexadecimal import to_hex
-from .settlement import CHAIN_ID, Stage
+from .settlement import CHAIN_ID, DemoChain
 
 TOKENS = {"WETH": 18, "USDC": 6, "WBTC": 8}
 GRIDS = {
@@ -143,7 +143,7 @@ def shared_secrets() -> tuple[Shared, ...]:
     return (*of_makers, *(Shared(_VENUE_NAME, agent) for agent in AGENTS))
 
 
-def maker_text(stage: Stage, name: str) -> str:
+def maker_text(stage: DemoChain, name: str) -> str:
     """A market maker's."""
     told = {"chain_id": CHAIN_ID, "NAME": name.upper(), "url": stage.running.url}
     text = (_CHAIN + _MAKER).format(
@@ -159,7 +159,7 @@ def maker_text(stage: Stage, name: str) -> str:
     return text + _asked_by(name, _askers_of(name))
 
 
-def agent_text(stage: Stage, name: str, ports: Mapping[str, int]) -> str:
+def agent_text(stage: DemoChain, name: str, ports: Mapping[str, int]) -> str:
     """An agent's.
 
     Args:
@@ -172,7 +172,7 @@ def agent_text(stage: Stage, name: str, ports: Mapping[str, int]) -> str:
     return text + _asked_by(name, (_VENUE_NAME,)) + _listings(stage)
 
 
-def venue_text(stage: Stage, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
+def venue_text(stage: DemoChain, makers: Mapping[str, int], agents: Mapping[str, int]) -> str:
     """The venue's.
 
     Args:
@@ -212,7 +212,7 @@ def _makers(role: str, asker: str, ports: Mapping[str, int]) -> str:
     return text
 
 
-def _listings(stage: Stage) -> str:
+def _listings(stage: DemoChain) -> str:
     return "".join(
         _LISTING.format(
             chain_id=CHAIN_ID,

@@ -17,7 +17,7 @@ from ...codecs.amounts import format_units
 from ...codecs.calldata import OrderInfo, approve
 from ...codecs.eip712_orders.rfq import RfqOrder
 from ...codecs.http1 import Http1Limits
-from ...codecs.router_calldata import Hop, Swap, swap_exact_in
+from ...codecs.router_calldata import Hop, RouterSwap, swap_exact_in
 from ...config import limits
 from ...config.chains import ChainSettings
 from ...config.errors import Reverted
@@ -30,7 +30,7 @@ from ..chain.address_book import DeployedChain
 from ..chain.json_rpc import RpcNode
 from ..chain.port import DevChain, EthCall
 from ..chain.transact import transact
-from ..devnet.serve import RunningChain, Wanted, running_chain
+from ..devnet.serve import DevnetOptions, RunningChain, running_chain
 from .balances import Balances, balances, moved
 
 CHAIN_ID = 31_337
@@ -40,7 +40,7 @@ _ANSWER_S = 5.0
 _WITHOUT_BODIES = False
 
 
-class Stage(Struct, frozen=True):
+class DemoChain(Struct, frozen=True):
     """A chain with everything on it, and who acts there.
 
     Attributes:
@@ -76,10 +76,10 @@ class _BlockTransactions(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def a_stage(folder: Path) -> AsyncIterator[Stage]:
+async def a_stage(folder: Path) -> AsyncIterator[DemoChain]:
     """Open the chain, with allowances given; addresses go to contracts.json in the folder."""
     keys = account_keys(DEV_MNEMONIC, limits.DEVNET_ACCOUNTS)
-    wanted = Wanted(
+    wanted = DevnetOptions(
         chains={CHAIN_ID: ChainSettings(name="devnet")},
         host="127.0.0.1",
         port=0,
@@ -90,7 +90,7 @@ async def a_stage(folder: Path) -> AsyncIterator[Stage]:
         state_dir=folder,
     )
     async with running_chain(wanted, os.environ, CHAIN_ID) as (chain, running):
-        stage = Stage(chain, running, tuple(keys), keys[_MAKER], keys[_USER], keys[_STRANGER])
+        stage = DemoChain(chain, running, tuple(keys), keys[_MAKER], keys[_USER], keys[_STRANGER])
         for token in ("WETH", "USDC"):
             allowed = approve(stage.at("rfq"), limits.UINT256_MAX)
             await transact(chain, stage.maker, stage.at(token), allowed)
@@ -109,19 +109,19 @@ def show_contracts(console: Console, running: RunningChain) -> None:
     console.print(f"  chain {running.chain_id}, {running.engine} EVM, JSON-RPC at {running.url}")
 
 
-async def calldata_of(stage: Stage, tx_hash: bytes) -> bytes:
+async def calldata_of(stage: DemoChain, tx_hash: bytes) -> bytes:
     """The calldata of a transaction, as a node tells it."""
     found = msgspec.json.decode(await _told(stage, "eth_getTransactionByHash", to_hex(tx_hash)), type=_Sent)
     return parse_hex(found.input, "input")
 
 
-async def transactions_of(stage: Stage, number: int) -> list[bytes]:
+async def transactions_of(stage: DemoChain, number: int) -> list[bytes]:
     """Hashes of the transactions of a block, in its order, as a node tells them."""
     raw = await _told(stage, "eth_getBlockByNumber", hex(number), _WITHOUT_BODIES)
     return [parse_hex(tx, "hash") for tx in msgspec.json.decode(raw, type=_BlockTransactions).transactions]
 
 
-async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: bytes) -> None:
+async def show_fill(console: Console, stage: DemoChain, order: RfqOrder, signature: bytes) -> None:
     """Swap against a firm quote through the Router, and show what does not work.
 
     Raises:
@@ -155,7 +155,7 @@ async def show_fill(console: Console, stage: Stage, order: RfqOrder, signature: 
     await _show_refusals(console, stage, swap)
 
 
-async def _show_refusals(console: Console, stage: Stage, swap: Swap) -> None:
+async def _show_refusals(console: Console, stage: DemoChain, swap: RouterSwap) -> None:
     table = Table("again", "answer", box=None)
     for name, trader, word in (
         ("by the user: the quote is filled", stage.user, "Couldn't swap"),
@@ -173,11 +173,11 @@ async def _show_refusals(console: Console, stage: Stage, swap: Swap) -> None:
     console.print(table)
 
 
-async def _swap(stage: Stage, order: RfqOrder, signature: bytes) -> Swap:
+async def _swap(stage: DemoChain, order: RfqOrder, signature: bytes) -> RouterSwap:
     head = await stage.chain.block()
     if head is None:
         raise AssertionError("a chain has a latest block")
-    return Swap(
+    return RouterSwap(
         src_token=order.taker_asset,
         dest_token=order.maker_asset,
         src_amount=order.taker_amount,
@@ -191,12 +191,12 @@ async def _swap(stage: Stage, order: RfqOrder, signature: bytes) -> Swap:
     )
 
 
-async def _balances(stage: Stage) -> Balances:
+async def _balances(stage: DemoChain) -> Balances:
     people = {"maker": stage.maker.address, "user": stage.user.address}
     return await balances(stage.chain, {symbol: stage.at(symbol) for symbol in ("WETH", "USDC")}, people)
 
 
-async def _told(stage: Stage, method: str, *params: object) -> bytes:
+async def _told(stage: DemoChain, method: str, *params: object) -> bytes:
     async with DialTransport(tls=client_tls(), connections_max=1, limits=Http1Limits()) as transport:
         node = RpcNode(transport, stage.running.url, "the devnet", _ANSWER_S)
         (found,) = await node.batch([(method, list(params))])

@@ -16,7 +16,7 @@ from rich.table import Table
 from ...codecs.amounts import format_units, parse_units
 from ...codecs.calldata import approve
 from ...codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
-from ...codecs.router_calldata import PAYS_DIRECTLY, Swap
+from ...codecs.router_calldata import PAYS_DIRECTLY, RouterSwap
 from ...codecs.router_decoding import decode_swap
 from ...codecs.vocabulary import Side
 from ...config.errors import Reverted, VenueError
@@ -31,12 +31,12 @@ from ..chain.transact import transact
 from ..trader.allowing import Allowing
 from ..trader.client import VenueClient
 from ..trader.safety import fee_bps_of
-from ..trader.swap import Offer, Status, SwapOutcome, Swapper
+from ..trader.swap import Offer, SwapOutcome, Swapper, SwapStatus
 from ..trader.terms import Terms, TradedToken, Wish, transaction_body
 from ..trader.view import offer_table
 from .balances import Balances, balances, moved, moves_table
 from .place_settings import TOKENS
-from .settlement import CHAIN_ID, Stage, calldata_of
+from .settlement import CHAIN_ID, DemoChain, calldata_of
 from .venue import MarketPlace
 
 _TRADER = 5  # account of the devnet
@@ -47,7 +47,7 @@ class _Scene(Struct, frozen=True):
     """A trader at a market place."""
 
     console: Console
-    stage: Stage
+    stage: DemoChain
     place: MarketPlace
     venue: VenueClient
     swapper: Swapper
@@ -75,7 +75,7 @@ class _Scene(Struct, frozen=True):
         self.console.print(offer_table(offer, symbols, Allowing.EXACT))
 
 
-async def run_swaps(console: Console, stage: Stage, place: MarketPlace) -> None:
+async def run_swaps(console: Console, stage: DemoChain, place: MarketPlace) -> None:
     """Show each step on `console`; raises if any of them does not hold. In the end alpha has stopped."""
     trader = stage.keys[_TRADER]
     async with (
@@ -167,7 +167,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SwapOutcome, bytes]:
     """Swap, and hold all balances against what the makers signed; also returns the calldata."""
     before = await _balances(scene)
     outcome = await scene.swapper.perform(offer)
-    if outcome.status is not Status.SWAPPED:
+    if outcome.status is not SwapStatus.SWAPPED:
         raise AssertionError(f"{outcome.step} {outcome.status.value}: {outcome.reason}")
     after = await _balances(scene)
     data = await calldata_of(scene.stage, outcome.tx_hash)
@@ -181,7 +181,7 @@ async def _perform(scene: _Scene, offer: Offer) -> tuple[SwapOutcome, bytes]:
     return outcome, data
 
 
-def _as_signed(scene: _Scene, swap: Swap) -> Balances:
+def _as_signed(scene: _Scene, swap: RouterSwap) -> Balances:
     """What each account gives and gets when the orders of a sale are filled, one order a hop."""
     symbols = {scene.stage.at(symbol): symbol for symbol in TOKENS}
     names = {key.address: who for who, key in scene.people.items()}

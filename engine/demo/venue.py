@@ -28,7 +28,7 @@ from ..maker.app import MakerApp
 from ..venue.app import VenueApp, opened_venue
 from .passing_clock import PassingClock
 from .place_settings import AGENTS, GRIDS, QUOTED, TOKENS, agent_text, maker_text, shared_secrets, venue_text
-from .settlement import CHAIN_ID, Stage
+from .settlement import CHAIN_ID, DemoChain
 
 _RELAYER = 1  # account of the devnet that may settle
 _READY_S = 20.0
@@ -47,7 +47,7 @@ class MarketPlace(Struct, frozen=True):
         folder: with a folder for each.
     """
 
-    stage: Stage
+    stage: DemoChain
     folder: Path
     clock: PassingClock
     url: str
@@ -119,7 +119,7 @@ class MarketPlace(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def a_market_place(stage: Stage, folder: Path) -> AsyncIterator[MarketPlace]:
+async def a_market_place(stage: DemoChain, folder: Path) -> AsyncIterator[MarketPlace]:
     """Have both makers allow their tokens, start everybody, and drain all of them in the end.
 
     Args:
@@ -159,7 +159,7 @@ async def a_market_place(stage: Stage, folder: Path) -> AsyncIterator[MarketPlac
 class _Opening(Struct, frozen=True):
     """What everybody is opened with."""
 
-    stage: Stage
+    stage: DemoChain
     folder: Path
     environ: Mapping[str, str]
     clock: PassingClock

@@ -18,7 +18,7 @@ from ...config.errors import CambistError, WebSocketClosed
 from ...config.server import ServerSettings
 from ...crypto.secp256k1 import SigningKey
 from ..chain.embedded import EmbeddedChain
-from ..server import HttpCall, Reply, Router, Server, Surface
+from ..server import HttpCall, Reply, RouteGroup, Router, Server
 from ..telemetry.clock import WallClock
 from . import parameters as given
 from .controls import Controls
@@ -27,7 +27,7 @@ from .facade import Method, Methods, Reads
 from .faults import INVALID_REQUEST, REFUSED, RpcFault
 from .filters import Filters, Subscriptions
 from .moves import Lost, Moves
-from .signing import Signing
+from .signing import WalletMethods
 
 if TYPE_CHECKING:
     from ...feeds.net.websocket import WebSocket
@@ -53,7 +53,7 @@ def all_methods(
     return {
         **reads.methods(),
         **Filters(moves, reads).methods(),
-        **Signing(chain.chain_id, keys, is_public=are_public).methods(),
+        **WalletMethods(chain.chain_id, keys, is_public=are_public).methods(),
         **Controls(chain).methods(),
         **refused,
     }
@@ -73,7 +73,7 @@ class DevNode:
     def __init__(self, methods: Methods, moves: Moves) -> None:
         self._methods = methods
         self._moves = moves
-        surface = Surface(_encode_error, cors_origins=("*",), body_bytes_max=_SETTINGS.body_bytes_max)
+        surface = RouteGroup(_encode_error, cors_origins=("*",), body_bytes_max=_SETTINGS.body_bytes_max)
         surface.coroutine("POST", "/", self._post)
         surface.websocket("/", lambda _: None, self._converse)
         router = Router(_encode_error)

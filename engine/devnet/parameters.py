@@ -57,7 +57,7 @@ class Count(int):
         return cls(number)
 
 
-class Slot(int):
+class StorageSlot(int):
     """A place in a contract's storage: a quantity, or 32 bytes."""
 
     @classmethod
@@ -130,7 +130,7 @@ class BlockRef:
         raise _refuse(f"{', '.join(cls.WORDS)}, a height, or an object with blockHash", value)
 
 
-class Wanted(tuple[bytes, ...]):
+class FilterValues(tuple[bytes, ...]):
     """One topic or address, several, or null for any."""
 
     __slots__ = ()
@@ -147,7 +147,7 @@ class Wanted(tuple[bytes, ...]):
         return cls(bytes(cls.READ.read(item)) for item in items)
 
 
-class WantedAddresses(Wanted):
+class FilterAddresses(FilterValues):
     """Addresses."""
 
     __slots__ = ()
@@ -185,8 +185,8 @@ class UnsignedTransaction(Struct, rename="camel"):
 class Filter(Struct, rename="camel"):
     """Which logs of which blocks."""
 
-    address: WantedAddresses | None = None
-    topics: list[Wanted | None] = []
+    address: FilterAddresses | None = None
+    topics: list[FilterValues | None] = []
     block_hash: Hash32 | None = None
     from_block: BlockRef | None = None
     to_block: BlockRef | None = None
@@ -221,7 +221,7 @@ class OfSlot(_Positional):
     """A word of storage at a block."""
 
     address: Address
-    slot: Slot
+    slot: StorageSlot
     block: BlockRef = BlockRef("latest")
 
 

@@ -34,7 +34,7 @@ from .node import DevNode
 EMBEDDED, ANVIL = "embedded", "anvil"
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class DevnetOptions(Struct, frozen=True, kw_only=True):
     """What is to run.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Opened(Struct):
 
 
 async def serve_devnet(
-    wanted: Wanted,
+    wanted: DevnetOptions,
     environ: Mapping[str, str],
     started: Callable[[Sequence[RunningChain], Path], None],
 ) -> None:
@@ -120,7 +120,7 @@ async def serve_devnet(
 
 @asynccontextmanager
 async def running_chain(
-    wanted: Wanted, environ: Mapping[str, str], chain_id: int
+    wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int
 ) -> AsyncIterator[tuple[DevChain, RunningChain]]:
     """One of the chains with everything on it, served until the context is left.
 
@@ -137,14 +137,14 @@ async def running_chain(
 
 
 async def _open(
-    owned: AsyncExitStack, wanted: Wanted, environ: Mapping[str, str], chain_id: int, port: int
+    owned: AsyncExitStack, wanted: DevnetOptions, environ: Mapping[str, str], chain_id: int, port: int
 ) -> _Opened:
     if wanted.anvil or not IS_INSTALLED:
         return await _open_anvil(owned, wanted, _anvil(environ), chain_id, port)
     return await _open_embedded(owned, wanted, chain_id, port)
 
 
-async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, port: int) -> _Opened:
+async def _open_embedded(owned: AsyncExitStack, wanted: DevnetOptions, chain_id: int, port: int) -> _Opened:
     listener = _listening(wanted.host, port)
     owned.callback(listener.close)
     chain = EmbeddedChain(chain_id, lambda: int(time.time()), {}, known_errors())
@@ -155,7 +155,7 @@ async def _open_embedded(owned: AsyncExitStack, wanted: Wanted, chain_id: int, p
 
 
 async def _open_anvil(
-    owned: AsyncExitStack, wanted: Wanted, program: Path, chain_id: int, port: int
+    owned: AsyncExitStack, wanted: DevnetOptions, program: Path, chain_id: int, port: int
 ) -> _Opened:
     with _listening(wanted.host, port) as probe:  # says in our words that the port is taken
         port = port or probe.getsockname()[1]

@@ -30,7 +30,7 @@ _PREFIX = b"\x19Ethereum Signed Message:\n"
 _decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
 
 
-class Signing:
+class WalletMethods:
     """The methods of a wallet.
 
     Args:

@@ -29,7 +29,7 @@ from ...config.errors import StoreError
 from ...config.limits import WEBHOOK_ROWS_MAX
 from ...config.timeouts import STORE_PAUSE_S_MAX, WEBHOOK_LOOK_S, WEBHOOK_PLACE_S
 from ...crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
-from ..store.leases import SHARDS, Leases
+from ..store.leases import SHARDS, FencedOff, Leases
 from ..store.queries import by, due_deliveries, next_delivery, overdue_deliveries
 from ..store.rows import Delivery, OrderEvent, Webhook
 from ..store.store import Store
@@ -80,7 +80,7 @@ class HookStatistics(Struct, frozen=True):
     reason: str
 
 
-class _Told:
+class _WebhookState:
     """One webhook while this process holds it."""
 
     def __init__(self) -> None:
@@ -110,15 +110,11 @@ class _Told:
         )
 
 
-class _FencedOff(Exception):
-    """Another engine delivers by now; it never leaves this file."""
-
-
-def _ended(name: str, outcome: UnitOutcome) -> _FencedOff:
+def _ended(name: str, outcome: UnitOutcome) -> FencedOff:
     """Why no more is done under a fence."""
     if not isinstance(outcome, Fenced):
         _log.error("a webhook is taken up anew", webhook=name, outcome=repr(outcome)[:_SAID_CHARS_MAX])
-    return _FencedOff()
+    return FencedOff()
 
 
 def shard_of(name: str) -> int:
@@ -153,7 +149,7 @@ class Webhooks:
         self._http = http
         self._now_ms = now_ms
         self._random = random
-        self._told = {name: _Told() for name in hooks}
+        self._told = {name: _WebhookState() for name in hooks}
 
     def statistics(self) -> dict[str, HookStatistics]:
         """Counters, by name."""
@@ -171,7 +167,7 @@ class Webhooks:
                 nursery.start_soon(self._serve, hook, self._told[hook.name])
             task_status.started()
 
-    async def _serve(self, hook: Hook, told: _Told) -> None:
+    async def _serve(self, hook: Hook, told: _WebhookState) -> None:
         """Deliver to one while its shard is held."""
         while True:
             changed = self._leases.changed()
@@ -186,7 +182,7 @@ class Webhooks:
                     nursery.start_soon(self._watch, hook, fence, nursery.cancel_scope)
                     nursery.start_soon(self._take_in, hook, told, fence)
                     nursery.start_soon(self._deliver, hook, told, fence)
-            except* _FencedOff:
+            except* FencedOff:
                 await trio.sleep(WEBHOOK_LOOK_S)
             finally:
                 told.is_held = False
@@ -201,7 +197,7 @@ class Webhooks:
 
     # --- Events in --------------------------------------------------------------------------------------
 
-    async def _take_in(self, hook: Hook, told: _Told, fence: Fence) -> None:
+    async def _take_in(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
         """Make rows of the events that the hook wants. After the store was away, from the kept place on."""
         while True:
             try:
@@ -209,7 +205,7 @@ class Webhooks:
             except StoreError as error:
                 await _store_pause(hook, error)
 
-    async def _follow(self, hook: Hook, told: _Told, fence: Fence) -> None:
+    async def _follow(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
         row = await self._place(hook, fence)
         follower = EventFollower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
         token, moved_at = row.token, trio.current_time()
@@ -258,7 +254,7 @@ class Webhooks:
 
     # --- Deliveries out ---------------------------------------------------------------------------------
 
-    async def _deliver(self, hook: Hook, told: _Told, fence: Fence) -> None:
+    async def _deliver(self, hook: Hook, told: _WebhookState, fence: Fence) -> None:
         """Post what is due."""
         told.under_way.clear()
         async with trio.open_nursery() as nursery:
@@ -272,7 +268,7 @@ class Webhooks:
                 with trio.move_on_after(wait_s):
                     await told.wake.wait()
 
-    async def _start(self, hook: Hook, told: _Told, fence: Fence, nursery: trio.Nursery) -> float:
+    async def _start(self, hook: Hook, told: _WebhookState, fence: Fence, nursery: trio.Nursery) -> float:
         """Start what may be posted now. Returns how long nothing else is due, in seconds."""
         rests_s = told.rests_until - trio.current_time()
         free = (1 if told.failures else hook.posts_max) - len(told.under_way)
@@ -296,7 +292,7 @@ class Webhooks:
             return WEBHOOK_LOOK_S
         return min(max(next_ms - now_ms, 0) / _S_MS, WEBHOOK_LOOK_S)
 
-    async def _post(self, hook: Hook, told: _Told, delivery: Delivery, fence: Fence) -> None:
+    async def _post(self, hook: Hook, told: _WebhookState, delivery: Delivery, fence: Fence) -> None:
         """One try, and what follows from it."""
         try:
             told.posted += 1
@@ -335,7 +331,7 @@ class Webhooks:
         return "" if answer.is_success else f"answered {answer.status_code}"
 
     async def _keep_failed(
-        self, hook: Hook, told: _Told, delivery: Delivery, reason: str, fence: Fence
+        self, hook: Hook, told: _WebhookState, delivery: Delivery, reason: str, fence: Fence
     ) -> None:
         """Keep that a try failed, and give up what is too old, which nobody will try any more."""
         now_ms = self._now_ms()
@@ -356,7 +352,7 @@ class Webhooks:
             if count:
                 self._tell_dead(hook, told, count, reason)
 
-    def _tell_dead(self, hook: Hook, told: _Told, count: int, reason: str) -> None:
+    def _tell_dead(self, hook: Hook, told: _WebhookState, count: int, reason: str) -> None:
         told.dead += count
         _log.error("deliveries are given up", webhook=hook.name, count=count, reason=reason)
 

@@ -19,7 +19,7 @@ from ...crypto.hmac_auth import DOMAIN_HEADER
 from ..safety.halts import NOTHING_HALTED
 from ..safety.kill_switch import KillSwitch
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import HttpCall, Reply, Surface
+from ..server.routing import HttpCall, Reply, RouteGroup
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +38,7 @@ def admin_surface(
     known: Mapping[int, Collection[str]],
     status: Callable[[], dict[str, Any]],
     not_ready: Callable[[], list[str]],
-) -> Surface:
+) -> RouteGroup:
     """The routes.
 
     Args:
@@ -49,7 +49,7 @@ def admin_surface(
         not_ready: reasons why /readyz fails; none when it is ready.
     """
     allowed = {domain.encode() for domain in domains}
-    surface = Surface(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)
+    surface = RouteGroup(encode_maker_error, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX)
 
     def admit(call: HttpCall) -> None:
         if gate.admit(call.request, call.request.target, call.now_ms) not in allowed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...config import limits
 from ...config.errors import TradingStopped
 from ..server.gate import Gate, encode_maker_error
-from ..server.routing import HttpCall, Reply, Surface
+from ..server.routing import HttpCall, Reply, RouteGroup
 from .blacklist import Blacklist
 from .board import Board, message_tail
 from .quotes import Desk
@@ -50,7 +50,7 @@ class ChainSurface:
         self._tokens, self._pairs = Reply(200, board.tokens_body), Reply(200, board.pairs_body)
         self._tail = message_tail(message)
         self.requests = 0
-        self.surface = surface = Surface(
+        self.surface = surface = RouteGroup(
             encode_maker_error, cors_origins=cors_origins, body_bytes_max=limits.MAKER_REQUEST_BYTES_MAX
         )
         surface.plain("GET", "/tokens", self.tokens)

@@ -71,7 +71,7 @@ from .firm_proof import prove
 from .firm_route import FirmRoute
 from .firm_scores import FirmMaker, FirmScores
 from .legs import Short, arranged, over_asked
-from .plan import MakerShare, RoutePlan, Wanted
+from .plan import MakerShare, RoutePlan, SwapRequest
 
 if TYPE_CHECKING:
     from .pathfinder import Pathfinder
@@ -144,7 +144,13 @@ class FirmDesk:
         )
 
     async def fill(
-        self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int, held: list[HeldQuote] | None = None
+        self,
+        plan: RoutePlan,
+        wanted: SwapRequest,
+        *,
+        user: bytes,
+        limit: int,
+        held: list[HeldQuote] | None = None,
     ) -> FirmRoute:
         """Have a plan signed, by its makers or by others in their place.
 
@@ -184,7 +190,7 @@ class _Filling:
     nursery: trio.Nursery
 
     def __init__(
-        self, desk: FirmDesk, wanted: Wanted, user: bytes, limit: int, held: list[HeldQuote]
+        self, desk: FirmDesk, wanted: SwapRequest, user: bytes, limit: int, held: list[HeldQuote]
     ) -> None:
         self._desk = desk
         self._held = held
@@ -392,7 +398,7 @@ class _Filling:
 
     def _find(self, way: Way, part: FirmPart, amount: int, without: set[str]) -> RoutePlan | None:
         """Others for a part's pair, who may share it."""
-        wanted = Wanted(
+        wanted = SwapRequest(
             part.src_token,
             part.dest_token,
             amount,

@@ -34,9 +34,11 @@ from .envelope import Envelope, weighed
 
 LADDERS_MAX = 512  # directions whose ladders are remembered: 50 MB at 20 makers of 20 levels
 
-Share = tuple[int, int, int]  # maker's number, fixed amount, other amount
-Rate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
-Cut = tuple[dict[int, int], int, int]  # maker -> the level it is taken up to; who has the rest, and how much
+LadderShare = tuple[int, int, int]  # maker's number, fixed amount, other amount
+LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed one
+LadderCut = tuple[
+    dict[int, int], int, int
+]  # maker -> the level it is taken up to; who has the rest, and how much
 _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
@@ -169,15 +171,17 @@ class MergedLadder:
         self.other_unit = POWERS_OF_TEN[order.units.scales[other]]
         self.depth = order.depths[fixed]
         self.fixed_before, self.other_before = order.sums[fixed], order.sums[other]
-        self.first_rate: Rate = (
+        self.first_rate: LadderRate = (
             self.other_before[1] * self.fixed_unit,
             self.fixed_before[1] * self.other_unit,
         )
         self._by_first_rate = [maker for _, maker, _ in order.firsts]
-        self._filled: dict[tuple[int, int], Share] = {}  # maker, level -> a fill of all up to it, whole units
+        self._filled: dict[
+            tuple[int, int], LadderShare
+        ] = {}  # maker, level -> a fill of all up to it, whole units
         self._envelope: Envelope | None = None
 
-    def best_split(self, amount: int) -> list[Share] | None:
+    def best_split(self, amount: int) -> list[LadderShare] | None:
         """The split among all makers that is best before gas, in whole units; None beyond the depth."""
         wanted = amount * self.fixed_unit
         if wanted <= 0 or not self.reaches(wanted):
@@ -185,7 +189,7 @@ class MergedLadder:
         segment = bisect_left(self.fixed_before, wanted) - 1
         return self._in_units(amount, self._taken(segment), self.order.owners[segment])
 
-    def split_after_gas(self, amount: int, fill_cost: int) -> list[Share] | None:
+    def split_after_gas(self, amount: int, fill_cost: int) -> list[LadderShare] | None:
         """The best split found where each fill costs gas; None beyond the depth.
 
         The split is the best of all makers' subsets, or worse by less than one fill and rounding: the last
@@ -217,13 +221,13 @@ class MergedLadder:
                 return split
         return single or self.best_split(amount)
 
-    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[Share] | None:
+    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
         """As `best_split`, among some makers."""
         wanted = amount * self.fixed_unit
         cut = self._cut(wanted, makers) if wanted > 0 else None
         return None if cut is None else self._in_units(amount, *cut[:2])
 
-    def _cut(self, wanted: int, makers: AbstractSet[int]) -> Cut | None:
+    def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
         """Where some makers' levels, the best first, have so much, in 1 / fixed_unit; None beyond them."""
         if not self.reaches(wanted):
             return None
@@ -248,7 +252,7 @@ class MergedLadder:
                 left -= size
             segment += 1
 
-    def best_single(self, amount: int) -> list[Share] | None:
+    def best_single(self, amount: int) -> list[LadderShare] | None:
         """The one maker that fills all of an amount best; None where none can."""
         best = filled_best = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
@@ -288,7 +292,7 @@ class MergedLadder:
         """What is received, or minus what is paid, less the cost of the fills."""
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
 
-    def _net_of(self, cut: Cut, fill_cost: int) -> int:
+    def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
         taken, last, left = cut
         ladders, token = self.order.ladders, self._other
         other = sum([ladders[maker].sums[token][level] for maker, level in taken.items()])
@@ -301,7 +305,7 @@ class MergedLadder:
         """Maker -> the level up to which it is taken by the segments before one."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
-    def _share(self, taken: tuple[int, int]) -> Share:
+    def _share(self, taken: tuple[int, int]) -> LadderShare:
         """Of a maker, all levels up to one."""
         share = self._filled.get(taken)
         if share is None:
@@ -310,7 +314,7 @@ class MergedLadder:
             share = self._filled[taken] = maker, whole, self._walk(maker, whole) or 0
         return share
 
-    def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[Share] | None:
+    def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
         """Whole units of each maker.
 
         Args:
@@ -326,9 +330,9 @@ class MergedLadder:
         whole = {share[0]: share[1] for share in map(self._share, taken.items())} | {last: fixed}
         return self._rearranged(whole, last)
 
-    def _by_book(self, whole: dict[int, int]) -> list[Share] | None:
+    def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
         """By each maker's own book; None where one of them cannot, or would give nothing."""
-        shares: list[Share] = []
+        shares: list[LadderShare] = []
         for maker, fixed in whole.items():
             if fixed:
                 other = self._walk(maker, fixed)
@@ -337,7 +341,7 @@ class MergedLadder:
                 shares.append((maker, fixed, other))
         return _largest_first(shares)
 
-    def _rearranged(self, whole: dict[int, int], last: int) -> list[Share] | None:
+    def _rearranged(self, whole: dict[int, int], last: int) -> list[LadderShare] | None:
         """Move what brings nothing, and what is beyond somebody's depth, to makers that have room for it."""
         ladders = self.order.ladders
         rooms = {maker: ladders[maker].sums[self._fixed][-1] // self.fixed_unit for maker in whole}
@@ -448,7 +452,7 @@ def through(ladders: Iterable[MergedLadder], amount: int) -> tuple[int, int, int
     return amount, numerator, denominator
 
 
-def _largest_first(shares: list[Share]) -> list[Share]:
+def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
     """Of equal ones the one whose maker comes first."""
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)

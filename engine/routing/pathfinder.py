@@ -39,9 +39,9 @@ from ...config import limits
 from ...feeds.mid_prices import MidPrices
 from ...feeds.pair_index import PairIndex
 from .gas import FILL, swap_gas
-from .ladders import ANYBODY, Ladders, MakerFilter, MergedLadder, Rate, Share, through
+from .ladders import ANYBODY, LadderRate, Ladders, LadderShare, MakerFilter, MergedLadder, through
 from .paths import Path, find_paths, pairs_apart
-from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, Wanted
+from .plan import HopPlan, MakerShare, PathPlan, PlanTotal, RoutePlan, SwapRequest
 
 NETWORKS_MAX = 1_024  # ends and filters whose paths are remembered
 PAIRS_SEARCHED_MAX = 8  # of paths, for one plan
@@ -63,7 +63,7 @@ class Lane(Struct, frozen=True):
 
     tokens: Path
     ladders: tuple[MergedLadder, ...]
-    first_rate: Rate
+    first_rate: LadderRate
 
 
 class Network(Struct, frozen=True):
@@ -84,7 +84,7 @@ class FilledLane(Struct, frozen=True):
     lane: Lane
     amounts: list[int]
     fills: int
-    shares: list[list[Share]]
+    shares: list[list[LadderShare]]
 
     @property
     def amount(self) -> int:
@@ -97,9 +97,9 @@ class FilledLane(Struct, frozen=True):
         return self.amounts[-1]
 
 
-Filled = tuple[int, tuple[FilledLane, ...]]  # score, one path or two
+FilledAmount = tuple[int, tuple[FilledLane, ...]]  # score, one path or two
 Total = tuple[int, int, int]  # the other amount, the rate of the last unit
-Choose = Callable[[MergedLadder, int, bytes], list[Share] | None]  # ladder, amount, the other token
+Choose = Callable[[MergedLadder, int, bytes], list[LadderShare] | None]  # ladder, amount, the other token
 
 
 class Pathfinder:
@@ -118,7 +118,7 @@ class Pathfinder:
         self._networks: dict[object, Network] = {}
         self._networks_version = -1
 
-    def find(self, wanted: Wanted) -> RoutePlan | None:
+    def find(self, wanted: SwapRequest) -> RoutePlan | None:
         """The best plan; None where there is no liquidity for it, and for nothing."""
         lanes = self._best(wanted)
         total = _total(wanted, lanes)
@@ -127,7 +127,7 @@ class Pathfinder:
         paths = tuple([_path_plan(filled, wanted.side) for filled in lanes])
         return RoutePlan(total.side, total.src_amount, total.dest_amount, total.gas, paths)
 
-    def lack(self, wanted: Wanted) -> NoPlanReason:
+    def lack(self, wanted: SwapRequest) -> NoPlanReason:
         """Why `find` has no plan for a swap."""
         amount = _at_exchanges(wanted)
         if amount <= 0:
@@ -141,7 +141,7 @@ class Pathfinder:
             return NoPlanReason.AMOUNT if is_deep else NoPlanReason.DEPTH
         return NoPlanReason.SIDE if self._has_books(wanted) else NoPlanReason.BOOKS
 
-    def _has_books(self, wanted: Wanted) -> bool:
+    def _has_books(self, wanted: SwapRequest) -> bool:
         """Whether a path has books all along, whichever way round."""
         makers = MakerFilter(wanted.only, wanted.without)
         return any(
@@ -152,11 +152,11 @@ class Pathfinder:
             for path in self._paths_of(wanted, makers)
         )
 
-    def total(self, wanted: Wanted) -> PlanTotal | None:
+    def total(self, wanted: SwapRequest) -> PlanTotal | None:
         """What the best plan comes to."""
         return _total(wanted, self._best(wanted))
 
-    def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
+    def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
         """The best plan of each maker alone, of those who may take part and have one."""
         makers = MakerFilter(wanted.only, wanted.without)
         names = sorted({live.maker for live in self._index.books() if makers.lets(live.maker)})
@@ -170,22 +170,22 @@ class Pathfinder:
         """
         if src_token == dest_token:
             return ()
-        return self._paths_of(Wanted(src_token, dest_token, 0, Side.SELL), ANYBODY)
+        return self._paths_of(SwapRequest(src_token, dest_token, 0, Side.SELL), ANYBODY)
 
-    def best_rate(self, src_token: bytes, dest_token: bytes) -> Rate | None:
+    def best_rate(self, src_token: bytes, dest_token: bytes) -> LadderRate | None:
         """Destination for source, in raw units, that no swap of any size is better than, before gas.
 
         None where there is no liquidity.
         """
         if src_token == dest_token:
             return None
-        best: Rate | None = None
-        for lane in self._network(Wanted(src_token, dest_token, 0, Side.SELL)).lanes:
+        best: LadderRate | None = None
+        for lane in self._network(SwapRequest(src_token, dest_token, 0, Side.SELL)).lanes:
             if best is None or lane.first_rate[0] * best[1] > best[0] * lane.first_rate[1]:
                 best = lane.first_rate
         return best
 
-    def _best(self, wanted: Wanted) -> tuple[FilledLane, ...]:
+    def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
         """The paths of the best plan; none where there is no plan."""
         amount = _at_exchanges(wanted)
         if amount <= 0 or wanted.src_token == wanted.dest_token:
@@ -193,7 +193,7 @@ class Pathfinder:
         best = Search(wanted, self._in_wei).best(self._network(wanted), amount)
         return () if best is None else best[1]
 
-    def _network(self, wanted: Wanted) -> Network:
+    def _network(self, wanted: SwapRequest) -> Network:
         index = self._index
         if self._networks_version != index.version or len(self._networks) >= NETWORKS_MAX:
             self._networks.clear()
@@ -204,7 +204,7 @@ class Pathfinder:
             network = self._networks[key] = self._new_network(wanted)
         return network
 
-    def _new_network(self, wanted: Wanted) -> Network:
+    def _new_network(self, wanted: SwapRequest) -> Network:
         makers = MakerFilter(wanted.only, wanted.without)
         lanes: list[Lane] = []
         for path in self._paths_of(wanted, makers):
@@ -221,7 +221,7 @@ class Pathfinder:
                 lanes.append(Lane(path, present, first))
         return Network(tuple(lanes), pairs_apart(tuple(lane.tokens for lane in lanes)))
 
-    def _paths_of(self, wanted: Wanted, makers: MakerFilter) -> tuple[Path, ...]:
+    def _paths_of(self, wanted: SwapRequest, makers: MakerFilter) -> tuple[Path, ...]:
         src, dest, route = wanted.src_token, wanted.dest_token, wanted.route
         if route:
             is_path = 2 <= len(route) <= limits.ROUTE_TOKENS_MAX and len({*route}) == len(route)
@@ -265,12 +265,12 @@ class Search:
     whole, so that it is exact.
     """
 
-    def __init__(self, wanted: Wanted, in_wei: MidPrices) -> None:
+    def __init__(self, wanted: SwapRequest, in_wei: MidPrices) -> None:
         self._side = wanted.side
         self._sells = wanted.side is Side.SELL
         self._in_wei = in_wei
         self._gas_price_wei = wanted.gas_price_wei
-        self._splits: dict[tuple[int, int], list[Share] | None] = {}
+        self._splits: dict[tuple[int, int], list[LadderShare] | None] = {}
         worth = (
             in_wei.worth(wanted.dest_token if self._sells else wanted.src_token)
             if wanted.gas_price_wei
@@ -282,7 +282,7 @@ class Search:
         self._shared = swap_gas(self._side, 0, 0) * self._gas_factor  # what two paths pay once
         self._weighs_gas = worth is not None
 
-    def best(self, network: Network, amount: int) -> Filled | None:
+    def best(self, network: Network, amount: int) -> FilledAmount | None:
         """One path or two, with the highest score."""
         if len(network.lanes) == 1:
             return self._fill(network.lanes[0], amount, None)
@@ -292,7 +292,7 @@ class Search:
             for number, (lane, total) in enumerate(zip(network.lanes, totals, strict=True))
             if total is not None
         )
-        best: Filled | None = None
+        best: FilledAmount | None = None
         for bound, number in order:
             if best is not None and -bound <= best[0]:
                 break
@@ -308,9 +308,9 @@ class Search:
 
     # --- One path -----------------------------------------------------------------------------------
 
-    def _fill(self, lane: Lane, amount: int, than: int | None) -> Filled | None:
+    def _fill(self, lane: Lane, amount: int, than: int | None) -> FilledAmount | None:
         """The best of the ways to fill a path; None where none is found whose score is above `than`."""
-        best: Filled | None = None
+        best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
             if filled is None or (than is not None and filled[0] <= than):
@@ -320,11 +320,11 @@ class Search:
                 break
         return best
 
-    def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> Filled | None:
+    def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
         """Hop after hop, each with what the one before came to; None once no score above `than` is left."""
         others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
-        hops: list[list[Share]] = []
+        hops: list[list[LadderShare]] = []
         for ladder, other in zip(lane.ladders, others, strict=True):
             if hops and than is not None:
                 onward = lane.ladders[len(hops) :]
@@ -342,7 +342,7 @@ class Search:
             amounts.append(reached)
         return self._score(reached, len(hops) - 1, fills), (FilledLane(lane, amounts, fills, hops),)
 
-    def _by_price(self, ladder: MergedLadder, amount: int, other: bytes) -> list[Share] | None:
+    def _by_price(self, ladder: MergedLadder, amount: int, other: bytes) -> list[LadderShare] | None:
         key = id(ladder), amount
         if key not in self._splits:
             worth = self._in_wei.worth(other) if self._weighs_gas else None
@@ -356,7 +356,7 @@ class Search:
     # --- Two paths ----------------------------------------------------------------------------------
 
     def _promising(
-        self, network: Network, totals: list[Total | None], amount: int, best: Filled | None
+        self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int | None, Lane, Lane]]:
         """Pairs that may be better than the best path, the highest bound first, after those without one.
 
@@ -403,7 +403,7 @@ class Search:
         return self._score(reach, hops - 2, hops)
 
     def _divisions(
-        self, network: Network, totals: list[Total | None], amount: int, best: Filled | None
+        self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
     ) -> list[tuple[int, Lane, Lane, int]]:
         """(bound of the score, two paths, the part for the first), the highest bound first."""
         found: list[tuple[int, Lane, Lane, int]] = []
@@ -417,7 +417,9 @@ class Search:
                 found.append((self._score(here[0] + there[0], hops - 2, hops), one, other, part))
         return sorted(found, key=lambda row: -row[0])
 
-    def _fill_two(self, one: Lane, other: Lane, part: int, amount: int, than: int | None) -> Filled | None:
+    def _fill_two(
+        self, one: Lane, other: Lane, part: int, amount: int, than: int | None
+    ) -> FilledAmount | None:
         """Both paths; None where no score above `than` is found."""
         there = through(other.ladders, amount - part)
         if there is None:
@@ -453,7 +455,7 @@ class Search:
 
     # --- Scores -------------------------------------------------------------------------------------
 
-    def _is_better(self, rate: Rate, than: Rate) -> bool:
+    def _is_better(self, rate: LadderRate, than: LadderRate) -> bool:
         ours, theirs = rate[0] * than[1], than[0] * rate[1]
         return ours > theirs if self._sells else ours < theirs
 
@@ -464,18 +466,18 @@ class Search:
         gas = swap_gas(self._side, hops_after_first, fills) * self._gas_factor
         return (other if self._sells else -other) * self._factor - gas
 
-    def _better(self, one: Filled | None, other: Filled | None) -> Filled | None:
+    def _better(self, one: FilledAmount | None, other: FilledAmount | None) -> FilledAmount | None:
         """The higher score; the first of equals."""
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
 
 
-def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[Share] | None:
+def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderShare] | None:
     return ladder.best_single(amount)
 
 
-def _at_exchanges(wanted: Wanted) -> int:
+def _at_exchanges(wanted: SwapRequest) -> int:
     """The fixed amount as makers see it, once transfers have been taxed; 0 where a tax leaves nothing."""
     taxes = wanted.taxes
     if wanted.side is Side.SELL:
@@ -493,7 +495,7 @@ def _untaxed(amount: int, tax_bps: int) -> int:
     return 0 if tax_bps >= limits.BPS_ONE else mul_div_up(amount, limits.BPS_ONE, limits.BPS_ONE - tax_bps)
 
 
-def _total(wanted: Wanted, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
+def _total(wanted: SwapRequest, lanes: tuple[FilledLane, ...]) -> PlanTotal | None:
     """None of no paths, and where the taxes leave nothing or ask for more than there can be."""
     other, taxes = sum([filled.other for filled in lanes]), wanted.taxes
     if wanted.side is Side.SELL:

@@ -33,7 +33,7 @@ class Taxes(Struct, frozen=True):
 NO_TAXES = Taxes()
 
 
-class Wanted(Struct, frozen=True):
+class SwapRequest(Struct, frozen=True):
     """A swap to be priced.
 
     Attributes:

@@ -21,7 +21,7 @@ from msgspec import Struct
 from ...config.chains import ADDRESS_SETTINGS, ChainSettings
 from ...config.errors import ConfigError
 from ...config.settings import Settings
-from ...config.tokens import Token
+from ...config.tokens import TokenSettings
 from ...config.venue import VenueMaker, VenueMakerChain
 from ...crypto.addresses import parse_address, to_checksum
 from ..chain.address_book import AddressBook, DeployedChain
@@ -57,7 +57,7 @@ class ConfiguredChain(Struct, frozen=True):
     settings: ChainSettings
     addresses: Mapping[str, bytes]
     tokens: TokenTable
-    listed: tuple[Token, ...]
+    listed: tuple[TokenSettings, ...]
     stables: frozenset[bytes]
     makers: Mapping[str, VenueMakerChain]
 

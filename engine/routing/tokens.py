@@ -13,7 +13,7 @@ from msgspec import Struct
 from ...codecs.trading_token import NATIVE_TOKEN, parse_trading_token
 from ...config import limits
 from ...config.errors import NoRoute, TokenNotSupported
-from ...config.tokens import Token
+from ...config.tokens import TokenSettings
 from ...crypto.addresses import parse_address, to_checksum
 
 NATIVE_DECIMALS = 18
@@ -34,7 +34,7 @@ class ListedToken(Struct, frozen=True):
     symbol: str
     decimals: int
     text: str
-    listed: Token | None
+    listed: TokenSettings | None
 
 
 class TokenTable:
@@ -45,7 +45,7 @@ class TokenTable:
         wrapped_native: 20 bytes; empty where the chain has none configured: then it has no native token here.
     """
 
-    def __init__(self, tokens: Iterable[Token], wrapped_native: bytes, native_symbol: str) -> None:
+    def __init__(self, tokens: Iterable[TokenSettings], wrapped_native: bytes, native_symbol: str) -> None:
         self.by_address: dict[bytes, ListedToken] = {}
         self._by_symbol: dict[str, ListedToken] = {}
         self.wrapped_native = wrapped_native

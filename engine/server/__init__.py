@@ -3,16 +3,16 @@
 from .access_log import AccessLog, open_access_log
 from .exchange import Counters
 from .listener import Server
-from .routing import HttpCall, Reply, Router, StreamReply, Surface
+from .routing import HttpCall, Reply, RouteGroup, Router, StreamReply
 
 __all__ = [
     "AccessLog",
     "Counters",
     "HttpCall",
     "Reply",
+    "RouteGroup",
     "Router",
     "Server",
     "StreamReply",
-    "Surface",
     "open_access_log",
 ]

@@ -32,10 +32,10 @@ _NEW_LINE = ord("\n")
 _log = structlog.get_logger("cambist.server")
 
 # now_ms, client, method, target, status, body bytes, seconds, request id
-Entry: TypeAlias = tuple[int, str, bytes, bytes, int, int, float, str]
+LogEntry: TypeAlias = tuple[int, str, bytes, bytes, int, int, float, str]
 
 
-class _Line(msgspec.Struct):
+class _LogLine(msgspec.Struct):
     time_ms: int
     client: str
     method: str
@@ -61,7 +61,7 @@ class AccessLog:
     def __init__(self, sink: BinaryIO, *, entries_max: int = _ENTRIES_MAX) -> None:
         self._sink = sink
         self._entries_max = entries_max
-        self._ring: deque[Entry] = deque()
+        self._ring: deque[LogEntry] = deque()
         self._refused = 0  # entries
         self._reported = 0
         self._batches: deque[tuple[bytes, int]] = deque()  # for the thread that writes: text, lines
@@ -79,7 +79,7 @@ class AccessLog:
         """Entries there was no room for, and lines that could not be written."""
         return self._refused + self._lost
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LogEntry) -> None:
         """Keep an entry until the next batch. Never waits."""
         if len(self._ring) < self._entries_max:
             if len(entry[3]) > _TARGET_BYTES_MAX:
@@ -159,10 +159,10 @@ class AccessLog:
         return taken
 
 
-def _line(entry: Entry) -> _Line:
+def _line(entry: LogEntry) -> _LogLine:
     now_ms, client, method, target, status, size, seconds, request_id = entry
     us = round(seconds * 1_000_000)
-    return _Line(now_ms, client, method.decode(), target.decode(), status, size, us, request_id)
+    return _LogLine(now_ms, client, method.decode(), target.decode(), status, size, us, request_id)
 
 
 def _cut(target: bytes) -> bytes:

@@ -43,7 +43,7 @@ from ...config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ...feeds.net.lean_stream import has_input
 from ...feeds.net.websocket import serve_websocket
 from .exchange import Responder
-from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, SocketRoute, StreamReply, Surface
+from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, RouteGroup, SocketRoute, StreamReply
 from .streaming import Pump, close_pieces
 from .turns import Turns
 
@@ -322,7 +322,7 @@ class Connection:
             await self._flush()
 
     async def _await_reply(
-        self, surface: Surface, handler: CoroutineHandler, call: HttpCall
+        self, surface: RouteGroup, handler: CoroutineHandler, call: HttpCall
     ) -> Reply | StreamReply:
         """The answer of a coroutine route, within its bound."""
         error: Exception

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...codecs.http1 import Bodies, Http1Limits, Request, encode_response, encode_stream_head
 from ...config.errors import CambistError, HttpFault, InternalError, RequestError
 from .access_log import AccessLog
-from .routing import HttpCall, PlainHandler, Reply, Router, StreamReply, Surface
+from .routing import HttpCall, PlainHandler, Reply, RouteGroup, Router, StreamReply
 
 _log = structlog.get_logger("cambist.server")
 
@@ -92,14 +92,14 @@ class Responder:
         self._ids += 1
         return HttpCall(request, client, f"{self._id_start}{self._ids:x}", now_ms, parameters)
 
-    def plain(self, surface: Surface, handler: PlainHandler, call: HttpCall) -> Reply:
+    def plain(self, surface: RouteGroup, handler: PlainHandler, call: HttpCall) -> Reply:
         """The answer of a plain handler; never raises for what it does."""
         try:
             return handler(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             return self.refusal(surface, error, call.request_id)
 
-    def refusal(self, surface: Surface, error: Exception, request_id: str) -> Reply:
+    def refusal(self, surface: RouteGroup, error: Exception, request_id: str) -> Reply:
         """The answer to a request whose handler raised; what is our fault is logged."""
         known = error if isinstance(error, CambistError) else InternalError()
         reply = surface.refusal(known, request_id)
@@ -111,7 +111,7 @@ class Responder:
         return reply
 
     def encode(
-        self, surface: Surface, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
+        self, surface: RouteGroup, call: HttpCall, reply: Reply, started: float, *, keep_alive: bool
     ) -> bytes:
         """The bytes of an answer, which is counted and logged.
 
@@ -150,7 +150,7 @@ class Responder:
         return answer
 
     def encode_stream(
-        self, surface: Surface, call: HttpCall, reply: StreamReply, *, keep_alive: bool
+        self, surface: RouteGroup, call: HttpCall, reply: StreamReply, *, keep_alive: bool
     ) -> bytes:
         """The head of a streamed answer; it is logged by who sends the rest."""
         self.counters.requests += 1

@@ -104,7 +104,7 @@ SocketHandler: TypeAlias = "Callable[[HttpCall, WebSocket], Awaitable[None]]"
 class HttpRoute(Struct, frozen=True):
     """What answers one method of one path: exactly one of the two handlers."""
 
-    surface: "Surface"
+    surface: "RouteGroup"
     plain: PlainHandler | None = None
     coroutine: CoroutineHandler | None = None
 
@@ -112,12 +112,12 @@ class HttpRoute(Struct, frozen=True):
 class SocketRoute(Struct, frozen=True):
     """What takes over one path's WebSockets."""
 
-    surface: "Surface"
+    surface: "RouteGroup"
     check: HandshakeCheck
     serve: SocketHandler
 
 
-class Surface:
+class RouteGroup:
     """Routes with one error shape.
 
     Args:
@@ -236,7 +236,7 @@ class _Endpoint:
 
     __slots__ = ("_registered", "other", "routes", "socket", "surface", "template")
 
-    def __init__(self, surface: Surface, template: str) -> None:
+    def __init__(self, surface: RouteGroup, template: str) -> None:
         self.surface = surface
         self.template = template
         self._registered: dict[bytes, HttpRoute] = {}
@@ -273,7 +273,7 @@ class _Mounts:
         self.templates: dict[int, list[tuple[tuple[bytes, ...], _Endpoint]]] = {}
         self.prefixes: list[tuple[bytes, HttpRoute]] = []  # the longest first: who says 404
 
-    def endpoint(self, surface: Surface, template: str) -> _Endpoint:
+    def endpoint(self, surface: RouteGroup, template: str) -> _Endpoint:
         """The endpoint of a path, made when it is new."""
         if not _is_template(template):
             raise ValueError(f"not a path: {template!r}")
@@ -320,13 +320,13 @@ class Router:
     """
 
     def __init__(self, default_errors: ErrorEncoder) -> None:
-        self.default = Surface(default_errors)
+        self.default = RouteGroup(default_errors)
         self._anywhere = _Mounts()
         self._by_host: dict[bytes, _Mounts] = {}
         self._bounds: list[int] = []
         self._nowhere = self.default.refusing_route(PathNotFound())
 
-    def mount(self, surface: Surface, *, prefix: str = "", host: str | None = None) -> None:
+    def mount(self, surface: RouteGroup, *, prefix: str = "", host: str | None = None) -> None:
         """Serve what is registered on `surface` by now.
 
         Args:
@@ -383,7 +383,7 @@ class Router:
         """The least of the bounds that the surfaces have; `most` where none has one."""
         return min([most, *self._bounds])
 
-    def surface(self, request: Request) -> Surface:
+    def surface(self, request: Request) -> RouteGroup:
         """Whose path it is."""
         return self.resolve(request)[0].surface
 

@@ -21,7 +21,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 """Upper bounds of the histogram of batch sizes."""
 
 
-class Ticket:
+class PendingUnit:
     """One unit on its way.
 
     Attributes:
@@ -80,14 +80,14 @@ class Batcher:
         self.number = 0
         self.away: StoreUnavailable | None = None
         self._closed: StoreUnavailable | None = None
-        self._queue: deque[Ticket] = deque()
-        self._in_flight: list[Ticket] = []
+        self._queue: deque[PendingUnit] = deque()
+        self._in_flight: list[PendingUnit] = []
         self._queue_max = queue_max
         self._batch_max = batch_max
         self._units = self._batches = self._full = self._unavailable = 0
         self._sizes = [0] * (len(SIZES) + 1)
 
-    def add(self, unit: Any) -> Ticket:
+    def add(self, unit: Any) -> PendingUnit:
         """Queue a unit.
 
         Raises:
@@ -100,7 +100,7 @@ class Batcher:
         if self.full:
             self._full += 1
             raise StoreFull(self.full)
-        ticket = Ticket(unit)
+        ticket = PendingUnit(unit)
         self._queue.append(ticket)
         return ticket
 

@@ -61,6 +61,10 @@ def fair_share(holders: Sequence[str], name: str) -> int:
     return least + (holders.index(name) < more)
 
 
+class FencedOff(Exception):
+    """The fence of a shard is no longer ours: another engine holds the shard. Its raiser catches it too."""
+
+
 class Leases:
     """The shards of one engine. `run` is its task.
 

@@ -28,7 +28,7 @@ class LineLost(Exception):
     """The process went away before it answered."""
 
 
-class _Asked:
+class _PendingAnswer:
     """Somebody who waits for an answer; None is that none will come."""
 
     __slots__ = ("answered", "said")
@@ -54,7 +54,7 @@ class ProcessLine:
         self._socket = connection
         self._announce = announce
         self._frames = FrameReader()
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[_PendingAnswer] = deque()
         self._unsent: deque[memoryview] = deque()
         self._to_send = trio.lowlevel.ParkingLot()
         self._lost = False
@@ -75,7 +75,7 @@ class ProcessLine:
             raise LineLost
         if len(self._asked) >= STORE_READS_MAX:
             raise StoreFull(f"{STORE_READS_MAX} questions wait for the store")
-        asked = _Asked()
+        asked = _PendingAnswer()
         self._asked.append(asked)
         for framed in frames:
             self._send(memoryview(framed))

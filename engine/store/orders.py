@@ -66,7 +66,7 @@ class Intent(Struct, frozen=True):
     due_ms: int = 0
 
 
-class Surface(Struct, Generic[OrderRow], frozen=True):
+class OrderKind(Struct, Generic[OrderRow], frozen=True):
     """One kind of orders: where they are kept and how they live."""
 
     name: str
@@ -152,8 +152,10 @@ class Surface(Struct, Generic[OrderRow], frozen=True):
         return order
 
 
-DELTA: Surface[DeltaOrderRow] = Surface("delta", DeltaOrderRow, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE)
-OTC: Surface[OtcOrderRow] = Surface("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
+DELTA: OrderKind[DeltaOrderRow] = OrderKind(
+    "delta", DeltaOrderRow, DELTA_ORDER, DELTA_DOCUMENT, DELTA_LIFECYCLE
+)
+OTC: OrderKind[OtcOrderRow] = OrderKind("otc", OtcOrderRow, OTC_ORDER, OTC_DOCUMENT, OTC_LIFECYCLE)
 
 
 def step(order: OrderRow, now_ms: int, **changed: Any) -> OrderRow:

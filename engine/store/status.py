@@ -68,7 +68,7 @@ class Contents(Struct, frozen=True):
     holders: tuple[Holder, ...]
 
 
-class Status(Struct, frozen=True):
+class DatabaseStatus(Struct, frozen=True):
     """One database.
 
     Attributes:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ...feeds.standing import Standing
+from ...feeds.standing import PairStanding
 from ...feeds.supervisor import WATCHDOG, FeedStatistics
 from .metrics import METRICS_PREFIX
 
-Reading = tuple[str, int, FeedStatistics]  # maker, chain id, what its feed says
+FeedReading = tuple[str, int, FeedStatistics]  # maker, chain id, what its feed says
 _PLACE = ("maker", "chain")
 
 
@@ -21,7 +21,7 @@ class FeedCollector(Collector):
         wall_ms: wall clock, Unix milliseconds.
     """
 
-    def __init__(self, read: Callable[[], Iterable[Reading]], wall_ms: Callable[[], int]) -> None:
+    def __init__(self, read: Callable[[], Iterable[FeedReading]], wall_ms: Callable[[], int]) -> None:
         self._read = read
         self._wall_ms = wall_ms
 
@@ -32,7 +32,7 @@ class FeedCollector(Collector):
         yield _gauge("pairs", "Pairs by what keeps them out of routing", (
             ((*place, str(standing.value)), count)
             for place, found in readings
-            for standing, count in {Standing.LIVE: 0, **found.cache.pairs}.items()
+            for standing, count in {PairStanding.LIVE: 0, **found.cache.pairs}.items()
         ), "standing")  # fmt: skip
         yield _gauge("withheld", "1 while the whole maker is out of routing", (
             (place, int(bool(found.cache.withheld))) for place, found in readings

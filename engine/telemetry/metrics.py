@@ -30,7 +30,7 @@ ReadNumbers = Callable[[], Iterable[tuple[tuple[str, ...], float]]]
 """(values of the labels, number) of each member of a family."""
 
 
-class Row(Struct, frozen=True):
+class MetricRow(Struct, frozen=True):
     """A metric: which number it is of its statistics, `.` leading into them."""
 
     field: str
@@ -39,25 +39,25 @@ class Row(Struct, frozen=True):
 
 
 SERVER = (
-    Row("connections", "gauge", "Connections that are open"),
-    Row("accepted", "counter", "Connections accepted"),
-    Row("refused", "counter", "Connections refused for being too many"),
-    Row("refused_by_address", "counter", "Of them, because their own address had too many"),
-    Row("promoted", "counter", "Connections that left the reactor for a task"),
-    Row("requests", "counter", "Requests answered, whatever the status"),
-    Row("faults", "counter", "Answers to bytes that were no request"),
-    Row("errors", "counter", "Answers with status 500"),
-    Row("cut_off", "counter", "Connections dropped because the other side took too long to read"),
-    Row("broken", "counter", "Connections that ended in a reset"),
-    Row("log_dropped", "counter", "Lines that the access log had no room for"),
+    MetricRow("connections", "gauge", "Connections that are open"),
+    MetricRow("accepted", "counter", "Connections accepted"),
+    MetricRow("refused", "counter", "Connections refused for being too many"),
+    MetricRow("refused_by_address", "counter", "Of them, because their own address had too many"),
+    MetricRow("promoted", "counter", "Connections that left the reactor for a task"),
+    MetricRow("requests", "counter", "Requests answered, whatever the status"),
+    MetricRow("faults", "counter", "Answers to bytes that were no request"),
+    MetricRow("errors", "counter", "Answers with status 500"),
+    MetricRow("cut_off", "counter", "Connections dropped because the other side took too long to read"),
+    MetricRow("broken", "counter", "Connections that ended in a reset"),
+    MetricRow("log_dropped", "counter", "Lines that the access log had no room for"),
 )
 STORE = (
-    Row("batcher.queued", "gauge", "Writes that wait"),
-    Row("batcher.in_flight", "gauge", "Writes of the batch in flight"),
-    Row("batcher.units", "counter", "Writes settled"),
-    Row("batcher.batches", "counter", "Batches settled"),
-    Row("batcher.full", "counter", "Writes refused because too many waited"),
-    Row("batcher.unavailable", "counter", "Writes that ended without an outcome"),
+    MetricRow("batcher.queued", "gauge", "Writes that wait"),
+    MetricRow("batcher.in_flight", "gauge", "Writes of the batch in flight"),
+    MetricRow("batcher.units", "counter", "Writes settled"),
+    MetricRow("batcher.batches", "counter", "Batches settled"),
+    MetricRow("batcher.full", "counter", "Writes refused because too many waited"),
+    MetricRow("batcher.unavailable", "counter", "Writes that ended without an outcome"),
 )
 
 
@@ -73,7 +73,7 @@ class Metrics:
         for family in self._registry.collect():
             yield generate_latest(_One(family))
 
-    def statistics(self, part: str, rows: Sequence[Row], read: Callable[[], object]) -> None:
+    def statistics(self, part: str, rows: Sequence[MetricRow], read: Callable[[], object]) -> None:
         """Tell the numbers of `rows` of what `read` gives; `part` is the second word of their names."""
         self.add(_Statistics(part, rows, read))
 
@@ -118,7 +118,7 @@ class _One(Collector):
 
 
 class _Statistics(Collector):
-    def __init__(self, part: str, rows: Sequence[Row], read: Callable[[], object]) -> None:
+    def __init__(self, part: str, rows: Sequence[MetricRow], read: Callable[[], object]) -> None:
         self._part, self._rows, self._read = part, rows, read
 
     def collect(self) -> Iterable[Metric]:

@@ -34,7 +34,7 @@ _POLICY_VIOLATION = 1008
 _LATER = frozenset((408, 429))
 
 
-class Wanted(Protocol):
+class EventSelection(Protocol):
     """Which orders of a surface are listened to."""
 
     @property
@@ -135,7 +135,7 @@ class OrderEvents:
     def __init__(
         self,
         venue: VenueClient,
-        wanted: Wanted,
+        wanted: EventSelection,
         hear: Callable[[StreamMessage], None],
         *,
         tell: Callable[[str], None],
@@ -204,7 +204,7 @@ class OrderPush:
         is_live: the venue pushes now; where it is not, orders have to be asked for.
     """
 
-    def __init__(self, venue: VenueClient, wanted: Wanted, tell: Callable[[str], None]) -> None:
+    def __init__(self, venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]) -> None:
         self._events = OrderEvents(venue, wanted, self._hear, tell=self._lost, random=SystemRandom())
         self._tell = tell
         self._heard = trio.Event()
@@ -244,7 +244,7 @@ class OrderPush:
 
 @asynccontextmanager
 async def pushed(
-    venue: VenueClient, wanted: Wanted, tell: Callable[[str], None]
+    venue: VenueClient, wanted: EventSelection, tell: Callable[[str], None]
 ) -> AsyncGenerator[OrderPush]:
     """Listen to one order until the context is left."""
     failure: Exception | None = None

@@ -73,7 +73,7 @@ MEANS: Mapping[OrderStatus, str] = {
 }
 
 
-class Settled(Struct, frozen=True, kw_only=True):
+class SettledOnChain(Struct, frozen=True, kw_only=True):
     """What the chain says of an order.
 
     Attributes:
@@ -222,7 +222,7 @@ def executed_of(record: OrderRecord) -> int:
         raise VenueError(f"executedAmount of order {record.id}: {fault.detail}") from None
 
 
-async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled:
+async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> SettledOnChain:
     """What the chain says of an order that the venue says has ended, settled or not.
 
     Raises:
@@ -232,15 +232,15 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
     try:
         named = [parse_hex(each.origin_tx, "originTx") for each in record.transactions]
     except InvalidInput as fault:
-        return Settled(fault=fault.detail)
+        return SettledOnChain(fault=fault.detail)
     parts: list[_Part] = []
     for tx_hash in dict.fromkeys(named):  # one that is named twice has settled once
         receipt = await receipt_of(chain, tx_hash)
         if receipt is None:
-            return Settled(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
+            return SettledOnChain(fault=f"the chain does not know the transaction {to_hex(tx_hash)}")
         found = _events(receipt, subject)
         if not found:
-            return Settled(fault=f"the transaction {to_hex(tx_hash)} settles nothing of this order")
+            return SettledOnChain(fault=f"the transaction {to_hex(tx_hash)} settles nothing of this order")
         parts += [_Part(receipt.block_number, event) for event in found]
     spent = sum(part.event.spent for part in parts)
     received = sum(part.event.received for part in parts)
@@ -259,7 +259,9 @@ async def proven(chain: Chain, subject: Subject, record: OrderRecord) -> Settled
     }
     shown = balance_remarks(chain, subject.signed.order.dest_token, subject.receiver, by_block)
     remarks = tuple([remark async for remark in shown])
-    return Settled(spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks)
+    return SettledOnChain(
+        spent=spent, received=received, is_closed=is_closed, fault=contradiction, remarks=remarks
+    )
 
 
 def _events(receipt: Receipt, subject: Subject) -> list[OrderSettled]:

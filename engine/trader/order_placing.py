@@ -33,7 +33,7 @@ from ..chain.port import Chain, EthCall, Receipt
 from .allowing import Allowing, approve_spender, held, signed_permit
 from .client import VenueClient
 from .order_safety import CheckedOrder, DeltaContract, check_build, check_price, check_record, delta_of
-from .order_terms import OrderWish, QuotedDelta, SignableTerms, Signing, build_body, terms_of
+from .order_terms import OrderWish, QuotedDelta, SignableTerms, SigningInputs, build_body, terms_of
 from .sending import first_step
 from .submitting import submitted
 from .trusted_contract import trusted_separator
@@ -203,7 +203,9 @@ class OrderPlacer:
             )
         signing = await self._signing(offer)
         if offer.must_allow and self._allowing is Allowing.PERMIT:
-            signing = Signing(signing.deadline, signing.nonce, await self._permit(offer, signing.deadline))
+            signing = SigningInputs(
+                signing.deadline, signing.nonce, await self._permit(offer, signing.deadline)
+            )
         checked, built = await self._built(offer, signing)
         if about_to is not None:
             about_to(checked.order_hash)
@@ -232,18 +234,18 @@ class OrderPlacer:
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    async def _signing(self, offer: OrderOffer) -> Signing:
+    async def _signing(self, offer: OrderOffer) -> SigningInputs:
         """The deadline is counted from the later of two clocks, ours and the chain's."""
         header = await self._chain.block()
         now_s = max(self._wall_s(), header.time_s if header else 0)
-        return Signing(now_s + offer.terms.wish.life_s, int.from_bytes(self._random32(), "big"))
+        return SigningInputs(now_s + offer.terms.wish.life_s, int.from_bytes(self._random32(), "big"))
 
     async def _permit(self, offer: OrderOffer, deadline: int) -> bytes:
         self._tell("signing a permit")
         token, amount = offer.terms.wish.src.address, offer.terms.src_amount_max
         return await signed_permit(self._chain, self._key, token, offer.contract.address, amount, deadline)
 
-    async def _built(self, offer: OrderOffer, signing: Signing) -> tuple[CheckedOrder, BuildResponse]:
+    async def _built(self, offer: OrderOffer, signing: SigningInputs) -> tuple[CheckedOrder, BuildResponse]:
         self._tell("having the order built")
         built = await self._venue.build_order(build_body(offer.terms, signing, offer.quoted.route))
         return check_build(built, offer.terms, signing, offer.contract), built

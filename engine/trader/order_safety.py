@@ -48,8 +48,8 @@ from ...config.errors import InvalidInput, UnsafeTransaction, VenueError
 from ...crypto.addresses import to_checksum
 from ...crypto.eip712 import signing_digest
 from ...crypto.hexadecimal import to_hex
-from .order_terms import OrderWish, SignableTerms, SignedOrder, Signing, order_of
-from .safety import Check, bps_of_percent, hold, named_contract, one_spelling, token_spelling
+from .order_terms import OrderWish, SignableOrder, SignableTerms, SigningInputs, order_of
+from .safety import ComparedMember, bps_of_percent, hold, named_contract, one_spelling, token_spelling
 
 
 class DeltaContract(Struct, frozen=True):
@@ -68,7 +68,7 @@ class DeltaContract(Struct, frozen=True):
 class CheckedOrder(Struct, frozen=True):
     """What may be signed: `order_hash` is the digest, 32 bytes."""
 
-    order: SignedOrder
+    order: SignableOrder
     order_hash: bytes
 
 
@@ -104,7 +104,7 @@ def check_price(block: DeltaBlock, wish: OrderWish, delta: bytes) -> int:
 
 
 def check_build(
-    response: BuildResponse, terms: SignableTerms, signing: Signing, contract: DeltaContract
+    response: BuildResponse, terms: SignableTerms, signing: SigningInputs, contract: DeltaContract
 ) -> CheckedOrder:
     """An order does what was agreed and nothing else.
 
@@ -119,7 +119,7 @@ def check_build(
     _check_domain(to_sign.domain, contract)
     _check_types(to_sign.types, struct_type)
     try:
-        order: SignedOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
+        order: SignableOrder = struct_type.from_wire(msgspec.json.decode(to_sign.value), "toSign.value")
         fee = unpack_partner_and_fee(order.partner_and_fee, "toSign.value.partnerAndFee")
     except InvalidInput as fault:
         raise UnsafeTransaction(
@@ -165,7 +165,7 @@ def signed_order(record: OrderRecord, contract: DeltaContract) -> CheckedOrder:
     try:
         wire = msgspec.json.decode(record.order)
         struct_type = order_type_of(wire)
-        order: SignedOrder = struct_type.from_wire(wire, "order")
+        order: SignableOrder = struct_type.from_wire(wire, "order")
     except (InvalidInput, msgspec.DecodeError) as fault:
         raise VenueError(f"the record of order {record.id}: {fault}") from None
     order_hash = signing_digest(contract.separator, struct_type.compiled.hash_struct(order))
@@ -181,7 +181,7 @@ def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -
         VenueError: names the member that says otherwise.
     """
     wish = terms.wish
-    checks: tuple[Check, ...] = (
+    checks: tuple[ComparedMember, ...] = (
         ("orderHash", to_hex(order_hash), record.order_hash.lower()),
         ("owner", to_checksum(wish.owner), one_spelling(record.owner)),
         ("side", wish.side.value, record.side.value),
@@ -195,7 +195,7 @@ def check_record(record: OrderRecord, order_hash: bytes, terms: SignableTerms) -
             raise VenueError(f"the venue's record is of another order: {member} is {got}, not {expected}")
 
 
-def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[Check]:
+def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[ComparedMember]:
     route = block.route
     yield "spender", to_checksum(delta), one_spelling(block.spender)
     yield "side", wish.side.value, block.side.value
@@ -214,8 +214,8 @@ def _price_checks(block: DeltaBlock, wish: OrderWish, delta: bytes) -> Iterator[
 
 
 def _member_checks(
-    struct_type: TypedStruct[Any], expected: SignedOrder, order: SignedOrder
-) -> Iterator[Check]:
+    struct_type: TypedStruct[Any], expected: SignableOrder, order: SignableOrder
+) -> Iterator[ComparedMember]:
     wanted, got = struct_type.to_wire(expected), struct_type.to_wire(order)
     for name in wanted:
         if name != "bridge":
@@ -249,7 +249,7 @@ def _check_types(types: dict[str, tuple[TypedMember, ...]], wanted: TypedStruct[
     hold(_types_checks(expected, told))
 
 
-def _types_checks(expected: dict[str, list[str]], told: dict[str, list[str]]) -> Iterable[Check]:
+def _types_checks(expected: dict[str, list[str]], told: dict[str, list[str]]) -> Iterable[ComparedMember]:
     yield "names of toSign.types", sorted(expected), sorted(told)
     for name, members in expected.items():
         yield f"toSign.types.{name}", ", ".join(members), ", ".join(told[name])

@@ -36,7 +36,7 @@ from ...crypto.hexadecimal import to_hex
 from .schedule import Schedule
 from .terms import TradedToken
 
-SignedOrder = DeltaOrder | TwapOrder | TwapBuyOrder
+SignableOrder = DeltaOrder | TwapOrder | TwapBuyOrder
 """What a trader signs."""
 
 
@@ -147,7 +147,7 @@ class SignableTerms(Struct, frozen=True, kw_only=True):
         return self.wish.priced_amount if self.wish.side is Side.SELL else self.slice_limit
 
 
-class Signing(Struct, frozen=True):
+class SigningInputs(Struct, frozen=True):
     """What is settled only when an order is built.
 
     Attributes:
@@ -182,7 +182,7 @@ def terms_of(wish: OrderWish, quoted: DeltaBlock, delta: bytes, fee_bps: int) ->
     )
 
 
-def build_body(terms: SignableTerms, signing: Signing, route: Raw) -> BuildBody:
+def build_body(terms: SignableTerms, signing: SigningInputs, route: Raw) -> BuildBody:
     """POST /v2/delta/orders/build for an order of these terms."""
     wish, schedule = terms.wish, terms.wish.schedule
     sells = wish.side is Side.SELL
@@ -213,7 +213,7 @@ def build_body(terms: SignableTerms, signing: Signing, route: Raw) -> BuildBody:
     )
 
 
-def order_of(terms: SignableTerms, signing: Signing, partner_and_fee: int) -> SignedOrder:
+def order_of(terms: SignableTerms, signing: SigningInputs, partner_and_fee: int) -> SignableOrder:
     """The order as it has to be.
 
     Args:
@@ -242,7 +242,7 @@ def order_of(terms: SignableTerms, signing: Signing, partner_and_fee: int) -> Si
 
 
 def _twap_of(
-    terms: SignableTerms, schedule: Schedule, signing: Signing, partner_and_fee: int
+    terms: SignableTerms, schedule: Schedule, signing: SigningInputs, partner_and_fee: int
 ) -> TwapOrder | TwapBuyOrder:
     wish = terms.wish
     if wish.side is Side.SELL:

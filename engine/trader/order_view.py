@@ -15,7 +15,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.hexadecimal import to_hex
 from .allowing import Allowing
 from .limit_price import percent_away
-from .order_following import TERMINAL, Settled, executed_of
+from .order_following import TERMINAL, SettledOnChain, executed_of
 from .order_placing import OrderOffer
 from .order_terms import SignableTerms
 from .schedule import duration_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-class Verdict(Enum):
+class OrderVerdict(Enum):
     """How it ended."""
 
     SETTLED = "settled"
@@ -49,10 +49,10 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
         is_alive: its time to be followed is up, and the venue says that it has not ended.
     """
 
-    verdict: Verdict
+    verdict: OrderVerdict
     order_hash: bytes = b""
     record: OrderRecord | None = None
-    settled: Settled | None = None
+    settled: SettledOnChain | None = None
     step: str = "order"
     tx_hash: bytes = b""
     reason: str = ""
@@ -66,7 +66,7 @@ class Tokens(Struct, frozen=True):
     dest: TradedToken | None = None
 
 
-def outcome_of(record: OrderRecord, order_hash: bytes, settled: Settled | None) -> OrderOutcome:
+def outcome_of(record: OrderRecord, order_hash: bytes, settled: SettledOnChain | None) -> OrderOutcome:
     """What a record comes to.
 
     Args:
@@ -74,13 +74,13 @@ def outcome_of(record: OrderRecord, order_hash: bytes, settled: Settled | None) 
     """
     reason, is_alive = "", False
     if settled is not None and settled.fault:
-        verdict, reason = Verdict.UNKNOWN, settled.fault
+        verdict, reason = OrderVerdict.UNKNOWN, settled.fault
     elif record.status is OrderStatus.COMPLETED:
-        verdict = Verdict.SETTLED
+        verdict = OrderVerdict.SETTLED
     elif record.status in TERMINAL:
-        verdict = Verdict.ENDED
+        verdict = OrderVerdict.ENDED
     else:
-        verdict, reason, is_alive = Verdict.UNKNOWN, "time is up, and it has not ended", True
+        verdict, reason, is_alive = OrderVerdict.UNKNOWN, "time is up, and it has not ended", True
     return OrderOutcome(
         verdict=verdict,
         order_hash=order_hash,
@@ -242,7 +242,7 @@ def order_json(outcome: OrderOutcome, offer: OrderOffer | None = None) -> dict[s
 
 
 def _unsent(outcome: OrderOutcome) -> str:
-    return ", nothing was signed" if outcome.verdict is Verdict.REHEARSED else ""
+    return ", nothing was signed" if outcome.verdict is OrderVerdict.REHEARSED else ""
 
 
 def _executed(record: OrderRecord) -> int | None:

@@ -35,7 +35,7 @@ from .allowing import Allowing, approve_spender, held, signed_permit
 from .order_following import balance_remarks
 from .order_placing import policed
 from .otc_reading import check_signed, latest, standing_of
-from .otc_safety import Standing, check_fillable, check_funded, fill_in
+from .otc_safety import OtcOnChain, check_fillable, check_funded, fill_in
 from .otc_terms import OtcPart, RfqContract, SignedOtc
 from .sending import StepFailedError, first_step, gas_needed
 from .terms import TradedToken, amount_text
@@ -145,7 +145,7 @@ class OtcFiller:
         self._tell = tell
         self._allowing = allowing
 
-    async def standing(self, signed: SignedOtc, closed: str = "") -> Standing:
+    async def standing(self, signed: SignedOtc, closed: str = "") -> OtcOnChain:
         """What the chain says of an order that this key may fill.
 
         Args:
@@ -162,7 +162,7 @@ class OtcFiller:
         return standing
 
     async def offer(
-        self, signed: SignedOtc, standing: Standing, part: OtcPart, gives: TradedToken, gets: TradedToken
+        self, signed: SignedOtc, standing: OtcOnChain, part: OtcPart, gives: TradedToken, gets: TradedToken
     ) -> FillOffer:
         """What it takes, once it is certain that the contract lets it happen.
 

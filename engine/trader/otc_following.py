@@ -27,7 +27,7 @@ from .client import VenueClient
 from .order_events import OtcEventsWanted, pushed
 from .order_following import look_until_ended, receipt_of
 from .otc_reading import kept_of, standing_of
-from .otc_safety import CLOSED, Standing, cancelled_in, fill_in
+from .otc_safety import CLOSED, OtcOnChain, cancelled_in, fill_in
 from .otc_terms import OTC_MEANS, OTC_TERMINAL, RfqContract, SignedOtc
 
 _ANSWERED = 200  # that will not pass
@@ -147,7 +147,7 @@ async def disproofs(
     return faults
 
 
-def contradiction(stored: StoredOrder, order: RfqOrder, standing: Standing, wall_s: int) -> str:
+def contradiction(stored: StoredOrder, order: RfqOrder, standing: OtcOnChain, wall_s: int) -> str:
     """Where the chain's state does not bear the venue's out; empty if it does."""
     told = f"the venue says that it is {stored.state.value}, and"
     if standing.is_closed != (stored.state in _BY_TRANSACTION):

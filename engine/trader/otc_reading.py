@@ -13,7 +13,7 @@ from ...crypto.addresses import to_checksum
 from ...crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...crypto.signatures import signer
 from ..chain.port import Chain, EthCall, Header
-from .otc_safety import Standing
+from .otc_safety import OtcOnChain
 from .otc_terms import RfqContract, SignedOtc
 
 
@@ -29,7 +29,7 @@ async def latest(chain: Chain) -> Header:
     return header
 
 
-async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) -> Standing:
+async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) -> OtcOnChain:
     """What is left of an order, and what its maker has of what it gives.
 
     Raises:
@@ -46,7 +46,7 @@ async def standing_of(chain: Chain, contract: RfqContract, signed: SignedOtc) ->
         header.hash,
     )
     token = f"{to_checksum(order.maker_asset)} does not tell balances: it is no token"
-    return Standing(
+    return OtcOnChain(
         header.time_s,
         _number(kept, f"{to_checksum(contract.address)} does not tell what is left of orders"),
         _number(has, token),

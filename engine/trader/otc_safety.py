@@ -35,7 +35,7 @@ CLOSED = 1
 """What the contract keeps of an order that is filled or cancelled: contracts/Rfq.sol, `remaining`."""
 
 
-class Standing(Struct, frozen=True):
+class OtcOnChain(Struct, frozen=True):
     """What the chain says of an order, all of one block.
 
     Attributes:
@@ -133,7 +133,7 @@ def check_handed_over(body: OtcHandOver, contract: RfqContract, name: str) -> Si
     return signed
 
 
-def check_fillable(order: RfqOrder, standing: Standing, taker: bytes, closed: str = "") -> None:
+def check_fillable(order: RfqOrder, standing: OtcOnChain, taker: bytes, closed: str = "") -> None:
     """Pass for an order that this taker may fill, as far as the contract's rules go.
 
     Args:
@@ -158,7 +158,7 @@ def check_fillable(order: RfqOrder, standing: Standing, taker: bytes, closed: st
 
 
 def check_funded(
-    order: RfqOrder, standing: Standing, part: OtcPart, permitted: int, gets: TradedToken
+    order: RfqOrder, standing: OtcOnChain, part: OtcPart, permitted: int, gets: TradedToken
 ) -> bool:
     """Pass where the maker can give its side.
 

@@ -20,7 +20,7 @@ from decimal import Decimal
 from ...codecs.amounts import parse_amount
 from ...codecs.market_messages import PriceRoute, TransactionEnvelope
 from ...codecs.resource_messages import ContractsDocument
-from ...codecs.router_calldata import Swap
+from ...codecs.router_calldata import RouterSwap
 from ...codecs.router_decoding import decode_swap
 from ...codecs.trading_token import parse_trading_token
 from ...codecs.vocabulary import Side
@@ -33,7 +33,7 @@ from .terms import Terms, Wish, quoted_of
 _FEE_MASK = 0xFF  # of partnerAndFee
 _TAKES_SURPLUS = 1 << 8
 
-Check = tuple[str, object, object]  # member, expected, got
+ComparedMember = tuple[str, object, object]  # member, expected, got
 
 
 def router_of(contracts: ContractsDocument, chain_id: int, pinned: bytes | None) -> bytes:
@@ -142,7 +142,7 @@ def check_envelope(envelope: TransactionEnvelope, terms: Terms) -> tuple[bytes, 
     return data, value_wei
 
 
-def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[Check]:
+def _swap_checks(side: Side, swap: RouterSwap, terms: Terms) -> Iterable[ComparedMember]:
     wish = terms.wish
     yield "function", _FUNCTIONS[wish.side], _FUNCTIONS[side]
     yield "srcToken", to_checksum(wish.src.address), to_checksum(swap.src_token)
@@ -166,7 +166,7 @@ def _swap_checks(side: Side, swap: Swap, terms: Terms) -> Iterable[Check]:
 _FUNCTIONS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
 
 
-def hold(checks: Iterable[Check]) -> None:
+def hold(checks: Iterable[ComparedMember]) -> None:
     """Pass if everything is as expected.
 
     Raises:

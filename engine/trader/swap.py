@@ -67,7 +67,7 @@ class Offer(Struct, frozen=True, kw_only=True):
         return not self.wish.src.is_native and self.allowance < self.src_amount_max
 
 
-class Status(Enum):
+class SwapStatus(Enum):
     """How it ended."""
 
     SWAPPED = "swapped"
@@ -88,7 +88,7 @@ class SwapOutcome(Struct, frozen=True, kw_only=True):
         reason: of a revert.
     """
 
-    status: Status
+    status: SwapStatus
     step: str = "swap"
     tx_hash: bytes = b""
     block_number: int = 0
@@ -99,7 +99,7 @@ class SwapOutcome(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class _Built(Struct, frozen=True):
+class _CheckedSwap(Struct, frozen=True):
     """A checked and simulated swap. `moved` is what the Router answers: received (SELL) or spent (BUY)."""
 
     call: EthCall
@@ -183,7 +183,7 @@ class Swapper:
             return None
         built = await self._built(offer)
         spent, received = self._sides(offer.wish, built.moved)
-        return SwapOutcome(status=Status.REHEARSED, spent=spent, received=received, gas=built.gas)
+        return SwapOutcome(status=SwapStatus.REHEARSED, spent=spent, received=received, gas=built.gas)
 
     async def perform(self, offer: Offer) -> SwapOutcome:
         """Do it, at the offer's bound or better.
@@ -204,10 +204,10 @@ class Swapper:
         self._tell(f"sending the swap 0x{transaction.tx_hash.hex()}")
         receipt = await send_and_follow(self._chain, transaction)
         if receipt is None:
-            return SwapOutcome(status=Status.UNKNOWN, tx_hash=transaction.tx_hash)
+            return SwapOutcome(status=SwapStatus.UNKNOWN, tx_hash=transaction.tx_hash)
         if not receipt.succeeded:
             reason = await why_reverted(self._chain, built.call, receipt)
-            return _mined(receipt, Status.REVERTED, reason=reason)
+            return _mined(receipt, SwapStatus.REVERTED, reason=reason)
         return swapped_outcome(receipt, offer.router, offer.wish.user)
 
     # --- Parts ------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Swapper:
             raise VenueError("the partner's fee is above what was agreed")
         return priced
 
-    async def _built(self, offer: Offer) -> _Built:
+    async def _built(self, offer: Offer) -> _CheckedSwap:
         """The swap as it would be signed now: checked, then simulated."""
         priced = await self._fresh(offer)
         terms = Terms(
@@ -268,7 +268,7 @@ class Swapper:
             raise UnsafeTransaction("what is received in a simulation", f"at least {offer.limit}", moved)
         if offer.wish.side is Side.BUY and moved > offer.limit:
             raise UnsafeTransaction("what is spent in a simulation", f"at most {offer.limit}", moved)
-        return _Built(call, await gas_needed(self._chain, call), moved)
+        return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
 
     async def _deadline(self) -> int:
         """Counted from the later of two clocks, ours and the chain's."""
@@ -319,20 +319,20 @@ def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SwapOutcome
         except InvalidInput:
             continue
         if isinstance(event, Swapped) and event.sender == user:
-            return _mined(receipt, Status.SWAPPED, spent=event.spent, received=event.received)
-    return _mined(receipt, Status.UNKNOWN, reason="it was mined, without the Router's event of a swap")
+            return _mined(receipt, SwapStatus.SWAPPED, spent=event.spent, received=event.received)
+    return _mined(receipt, SwapStatus.UNKNOWN, reason="it was mined, without the Router's event of a swap")
 
 
 def _ended(failed: StepFailedError) -> SwapOutcome:
     """The swap ended before it began."""
     if failed.receipt is None:
-        return SwapOutcome(status=Status.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
-    return _mined(failed.receipt, Status.REVERTED, step=failed.step, reason=failed.reason)
+        return SwapOutcome(status=SwapStatus.UNKNOWN, step=failed.step, tx_hash=failed.tx_hash)
+    return _mined(failed.receipt, SwapStatus.REVERTED, step=failed.step, reason=failed.reason)
 
 
 def _mined(
     receipt: Receipt,
-    status: Status,
+    status: SwapStatus,
     *,
     step: str = "swap",
     spent: int = 0,

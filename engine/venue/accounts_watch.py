@@ -40,7 +40,7 @@ from ...config.timeouts import (
 from ...crypto.hexadecimal import to_hex
 from ..chain.port import Chain
 from ..chain.ring import Mark
-from ..chain.watch import Pair, Watch
+from ..chain.watch import Watch, WatchedAccount
 from .apart import Account, Apart
 
 _log = structlog.get_logger("cambist.venue")
@@ -97,7 +97,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         self._followed: dict[bytes, FollowedOrder] = {}
         self._of_account: dict[Account, dict[bytes, None]] = {}
         self._waiting: dict[Account, None] = {}
-        self._told: deque[Collection[Pair]] = deque()  # are to be sorted in
+        self._told: deque[Collection[WatchedAccount]] = deque()  # are to be sorted in
         self._apart: Apart[Account] = Apart()
         self._rested: Account | None = None  # is looked at alone just now
         self._rests: dict[Account, float] = {}  # seconds, of what was looked at just now
@@ -133,16 +133,16 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
         """
 
     @abstractmethod
-    def _pair(self, account: Account) -> Pair:
+    def _pair(self, account: Account) -> WatchedAccount:
         """What the chain's logs know an account by."""
 
     @abstractmethod
-    def _account(self, pair: Pair) -> Account:
+    def _account(self, pair: WatchedAccount) -> Account:
         """The account that logs are about."""
 
     # --- What is to be read -----------------------------------------------------------------------------
 
-    def touched(self, _chain_id: int, pairs: Collection[Pair]) -> None:
+    def touched(self, _chain_id: int, pairs: Collection[WatchedAccount]) -> None:
         """Funds of these (token, owner) may have moved, or what an owner has deposited. There may be very
         many, so that `run` sorts them in."""
         self._told.append(pairs)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from ..chain.applied import IndexedContracts
 from ..chain.indexer import Advance, Indexer, IndexerState, Projection
 from ..chain.ring import Mark
-from ..chain.watch import Pair, Watch
+from ..chain.watch import Watch, WatchedAccount
 from ..store.store import Store
 from ..store.units import Change
 from .served_chain import ServedChain, ServedChains
 
-Touched = Callable[[int, frozenset[Pair]], None]
+Touched = Callable[[int, frozenset[WatchedAccount]], None]
 """Told of (chain id, the followed whose funds may have moved); see `Indexer`."""
 
 
@@ -63,7 +63,7 @@ class FollowedChain:
             changes += await projection.changes(advance)
         return changes
 
-    def _tell(self, chain_id: int, pairs: frozenset[Pair]) -> None:
+    def _tell(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
         for touched in self._touched:
             touched(chain_id, pairs)
 

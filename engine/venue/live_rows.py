@@ -29,18 +29,18 @@ from ...config.limits import VENUE_LOAD_ORDERS, VENUE_STEP_TRIES_MAX
 from ...config.timeouts import SETTLING_PAUSE_S
 from ...crypto.hexadecimal import to_hex
 from ..store.leases import Leases
-from ..store.orders import INTENDED, OrderRow, Surface
+from ..store.orders import INTENDED, OrderKind, OrderRow
 from ..store.queries import among
 from ..store.rows import Effect, OrderEvent
 from ..store.store import Store
 from ..store.tables import EFFECT
 from ..store.units import Change, Conflict, Done, Fence, Unit, row_of
-from .step import Step
+from .step import OrderStep
 
 _log = structlog.get_logger("cambist.venue")
 _YIELD_ORDERS = 16  # are taken in before other tasks have their turn
 
-Decide = Callable[[OrderRow], Step[OrderRow] | None]
+Decide = Callable[[OrderRow], OrderStep[OrderRow] | None]
 """The next step of a row; None where there is none to take."""
 
 Effects = Mapping[bytes, Sequence[Effect]]
@@ -87,8 +87,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         changed: told after an order was taken in or has changed.
     """
 
-    def __init__(self, surface: Surface[OrderRow], store: Store, leases: Leases) -> None:
-        self._surface: Surface[OrderRow] = surface
+    def __init__(self, surface: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
+        self._surface: OrderKind[OrderRow] = surface
         self._store = store
         self._leases = leases
         self.changed: Callable[[Live], None] = _nobody
@@ -145,7 +145,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             known: it as it is in memory, whose own row is older: what is beside the row is changed in place.
         """
 
-    def _stepped(self, live: Live, found: Step[OrderRow]) -> None:
+    def _stepped(self, live: Live, found: OrderStep[OrderRow]) -> None:
         """A step of this process is durable: what it means beyond the row, which is still the one before."""
 
     def _added(self, live: Live) -> None:
@@ -205,7 +205,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
 
     def _changes(
-        self, taken: Sequence[tuple[OrderRow, Step[OrderRow]]], *, is_fenced: bool
+        self, taken: Sequence[tuple[OrderRow, OrderStep[OrderRow]]], *, is_fenced: bool
     ) -> tuple[tuple[Change, ...], Fence | None]:
         changes: list[Change] = []
         fence = None
@@ -234,7 +234,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     # --- What is in memory ------------------------------------------------------------------------------
 
-    def _take(self, found: Step[OrderRow]) -> None:
+    def _take(self, found: OrderStep[OrderRow]) -> None:
         """A step of this process is durable. Where it is not the next after what is known, it is followed."""
         after = found.after
         live = self._orders.get(after.order_hash)

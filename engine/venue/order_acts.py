@@ -17,7 +17,7 @@ from ...crypto.hexadecimal import to_hex
 
 _log = structlog.get_logger("cambist.venue")
 
-Act = Callable[[bytes], Awaitable[object]]
+OrderAct = Callable[[bytes], Awaitable[object]]
 """Does something about the order of a hash."""
 
 
@@ -38,13 +38,13 @@ class OrderActs:
         again."""
         self._nursery = nursery
 
-    def start(self, act: Act, order_hash: bytes) -> None:
+    def start(self, act: OrderAct, order_hash: bytes) -> None:
         """Do something about an order, unless something is being done: whoever changes it tends it anew."""
         if self._nursery is not None and order_hash not in self._busy:
             self._busy.add(order_hash)
             self._nursery.start_soon(self._act, act, order_hash)
 
-    async def _act(self, act: Act, order_hash: bytes) -> None:
+    async def _act(self, act: OrderAct, order_hash: bytes) -> None:
         """Act. Where that is a bug, the order waits for its next change."""
         is_done = False
         try:

@@ -69,6 +69,25 @@ class OrderEngine(Protocol):
         ...
 
 
+class Expiring(Protocol):
+    """An engine whose orders expire."""
+
+    def look_at_expiry(self, order_hash: bytes) -> None:
+        """Start the check whether an order has expired."""
+        ...
+
+
+class ExpiryTimer(Struct, frozen=True, gc=False):
+    """An order's timer. The key and the callback are one object, as a venue has very many timers."""
+
+    engine: Expiring
+    order_hash: bytes
+
+    def __call__(self) -> None:
+        """Have the engine check the order."""
+        self.engine.look_at_expiry(self.order_hash)
+
+
 class Footing(Struct, frozen=True):
     """What the engines of a venue stand on.
 

@@ -26,7 +26,7 @@ from enum import Enum
 from msgspec import Struct
 
 from ...codecs.delta_calldata import is_pre_signed
-from ...codecs.eip712_orders.signing_names import Signing
+from ...codecs.eip712_orders.signing_names import OrderDigests
 from ...config.errors import InvalidSignature
 from ...config.limits import VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
 from ...crypto.addresses import to_checksum
@@ -81,7 +81,7 @@ def read_signature(
     kind: type[InvalidSignature] = InvalidSignature,
     *,
     is_awaited: bool = False,
-    signing: Signing | None = None,
+    signing: OrderDigests | None = None,
 ) -> OwnerSignature:
     """A signature of a request.
 

@@ -8,7 +8,7 @@ from ..store.orders import Intent, OrderRow
 from ..store.units import Change
 
 
-class Step(Struct, Generic[OrderRow], frozen=True):
+class OrderStep(Struct, Generic[OrderRow], frozen=True):
     """What is written in one unit.
 
     Attributes:

@@ -4,32 +4,32 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..events.hub import EventHub
 from ..events.webhooks import Webhooks
-from ..telemetry.feed_metrics import FeedCollector, Reading
-from ..telemetry.metrics import Metrics, Row
+from ..telemetry.feed_metrics import FeedCollector, FeedReading
+from ..telemetry.metrics import MetricRow, Metrics
 from .api.event_streams import EventStreams
 from .api.quote import Quotes
 from .api.streams import QuoteStreams
 from .served_chain import ServedChain
 
 STREAMS = (
-    Row("streams", "gauge", "Streams that are open"),
-    Row("opened", "counter", "Streams opened"),
-    Row("refused", "counter", "Streams refused for being too many"),
-    Row("quotes", "counter", "Quotes sent"),
-    Row("errors", "counter", "Errors sent"),
-    Row("beats", "counter", "Comments sent while a quote could not be priced"),
+    MetricRow("streams", "gauge", "Streams that are open"),
+    MetricRow("opened", "counter", "Streams opened"),
+    MetricRow("refused", "counter", "Streams refused for being too many"),
+    MetricRow("quotes", "counter", "Quotes sent"),
+    MetricRow("errors", "counter", "Errors sent"),
+    MetricRow("beats", "counter", "Comments sent while a quote could not be priced"),
 )
 EVENTS = (
-    Row("streams", "gauge", "Streams that are open"),
-    Row("opened", "counter", "Streams opened"),
-    Row("refused", "counter", "Streams refused for being too many"),
-    Row("events", "counter", "Events sent"),
-    Row("beats", "counter", "Beats sent where nothing happened"),
-    Row("slow", "counter", "WebSockets closed because the other side did not read"),
+    MetricRow("streams", "gauge", "Streams that are open"),
+    MetricRow("opened", "counter", "Streams opened"),
+    MetricRow("refused", "counter", "Streams refused for being too many"),
+    MetricRow("events", "counter", "Events sent"),
+    MetricRow("beats", "counter", "Beats sent where nothing happened"),
+    MetricRow("slow", "counter", "WebSockets closed because the other side did not read"),
 )
 HUB = (
-    Row("events", "counter", "Events read from the log"),
-    Row("pages", "counter", "Pages of older events, read for streams that began behind"),
+    MetricRow("events", "counter", "Events read from the log"),
+    MetricRow("pages", "counter", "Pages of older events, read for streams that began behind"),
 )
 
 
@@ -47,7 +47,7 @@ def tell_venue(
         wall_ms: wall clock, Unix milliseconds.
     """
 
-    def feeds() -> Iterator[Reading]:
+    def feeds() -> Iterator[FeedReading]:
         for chain_id, place in places.items():
             for maker, feed in place.feeds.items():
                 yield maker, chain_id, feed.statistics()

@@ -41,7 +41,7 @@ _READ_BYTES = 65_536
 _IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
-class Stage(Enum):
+class RequestStage(Enum):
     """How far a request got."""
 
     TURN = "no connection was free"
@@ -60,7 +60,7 @@ class HttpFailure(MakerError):
         refused: why an answer that came is not taken; empty where none came. It names no host.
     """
 
-    def __init__(self, text: str, stage: Stage, *, is_late: bool, refused: str = "") -> None:
+    def __init__(self, text: str, stage: RequestStage, *, is_late: bool, refused: str = "") -> None:
         super().__init__(text)
         self.stage = stage
         self.is_late = is_late
@@ -115,7 +115,7 @@ class _Call(Struct):
     deadline: float
     deadline_s: float
     may_repeat: bool
-    stage: Stage = Stage.TURN
+    stage: RequestStage = RequestStage.TURN
 
 
 class HttpClient:
@@ -294,7 +294,7 @@ class HttpClient:
         return None
 
     async def _connect(self, call: _Call) -> _Connection:
-        call.stage = Stage.CONNECT
+        call.stage = RequestStage.CONNECT
         self._dialled += 1
         with trio.CancelScope(deadline=call.deadline):
             try:
@@ -341,16 +341,16 @@ class HttpClient:
         stream, framing = connection.stream, connection.framing
         answer: Response | None = None
         data: bytes | bytearray = b""
-        call.stage = Stage.SEND
+        call.stage = RequestStage.SEND
         request = framing.send_request(call.method, call.target, self._host_field, call.headers, call.body)
         await stream.send_all(request)
-        call.stage = Stage.WAIT
+        call.stage = RequestStage.WAIT
         try:
             while answer is None:
                 data = await stream.receive_some(_READ_BYTES)
                 if data:
                     answer = framing.receive_data(bytes(data))
-                    call.stage = Stage.READ
+                    call.stage = RequestStage.READ
                 else:
                     framing.receive_eof()
         except MakerError as error:

@@ -25,7 +25,7 @@ import trio
 
 from ...codecs.http1 import Http1Limits, Response
 from ...config.timeouts import HTTP_REQUEST_S
-from .http_client import HttpClient, HttpFailure, Stage
+from .http_client import HttpClient, HttpFailure, RequestStage
 from .streams import Dial, dial
 
 Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
@@ -33,14 +33,14 @@ Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
 _PLAIN = (b"accept-encoding", b"identity")
 _OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PORTS = {"http": 80, "https": 443}
-_LATE: dict[Stage, type[httpx.TransportError]] = {
-    Stage.TURN: httpx.PoolTimeout,
-    Stage.CONNECT: httpx.ConnectTimeout,
-    Stage.SEND: httpx.WriteTimeout,
+_LATE: dict[RequestStage, type[httpx.TransportError]] = {
+    RequestStage.TURN: httpx.PoolTimeout,
+    RequestStage.CONNECT: httpx.ConnectTimeout,
+    RequestStage.SEND: httpx.WriteTimeout,
 }
-_FAILED: dict[Stage, type[httpx.TransportError]] = {
-    Stage.CONNECT: httpx.ConnectError,
-    Stage.SEND: httpx.WriteError,
+_FAILED: dict[RequestStage, type[httpx.TransportError]] = {
+    RequestStage.CONNECT: httpx.ConnectError,
+    RequestStage.SEND: httpx.WriteError,
 }
 
 

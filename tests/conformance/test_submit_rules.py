@@ -14,7 +14,7 @@ from cambist.config.limits import JSON_INT_MAX, UINT256_MAX, UNIX_SECONDS_MAX, V
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.engine.store.orders import step
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.order_front import API_KEY, ORDERS, OrderFront, an_order_front, told, wire_of
 from support.settling import Market
 from support.world import HOUR_S, NATIVE, ONE, USDC
@@ -388,7 +388,7 @@ async def test_an_account_has_a_bounded_number_of_orders(
     await front.submitted(await front.a_sale(owner=world.stranger.address), world.stranger)
     row = (await front.live.step_all([parse_hex(first["orderHash"], "hash")], lambda _: None))[0]
     ended = step(row, row.updated_ms, status=OrderStatus.EXPIRED, is_final=True)
-    await front.live.step(row.order_hash, lambda _: Step(ended))
+    await front.live.step(row.order_hash, lambda _: OrderStep(ended))
     await front.submitted(orders[2])
 
 

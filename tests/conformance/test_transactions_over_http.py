@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from cambist.codecs.router_calldata import Swap
+from cambist.codecs.router_calldata import RouterSwap
 from cambist.codecs.router_decoding import decode_swap
 from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.transact import transact
@@ -23,27 +23,27 @@ KEY = {"x-api-key": API_KEY}  # a user without one has a few swaps that nobody f
 LATE = 4_000_000_000
 CAPPED, TAKEN, AT_ONCE = 1 << 9, 1 << 8, 1 << 10
 Json = dict[str, Any]
-Row = tuple[Json, Callable[[Swap, Swap], bool]]
+Row = tuple[Json, Callable[[RouterSwap, RouterSwap], bool]]
 
 
-def same(was: Swap, now: Swap) -> bool:
+def same(was: RouterSwap, now: RouterSwap) -> bool:
     """But for the firm quotes, which are signed anew."""
     return terms(was) == terms(now)
 
 
-def terms(swap: Swap) -> tuple[Any, ...]:
+def terms(swap: RouterSwap) -> tuple[Any, ...]:
     return (
         swap.src_token, swap.dest_token, swap.src_amount, swap.dest_amount, swap.receiver,
         swap.partner_and_fee, swap.permit,
     )  # fmt: skip
 
 
-def fee(swap: Swap) -> tuple[int, int]:
+def fee(swap: RouterSwap) -> tuple[int, int]:
     """Basis points, and whose they are."""
     return swap.partner_and_fee & 0xFF, swap.partner_and_fee >> 96
 
 
-def flag(bit: int) -> Callable[[Swap, Swap], bool]:
+def flag(bit: int) -> Callable[[RouterSwap, RouterSwap], bool]:
     return lambda was, now: was.partner_and_fee ^ now.partner_and_fee == bit
 
 
@@ -89,7 +89,7 @@ async def test_each_field_is_in_the_calldata(tmp_path: Path) -> None:
         await venue.devnet.allow(USER, "WETH", "router")
         await permitted(venue)
 
-        async def built(client: httpx.AsyncClient, changed: Json) -> Swap:
+        async def built(client: httpx.AsyncClient, changed: Json) -> RouterSwap:
             body = {
                 name: value for name, value in (await a_sale(venue) | changed).items() if value is not None
             }

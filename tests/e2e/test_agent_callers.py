@@ -6,7 +6,7 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, decode_uint, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contract_events import topic
-from cambist.codecs.delta_calldata import Step, agent_caller, agent_id, create_agent_caller
+from cambist.codecs.delta_calldata import SettlementStep, agent_caller, agent_id, create_agent_caller
 from cambist.codecs.transactions import create2_address
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import artifact
@@ -157,7 +157,7 @@ async def test_a_caller_tells_of_an_order_during_its_calls_alone(world: World, m
     )  # fmt: skip
     await world.mint(world.weth, world.stranger, ONE)
     await world.send(world.stranger, world.weth, calldata.transfer(market.agent, ONE))
-    steps = Step(asks, STEP_GAS, b"?"), market.from_agent(ONE, world.weth)
+    steps = SettlementStep(asks, STEP_GAS, b"?"), market.from_agent(ONE, world.weth)
     settled = await market.settle(order, *steps)
     heard = [(log.topics[0][-1], log.data) for log in settled.receipt.logs if log.address == asks]
     assert heard == [(1, world.delta_hash(order)), (0, bytes(32))]
@@ -195,9 +195,9 @@ async def test_an_allowance_that_an_agent_leaves_is_over_nothing_of_anybodys(
     spender = address_word(world.stranger.address)
     for function, works in LEAVING.items():
         data = selector(function) + spender + uint_word(MOST)
-        steps = [Step(token, STEP_GAS, data) for token in tokens]
+        steps = [SettlementStep(token, STEP_GAS, data) for token in tokens]
         inner = encode(address_word(world.usdc), uint_word(1), bytes_tail(data))
-        steps.append(Step(batch, STEP_GAS, AGGREGATE + encode(tuples_tail([inner]))))
+        steps.append(SettlementStep(batch, STEP_GAS, AGGREGATE + encode(tuples_tail([inner]))))
         order = await world.a_delta_order()
         if works:
             await market.settle(order, *steps, *market.agent_steps(FAIR), agent="bob")
@@ -220,7 +220,7 @@ async def test_what_a_user_has_allowed_by_mistake_is_no_agents(world: World, mar
         await world.approve(world.user, world.weth, spender)
     order = await world.a_delta_order()
     words = address_word(world.user.address) + address_word(market.agent) + uint_word(ONE)
-    take = Step(world.weth, STEP_GAS, selector("transferFrom(address,address,uint256)") + words)
+    take = SettlementStep(world.weth, STEP_GAS, selector("transferFrom(address,address,uint256)") + words)
     assert (await market.refused_settlement(order, take)).startswith("StepFailed(step 0,")
 
 
@@ -228,7 +228,7 @@ async def test_whoever_is_called_sees_the_agents_own_caller_alone(world: World, 
     """Not the executor or Delta, whom users allow: by whatever name a token lets a spender take."""
     asks = await _program(world, "CALLER 0 MSTORE 7 32 0 LOG1 STOP")
     words = address_word(world.user.address) + address_word(world.stranger.address) + uint_word(ONE)
-    steps = [Step(asks, STEP_GAS, selector(function) + words) for function in TAKING]
+    steps = [SettlementStep(asks, STEP_GAS, selector(function) + words) for function in TAKING]
     order = await world.a_delta_order()
     settled = await market.settle(order, *steps, *market.agent_steps(FAIR), agent="bob")
     seen = [log.data for log in settled.receipt.logs if log.address == asks]
@@ -248,7 +248,7 @@ async def test_no_call_reaches_what_contracts_keep_for_their_callers(world: Worl
         (world.at.delta, settle, "NotRelayer()"),
     )
     for target, data, reason in tried:
-        refused = await market.refused_settlement(order, Step(target, 1_000_000, data))
+        refused = await market.refused_settlement(order, SettlementStep(target, 1_000_000, data))
         assert refused == f"StepFailed(step 0, reason {reason})"
 
 
@@ -260,11 +260,11 @@ async def test_a_call_gets_the_gas_it_asks_for_and_no_more_than_the_most(
 ) -> None:
     order = await world.a_delta_order()
     for gas in (STEP_GAS_MAX + 1, MOST):
-        too_much = Step(market.agent, gas, selector("refuse()"))
+        too_much = SettlementStep(market.agent, gas, selector("refuse()"))
         assert await market.refused_settlement(order, too_much) == told("TooMuchGas", gas=gas)
-    most = Step(market.agent, STEP_GAS_MAX, selector("refuse()"))
+    most = SettlementStep(market.agent, STEP_GAS_MAX, selector("refuse()"))
     assert (await market.refused_settlement(order, most)).startswith("StepFailed(step 0, reason")
-    waste = Step(market.agent, STEP_GAS, selector("waste()"))
+    waste = SettlementStep(market.agent, STEP_GAS, selector("waste()"))
     assert await market.refused_settlement(order, waste) == "StepFailed(step 0, reason none)"
     await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id(AGENT)))
     receipt = await world.forced(world.relayer, world.at.delta, market.settlement(order, waste))
@@ -275,14 +275,14 @@ async def test_a_call_gets_the_gas_it_asks_for_and_no_more_than_the_most(
 async def test_a_huge_answer_is_not_copied(world: World, market: Market) -> None:
     order, size = await world.a_delta_order(), 100_000
     await world.send(world.stranger, world.at.delta, create_agent_caller(agent_id(AGENT)))
-    refuses = Step(await _program(world, f"{size} 0 REVERT"), 1_000_000, b"")
+    refuses = SettlementStep(await _program(world, f"{size} 0 REVERT"), 1_000_000, b"")
     data = market.settlement(order, refuses)
     with pytest.raises(Reverted) as refusal:
         await world.chain.call(EthCall(world.at.delta, data, world.relayer.address))
     assert len(refusal.value.data) == 4 + 3 * 32 + REASON_BYTES_MAX
     assert decode_uint(refusal.value.data[4:], 2) == REASON_BYTES_MAX
     assert (await world.forced(world.relayer, world.at.delta, data)).gas_used < 350_000
-    answers = Step(await _program(world, f"{size} 0 RETURN"), 1_000_000, b"")
+    answers = SettlementStep(await _program(world, f"{size} 0 RETURN"), 1_000_000, b"")
     settled = await market.settle(order, answers, *market.agent_steps(FAIR))
     assert settled.receipt.gas_used < 400_000
 
@@ -290,6 +290,6 @@ async def test_a_huge_answer_is_not_copied(world: World, market: Market) -> None
 async def test_a_short_reason_is_told_whole(world: World, market: Market) -> None:
     order = await world.a_delta_order()
     for size in (0, 1, 31, 200):
-        step = Step(await _program(world, f"{size} 0 REVERT"), 100_000, b"")
+        step = SettlementStep(await _program(world, f"{size} 0 REVERT"), 100_000, b"")
         words = f"0x{'00' * size}" if size else "none"
         assert await market.refused_settlement(order, step) == f"StepFailed(step 0, reason {words})"

@@ -8,7 +8,7 @@ from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.delta_calldata import (
     DELTA,
-    Step,
+    SettlementStep,
     deposit_native_and_pre_sign,
     invalidate_nonces,
     set_pre_signature,
@@ -146,7 +146,7 @@ async def test_an_agent_that_gives_the_source_back_to_delta_gives_it_to_the_owne
     world: World, market: Market
 ) -> None:
     order = await world.a_delta_order()
-    back = Step(world.weth, 200_000, calldata.transfer(world.at.delta, ONE // 10))
+    back = SettlementStep(world.weth, 200_000, calldata.transfer(world.at.delta, ONE // 10))
     await market.settle(order, back, *market.agent_steps(FAIR, given=ONE * 9 // 10))
     assert await world.balance(world.weth, world.at.delta) == 0
     assert await world.balance(world.weth, world.user) == 9 * ONE + ONE // 10
@@ -165,11 +165,11 @@ async def test_what_an_agent_takes_from_the_executor_is_missing_from_what_it_del
     dust = world.an_rfq_order(maker_asset=world.dai, taker_asset=world.usdc, maker_amount=1, taker_amount=1)
     await world.give(world.maker, world.dai, 1, world.at.rfq)
     await world.mint(world.usdc, agents, 1)
-    allow = Step(agents, 200_000, forwarded(world.usdc, calldata.approve(world.at.router, 1)))
+    allow = SettlementStep(agents, 200_000, forwarded(world.usdc, calldata.approve(world.at.router, 1)))
     swap = venue.swap(
         venue.hop(dust), src_token=world.usdc, dest_token=world.dai, src_amount=1, dest_amount=1
     )
-    steal = Step(agents, 1_000_000, forwarded(world.at.router, swap_exact_in(swap)))
+    steal = SettlementStep(agents, 1_000_000, forwarded(world.at.router, swap_exact_in(swap)))
     fill = market.fill_step(world.a_firm_quote(), receiver=world.at.executor)
     refused = await market.refused_settlement(order, fill, allow, steal)
     assert refused == "BelowMinimum(received 0, minimum 2400000000)"
@@ -203,6 +203,8 @@ async def test_an_agent_deposits_nothing_within_a_settlement(world: World, marke
     """On a chain whose native token is an ERC-20 as well, a deposit would be received and stay a deposit."""
     agents = await create(world.chain, world.owner, "DevMulticall")
     order = await world.a_delta_order()
-    step = Step(agents, 1_000_000, forwarded(world.at.delta, deposit_native_and_pre_sign(bytes(32))))
+    step = SettlementStep(
+        agents, 1_000_000, forwarded(world.at.delta, deposit_native_and_pre_sign(bytes(32)))
+    )
     refused = await market.refused_settlement(order, step, *market.agent_steps(FAIR))
     assert refused.startswith("StepFailed(step 0,")

@@ -7,7 +7,7 @@ import msgspec
 
 from cambist.codecs.agent_messages import Notice
 from cambist.codecs.contract_events import OrderSettled
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import ORDER_TYPES, DeltaOrder, TwapBuyOrder, TwapOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -35,7 +35,7 @@ def asked(world: World, order: AnyOrder, *, filled: int = 0, key: Any = None) ->
 
 
 def part(
-    market: Market, one: RoundOrder, promised: int, *steps: Step, agent: str = "alpha", **more: Any
+    market: Market, one: RoundOrder, promised: int, *steps: SettlementStep, agent: str = "alpha", **more: Any
 ) -> dict[str, Any]:
     """What the order gives goes to the agent's caller."""
     at = market.world.at

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.delta_calldata import CrossedOrder, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
@@ -346,8 +346,8 @@ class Stage(Struct):
             trade.promised,
             trade.src_given,
             (
-                Step(order.src_token, STEP_GAS, calldata.transfer(self.agent, given)),
-                Step(self.agent, STEP_GAS, deliver),
+                SettlementStep(order.src_token, STEP_GAS, calldata.transfer(self.agent, given)),
+                SettlementStep(self.agent, STEP_GAS, deliver),
             ),
             (),
             agent_id("agent"),

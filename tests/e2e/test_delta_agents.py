@@ -12,7 +12,12 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import EXECUTOR, Step, deposit_native_and_pre_sign, withdraw_native
+from cambist.codecs.delta_calldata import (
+    EXECUTOR,
+    SettlementStep,
+    deposit_native_and_pre_sign,
+    withdraw_native,
+)
 from cambist.codecs.owner_calldata import set_relayer
 from cambist.engine.chain.deploy import create
 from support.settling import REFUSE, STEP_GAS, Market
@@ -28,7 +33,7 @@ SET_HOOK = selector("setHook(address,bytes)")
 async def test_an_agent_that_refuses(world: World, market: Market) -> None:
     order = await world.a_delta_order()
     refused = await market.refused_settlement(
-        order, market.to_agent(ONE), Step(market.agent, STEP_GAS, REFUSE)
+        order, market.to_agent(ONE), SettlementStep(market.agent, STEP_GAS, REFUSE)
     )
     assert refused == "StepFailed(step 1, reason Refused())"
 
@@ -37,12 +42,12 @@ async def test_an_agent_that_lies(world: World, market: Market) -> None:
     """It keeps what it was sent and delivers less, nothing, something else, or to somebody else."""
     order = await world.a_delta_order()
     elsewhere = address_word(world.usdc) + address_word(world.stranger.address) + uint_word(FAIR)
-    lies: list[tuple[Step, ...]] = [
+    lies: list[tuple[SettlementStep, ...]] = [
         (market.from_agent(2_400 * USDC - 1),),
         (),
         (market.from_agent(2_400 * ONE, world.dai),),
-        (Step(market.agent, STEP_GAS, selector("deliver(address,address,uint256)") + elsewhere),),
-        (Step(world.stranger.address, STEP_GAS, REFUSE),),  # a call of nobody succeeds
+        (SettlementStep(market.agent, STEP_GAS, selector("deliver(address,address,uint256)") + elsewhere),),
+        (SettlementStep(world.stranger.address, STEP_GAS, REFUSE),),  # a call of nobody succeeds
     ]
     for lie in lies:
         refused = await market.refused_settlement(order, market.to_agent(ONE), *lie)
@@ -60,7 +65,7 @@ async def test_no_step_cancels_a_makers_order(world: World, market: Market) -> N
     """What goes to the Rfq is read as a batch of fills, whatever it says."""
     order = await world.a_delta_order()
     quote = world.a_firm_quote()
-    cancel = Step(world.at.rfq, STEP_GAS, calldata.cancel_order(world.rfq_hash(quote)))
+    cancel = SettlementStep(world.at.rfq, STEP_GAS, calldata.cancel_order(world.rfq_hash(quote)))
     assert await market.refused_settlement(order, cancel) == ""
     assert (await market.settle(order, market.fill_step(quote))).event.is_closed
 

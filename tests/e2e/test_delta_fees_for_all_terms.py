@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.config.errors import Reverted
 from cambist.engine.chain.artifacts import known_errors
@@ -85,7 +85,7 @@ def test_of_a_purchase(
         src_given = spent + spare
         most, cut = (of_purchase(amount, expected, maximum, terms) for amount in (src_given, spent))
         before = await world.balance(world.weth, world.user)
-        back = Step(world.weth, STEP_GAS, calldata.transfer(world.at.delta, spare))
+        back = SettlementStep(world.weth, STEP_GAS, calldata.transfer(world.at.delta, spare))
         steps = (*market.agent_steps(1, given=spent), back)
         if most is None or cut is None:
             told = src_given + src_given * terms.fee_bps // 10_000

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import Step, settle_crossed
+from cambist.codecs.delta_calldata import SettlementStep, settle_crossed
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.port import Receipt
 from support.settling import AnyOrder, Market
@@ -21,7 +21,7 @@ class Case(msgspec.Struct, frozen=True):
     """An order, how it is settled, and what that is to come to."""
 
     order: AnyOrder
-    steps: tuple[Step, ...]
+    steps: tuple[SettlementStep, ...]
     spent: int
     received: int
     how: dict[str, Any] = {}

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from cambist.codecs import calldata
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder, TwapBuyOrder, TwapOrder
 from support import permit2
 from support.permit_kinds import KINDS, SRC, allowed_at_permit2, permit2_transfer, seller
@@ -19,7 +19,7 @@ BY_LENGTH = dict(KINDS)
 each_kind = pytest.mark.parametrize(("length", "permit_of"), KINDS)
 
 
-def deliver(market: Market, part: int = 1) -> tuple[Step, Step]:
+def deliver(market: Market, part: int = 1) -> tuple[SettlementStep, SettlementStep]:
     """The agent takes a part of the source and gives a part of the destination."""
     world = market.world
     return market.to_agent(SRC // part, world.usdc), market.from_agent(1_000 * ONE // part, world.dai)

@@ -5,7 +5,7 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import selector, uint_word
 from cambist.codecs.contract_events import OrderFilled, OrderSettled, Transfer
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from support.settling import STEP_GAS, Market, events
 from support.world import ONE, USDC, World
@@ -122,7 +122,7 @@ async def test_an_agent_mixes_its_own_stock_and_a_firm_quote(world: World, marke
     order = await world.a_delta_order()
     quote = world.a_firm_quote(maker_amount=1_500 * USDC, taker_amount=ONE * 6 // 10)
     steps = market.agent_steps(980 * USDC, given=ONE * 4 // 10)
-    rest = Step(world.weth, STEP_GAS, calldata.transfer(world.at.executor, ONE * 6 // 10))
+    rest = SettlementStep(world.weth, STEP_GAS, calldata.transfer(world.at.executor, ONE * 6 // 10))
     settled = await market.settle(order, *steps, rest, market.fill_step(quote))
     assert settled.event.received == 2_480 * USDC
     assert await world.balance(world.weth, world.maker) == ONE * 6 // 10
@@ -149,7 +149,7 @@ async def test_the_promise_is_met_to_the_unit(world: World, market: Market) -> N
     settled = await market.settle(sale, *market.agent_steps(promised), promised=promised)
     assert settled.event.received == promised
     dear = market.agent_steps(2_500 * USDC, given=ONE + 1)
-    back = Step(world.weth, STEP_GAS, calldata.transfer(world.at.delta, 7))
+    back = SettlementStep(world.weth, STEP_GAS, calldata.transfer(world.at.delta, 7))
     refused = await market.refused_settlement(purchase, *dear, back, src_given=ONE + 8, promised=ONE)
     assert refused == broken(world, purchase, ONE + 1, ONE)
     settled = await market.settle(purchase, *market.agent_steps(2_500 * USDC), src_given=ONE, promised=ONE)

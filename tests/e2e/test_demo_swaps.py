@@ -8,13 +8,13 @@ import pytest
 import trio
 from rich.console import Console
 
-from cambist.engine.demo.settlement import Stage, a_stage
+from cambist.engine.demo.settlement import DemoChain, a_stage
 from cambist.engine.demo.swaps import run_swaps
 from cambist.engine.demo.venue import a_market_place
 from support.patience import STORY_S
 
 
-async def shown(folder: Path, stage: Stage) -> str:
+async def shown(folder: Path, stage: DemoChain) -> str:
     console = Console(file=io.StringIO(), width=160)
     with trio.fail_after(STORY_S):
         async with a_market_place(stage, folder) as place:

@@ -12,7 +12,7 @@ from cambist.codecs.abi import (
     tuples_tail,
     uint_word,
 )
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import EthCall
@@ -28,7 +28,7 @@ SET_ALLOWANCE_MAX = selector("setAllowanceMax(uint256)")
 AGGREGATE = selector("aggregate3((address,bool,bytes)[])")
 
 
-def _fill(user: bytes, step: Step, number: int = 0) -> bytes:
+def _fill(user: bytes, step: SettlementStep, number: int = 0) -> bytes:
     return FILL + encode(address_word(user) + uint_word(number), bytes_tail(step.data))
 
 
@@ -42,12 +42,12 @@ class Desk:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def take(self, *steps: Step, user: bytes | None = None) -> None:
+    async def take(self, *steps: SettlementStep, user: bytes | None = None) -> None:
         world = self.world
         for step in steps:
             await world.send(world.taker, world.at.executor, _fill(user or world.user.address, step))
 
-    async def refused(self, step: Step, user: bytes | None = None) -> str:
+    async def refused(self, step: SettlementStep, user: bytes | None = None) -> str:
         world = self.world
         return await world.refused(world.taker, world.at.executor, _fill(user or world.user.address, step))
 
@@ -108,7 +108,7 @@ async def test_nothing_but_fills_reaches_the_rfq(world: World) -> None:
     desk = await _a_desk(world)
     order_hash = world.rfq_hash(world.an_rfq_order(maker=world.at.executor))
     for data in (calldata.cancel_order(order_hash), calldata.cancel_orders([order_hash]), b""):
-        assert await desk.refused(Step(world.at.rfq, 0, data)) == ""
+        assert await desk.refused(SettlementStep(world.at.rfq, 0, data)) == ""
     kept = await world.ask(world.at.rfq, calldata.remaining(world.at.executor, order_hash))
     assert kept == 0
 

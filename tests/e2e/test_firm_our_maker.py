@@ -14,7 +14,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import Wanted
+from cambist.engine.routing.plan import SwapRequest
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.firm_client import FirmClient
@@ -95,7 +95,7 @@ async def test_our_maker_fills_what_it_shows(
     tokens = {"weth": world.weth, "usdc": world.usdc}
     async with running_maker(tmp_path, settings_in(world)) as (_, venue), a_client(venue) as client:
         desk = a_desk(world, client)
-        wanted = Wanted(tokens[src], tokens[dest], amount, side)
+        wanted = SwapRequest(tokens[src], tokens[dest], amount, side)
         plan = desk.pathfinder.find(wanted)
         assert plan is not None
         limit = plan.dest_amount if side is Side.SELL else plan.src_amount
@@ -108,7 +108,7 @@ async def test_our_maker_fills_what_it_shows(
 async def test_our_maker_that_has_nothing_on_chain_is_found_out(world: World, tmp_path: Path) -> None:
     async with running_maker(tmp_path, settings_in(world)) as (_, venue), a_client(venue) as client:
         desk = a_desk(world, client)
-        wanted = Wanted(world.weth, world.usdc, ONE, Side.SELL)
+        wanted = SwapRequest(world.weth, world.usdc, ONE, Side.SELL)
         plan = desk.pathfinder.find(wanted)
         assert plan is not None
         with pytest.raises(NoRoute, match="ours: unfunded"):

@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word, selector, uint_word
 from cambist.codecs.agent_messages import BidPart, BidStep, SolverBid, SolveRequest
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import DeltaOrder
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 Bids = Callable[[SolveRequest], list[SolverBid]]
 
 
-def bids(order: DeltaOrder, world: World, promised: int, steps: Iterable[Step]) -> Bids:
+def bids(order: DeltaOrder, world: World, promised: int, steps: Iterable[SettlementStep]) -> Bids:
     """One bid on one order, whoever asks; what the order gives goes to the caller that is asked for."""
 
     def bid(request: SolveRequest) -> list[SolverBid]:
@@ -70,12 +70,12 @@ async def test_what_an_agent_leaves_allowed_takes_nothing_of_the_next_settlement
         order = await world.a_delta_order()
         mallory = world.stranger
         words = address_word(world.usdc) + address_word(world.at.delta) + uint_word(FAIR)
-        deliver = Step(bob.contract, STEP_GAS, selector("deliver(address,address,uint256)") + words)
+        deliver = SettlementStep(bob.contract, STEP_GAS, selector("deliver(address,address,uint256)") + words)
         leave = [
-            Step(token, STEP_GAS, calldata.approve(mallory.address, MOST))
+            SettlementStep(token, STEP_GAS, calldata.approve(mallory.address, MOST))
             for token in (world.weth, world.usdc)
         ]
-        give = Step(world.weth, STEP_GAS, calldata.transfer(bob.contract, ONE))
+        give = SettlementStep(world.weth, STEP_GAS, calldata.transfer(bob.contract, ONE))
         bob.also = bids(order, world, FAIR, [*leave, give, deliver])
         await story.completed(order)
         await until(lambda: bool(bob.told("settled")))

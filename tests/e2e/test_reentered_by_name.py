@@ -12,7 +12,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.port import Receipt
@@ -26,9 +26,9 @@ CREDIT = selector("credit(address,address,uint256)")
 FILL = selector("fill(address,uint256,bytes)")
 
 
-async def a_swap(world: World) -> Swap:
+async def a_swap(world: World) -> RouterSwap:
     order = world.info(world.a_firm_quote(user=world.taker))
-    return Swap(
+    return RouterSwap(
         world.weth, world.usdc, ONE, 2_500 * USDC, 0, NOBODY, await world.now_s() + HOUR_S, 0, b"",
         (Hop(orders=(order,)),),
     )  # fmt: skip

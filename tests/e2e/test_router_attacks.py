@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs import calldata, owner_calldata
 from cambist.codecs.abi import Dynamic, address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Swap, claim, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import RouterSwap, claim, swap_exact_in, swap_exact_out
 from cambist.codecs.transactions import create2_address
 from cambist.engine.chain.create2_factory import FACTORY
 from cambist.engine.chain.deploy import create
@@ -38,7 +38,7 @@ def _careless(target: bytes, data: bytes) -> bytes:
     return AGGREGATE + encode(tuples_tail([call]))
 
 
-async def _odd_venue(world: World) -> tuple[Venue, bytes, Swap, Swap]:
+async def _odd_venue(world: World) -> tuple[Venue, bytes, RouterSwap, RouterSwap]:
     """A swap from and one to a token whose transfers may call anything; the maker has WETH and that token."""
     venue = await a_venue(world)
     odd = await world.new_token()
@@ -52,7 +52,7 @@ async def _odd_venue(world: World) -> tuple[Venue, bytes, Swap, Swap]:
     return venue, odd, selling, buying
 
 
-def _entries(world: World, swap: Swap) -> dict[str, tuple[bytes, bytes]]:
+def _entries(world: World, swap: RouterSwap) -> dict[str, tuple[bytes, bytes]]:
     """What a hostile token would call in the middle of a swap."""
     at = world.at
     return {

@@ -3,7 +3,7 @@
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
-from cambist.codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.engine.chain.deploy import create
 from support.evm_programs import assembled, deploys
 from support.swapping import Venue, a_venue
@@ -17,7 +17,7 @@ async def _stocked_with_weth(venue: Venue) -> None:
     await venue.world.give(venue.world.user, venue.world.usdc, 5_000 * USDC, venue.world.at.router)
 
 
-def _sale_for_native(venue: Venue, receiver: bytes) -> Swap:
+def _sale_for_native(venue: Venue, receiver: bytes) -> RouterSwap:
     """2,500 USDC for one native token."""
     world = venue.world
     quote = venue.quote(

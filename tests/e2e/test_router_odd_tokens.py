@@ -4,7 +4,7 @@ import msgspec
 
 from cambist.codecs import owner_calldata
 from cambist.codecs.abi import address_word, selector, uint_word
-from cambist.codecs.router_calldata import Swap
+from cambist.codecs.router_calldata import RouterSwap
 from support.swapping import Venue, a_venue, a_wide_venue, step_failed
 from support.world import ONE, USDC, World
 
@@ -13,7 +13,7 @@ SET_BLOCKED = selector("setBlocked(address,bool)")
 PAYS_DIRECTLY = 1 << 10
 
 
-async def _both_ways(world: World, name: str) -> tuple[Venue, bytes, Swap, Swap]:
+async def _both_ways(world: World, name: str) -> tuple[Venue, bytes, RouterSwap, RouterSwap]:
     """A new token of that kind, and swaps from and to it at one for one."""
     venue = await a_venue(world)
     odd = await world.new_token(name)

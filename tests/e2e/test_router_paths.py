@@ -6,7 +6,7 @@ Both paths run through USDC here: what the first leaves of it is the second's, a
 from typing import Any
 
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, Swap
+from cambist.codecs.router_calldata import Hop, RouterSwap
 from support.swapping import Venue, a_wide_venue, step_failed
 from support.world import NATIVE, ONE, USDC, World
 
@@ -31,7 +31,7 @@ def _rivals_second(venue: Venue, **changed: Any) -> RfqOrder:
     )
 
 
-def _into_dai(venue: Venue, *hops: Hop, **changed: Any) -> Swap:
+def _into_dai(venue: Venue, *hops: Hop, **changed: Any) -> RouterSwap:
     return venue.swap(*hops, **{"dest_token": venue.world.dai, "dest_amount": 2_400 * ONE} | changed)
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from cambist.codecs.router_calldata import Swap
+from cambist.codecs.router_calldata import RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
 from support.permit2 import (
     ALLOWED,
@@ -19,7 +19,7 @@ from support.world import MOST, ONE, USDC, World
 SOLD = 2_500 * USDC
 
 
-async def _a_usdc_sale(world: World) -> tuple[Venue, Swap]:
+async def _a_usdc_sale(world: World) -> tuple[Venue, RouterSwap]:
     """The user has USDC and has allowed the Router none of it."""
     venue = await a_venue(world)
     await world.give(world.maker, world.weth, 5 * ONE, world.at.rfq)
@@ -81,11 +81,11 @@ def _allowance(venue: Venue, nonce: int = 0) -> bytes:
     )
 
 
-def _with(swap: Swap, permit: bytes) -> Swap:
+def _with(swap: RouterSwap, permit: bytes) -> RouterSwap:
     return msgspec.structs.replace(swap, permit=permit)
 
 
-async def _sold(venue: Venue, swap: Swap) -> None:
+async def _sold(venue: Venue, swap: RouterSwap) -> None:
     done = await venue.sell(swap)
     assert (done.event.spent, done.event.received) == (SOLD, ONE)
     assert await venue.world.balance(venue.world.usdc, venue.world.user) == SOLD

@@ -18,7 +18,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.trader.client import VenueClient
 from cambist.engine.trader.order_cancelling import cancel, follow_all
 from cambist.engine.trader.order_events import EventsWanted, OrderEvents
-from cambist.engine.trader.order_following import Settled
+from cambist.engine.trader.order_following import SettledOnChain
 from cambist.engine.trader.order_listing import OrdersWanted, pages
 from cambist.engine.trader.order_placing import delta_contract
 from cambist.engine.trader.schedule import Schedule
@@ -72,7 +72,7 @@ async def test_a_purchase_and_a_deposit_of_native_tokens(trading: Trading) -> No
     assert placed.record is not None, placed.fault
     await trading.story.becomes({"id": placed.record.id}, "COMPLETED")
     record = await trader.client.order(f"0x{placed.order_hash.hex()}")
-    settled: Settled = await trader.proven(offer, placed, record)
+    settled: SettledOnChain = await trader.proven(offer, placed, record)
     assert (settled.received, settled.fault) == (900 * USDC, "")
     assert settled.spent <= offer.terms.limit
     assert await trader.deposited() == 0

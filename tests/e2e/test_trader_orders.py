@@ -12,7 +12,7 @@ from cambist.config.errors import ChainError, VenueError
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.engine.trader.allowing import Allowing
-from cambist.engine.trader.order_following import OrderFollower, Settled
+from cambist.engine.trader.order_following import OrderFollower, SettledOnChain
 from cambist.engine.trader.order_placing import Withdrawal, take_back
 from cambist.engine.trader.sending import StepFailedError
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
@@ -42,7 +42,7 @@ async def test_a_sale_costs_an_approval_and_brings_what_the_chain_says(
     world = trader.world
     record, settled = await trader.settled()
     assert record.status is OrderStatus.COMPLETED
-    assert settled == Settled(spent=ONE, received=2_500 * USDC, is_closed=True)
+    assert settled == SettledOnChain(spent=ONE, received=2_500 * USDC, is_closed=True)
     assert await trader.has(world.usdc) == 12_500 * USDC
     assert await trader.has(world.weth) == 9 * ONE
     assert await trader.venue.allowed(world.weth, world.user.address) == 0
@@ -107,7 +107,7 @@ async def test_native_tokens_are_bought_for_another(trader: OrderTrader) -> None
     receiver = person(8).address
     wish = trader.wish(src=trader.usdc, dest=ETH, amount=5_000 * USDC, beneficiary=receiver)
     _, settled = await trader.settled(wish)
-    assert settled == Settled(spent=5_000 * USDC, received=2 * ONE, is_closed=True)
+    assert settled == SettledOnChain(spent=5_000 * USDC, received=2 * ONE, is_closed=True)
     assert await trader.has(NATIVE, receiver) == 2 * ONE
 
 

@@ -16,7 +16,7 @@ from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Chain, EthCall
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.swap import Offer, Status, SwapOutcome, Swapper, swapped_outcome
+from cambist.engine.trader.swap import Offer, SwapOutcome, Swapper, SwapStatus, swapped_outcome
 from cambist.engine.trader.terms import TradedToken, Wish
 from cambist.engine.trader.view import offer_table
 from support.scripted_venue import Lies, ScriptedVenue, scripted_venue
@@ -98,7 +98,7 @@ async def trader(venue: ScriptedVenue) -> AsyncIterator[Trader]:
 
 async def test_a_sale_approves_exactly_what_is_sold_and_brings_what_was_quoted(trader: Trader) -> None:
     offer, outcome = await trader.swap()
-    assert outcome.status is Status.SWAPPED
+    assert outcome.status is SwapStatus.SWAPPED
     assert (outcome.spent, outcome.received) == (ONE, 2_500 * USDC)
     assert offer.limit == 2_500 * USDC * 9_950 // 10_000
     assert await trader.has(trader.world.usdc) == 12_500 * USDC
@@ -138,7 +138,7 @@ async def test_native_tokens_are_bought(trader: Trader) -> None:
 async def test_a_permit_takes_the_place_of_an_approval(trader: Trader) -> None:
     wish = trader.wish(src=trader.usdc, dest=trader.weth, amount=2_500 * USDC)
     _, outcome = await trader.swap(wish, Allowing.PERMIT)
-    assert outcome.status is Status.SWAPPED
+    assert outcome.status is SwapStatus.SWAPPED
     assert outcome.received == ONE
     assert not [line for line in trader.told if "approval" in line]
     assert await trader.allowed(trader.world.usdc) == 0
@@ -199,7 +199,7 @@ async def test_what_reverts_in_its_block_is_told_with_the_reason(trader: Trader)
     meddling: Any = Meddling(world, maker_pays_out)
     trader = Trader(trader.venue, trader.client, meddling)
     _, outcome = await trader.swap()
-    assert outcome.status is Status.REVERTED
+    assert outcome.status is SwapStatus.REVERTED
     assert outcome.step == "swap"
     assert "StepFailed" in outcome.reason
     assert await trader.has(world.weth) == 10 * ONE
@@ -235,7 +235,7 @@ async def test_a_token_that_insists_on_zero_first_gets_two_approvals(trader: Tra
     insisting: Any = Insisting(world)
     trader = Trader(trader.venue, trader.client, insisting)
     _, outcome = await trader.swap()
-    assert outcome.status is Status.SWAPPED
+    assert outcome.status is SwapStatus.SWAPPED
     assert len([line for line in trader.told if line.startswith("sending the approval")]) == 2
 
 
@@ -262,7 +262,7 @@ async def test_what_was_mined_without_the_routers_event_is_not_called_a_swap(tra
     world = trader.world
     receipt = await world.send(world.user, world.weth, approve(THIEF, 0))
     outcome = swapped_outcome(receipt, world.at.router, world.user.address)
-    assert (outcome.status, outcome.tx_hash) == (Status.UNKNOWN, receipt.tx_hash)
+    assert (outcome.status, outcome.tx_hash) == (SwapStatus.UNKNOWN, receipt.tx_hash)
     assert "without the Router's event" in outcome.reason
 
 
@@ -301,7 +301,7 @@ async def test_a_rehearsal_sends_nothing(trader: Trader) -> None:
     assert await swapper.rehearse(await swapper.offer(trader.wish())) is None
     outcome = await swapper.rehearse(await swapper.offer(trader.wish(src=ETH)))
     assert outcome is not None
-    assert (outcome.status, outcome.received) == (Status.REHEARSED, 2_500 * USDC)
+    assert (outcome.status, outcome.received) == (SwapStatus.REHEARSED, 2_500 * USDC)
     assert await trader.world.chain.nonce(trader.world.user.address) == before
 
 
@@ -320,7 +320,7 @@ async def test_a_router_of_other_code_is_used_only_when_it_is_pinned(trader: Tra
         await trader.swap(pinned=trader.world.at.router)
     trader.venue.lies = Lies()
     _, outcome = await trader.swap(pinned=trader.world.at.router)
-    assert outcome.status is Status.SWAPPED
+    assert outcome.status is SwapStatus.SWAPPED
 
 
 # --- A malicious venue ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs.eip712_orders.delta import TwapBuyOrder, TwapOrder
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import UnsafeTransaction, VenueError
-from cambist.engine.trader.order_following import Settled
+from cambist.engine.trader.order_following import SettledOnChain
 from cambist.engine.trader.order_terms import OrderWish
 from cambist.engine.trader.schedule import Schedule
 from support.order_trader import ETH, PAUSES, OrderTrader, an_order_trader
@@ -120,10 +120,10 @@ async def test_parts_add_up_and_an_order_taken_as_another_kind_is_told(trader: O
     await trader.venue.settle(trader.venue.only, ONE // 4)
     part = await trader.client.order(placed.record.id)
     so_far = await trader.proven(offer, placed, part)
-    assert so_far == Settled(spent=ONE // 4, received=625 * USDC, is_closed=False)
+    assert so_far == SettledOnChain(spent=ONE // 4, received=625 * USDC, is_closed=False)
     await trader.venue.settle(trader.venue.only)
     whole = await trader.client.order(placed.record.id)
-    assert await trader.proven(offer, placed, whole) == Settled(
+    assert await trader.proven(offer, placed, whole) == SettledOnChain(
         spent=ONE, received=2_500 * USDC, is_closed=True
     )
     trader.venue.order_lies = OrderLies(record=lambda record: record | {"onChainOrderType": "Order"})

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cambist.codecs.http1 import Response
 from cambist.config.venue import RateTier
 from cambist.engine.admission.admission import Admission
-from cambist.engine.server import Router, Surface
+from cambist.engine.server import RouteGroup, Router
 from cambist.engine.telemetry.metrics import Metrics
 from cambist.engine.venue.api.health import HealthEndpoints, Readiness
 from cambist.engine.venue.api.routes import encode_trading_error
@@ -26,7 +26,7 @@ def a_venue(
     health = HealthEndpoints(
         readiness=lambda: Readiness(not reasons, reasons), metrics=metrics, open_to_all=metrics_open
     )
-    surface = Surface(encode_trading_error)
+    surface = RouteGroup(encode_trading_error)
     surface.plain("GET", "/quote", admission.plain(hello, 1))
     surface.coroutine("GET", "/slow", admission.coroutine(slow_echo, 2))
     surface.plain("GET", "/healthz", health.healthy)

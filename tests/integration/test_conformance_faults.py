@@ -6,7 +6,7 @@ Time is the clock's own: it passes where harness and maker both wait, and nothin
 import pytest
 from trio.testing import MockClock
 
-from cambist.engine.conformance.rules import Status
+from cambist.engine.conformance.rules import CheckStatus
 from support.faulty_maker import Maker
 from support.faulty_planting import Planted
 from support.faulty_runs import failed, judge, mock_now_ms, told
@@ -27,7 +27,7 @@ async def test_what_is_advice_is_told_and_fails_nothing(planted: Planted, autoju
     planted.apply(maker)
     report = await judge(maker, planted.patterns)
     assert report.conforms, told(report)
-    advised = {verdict.check.id for verdict in report.verdicts if verdict.status is Status.ADVISED}
+    advised = {verdict.check.id for verdict in report.verdicts if verdict.status is CheckStatus.ADVISED}
     assert advised == planted.expects, told(report)
 
 

@@ -7,7 +7,7 @@ import trio
 
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.conformance.options import read_base_url
-from cambist.engine.conformance.rules import Status
+from cambist.engine.conformance.rules import CheckStatus
 from cambist.engine.conformance.run import RunOutcome, RunReport
 from support.faulty_maker import CHAIN_ID, DAI, KEY, Maker
 from support.faulty_node import FaultyNode
@@ -27,17 +27,17 @@ async def judged_with(
     return report
 
 
-def verdict_of(report: RunReport, check_id: str) -> tuple[Status, str]:
+def verdict_of(report: RunReport, check_id: str) -> tuple[CheckStatus, str]:
     return next((found.status, found.reason) for found in report.verdicts if found.check.id == check_id)
 
 
 async def test_a_funded_maker_with_a_key_of_its_own_passes() -> None:
     report = await judged_with(FaultyNode(CHAIN_ID))
     assert report.conforms, told(report)
-    assert verdict_of(report, "chain.balance") == (Status.PASSED, "")
-    assert verdict_of(report, "chain.allowance") == (Status.PASSED, "")
-    assert verdict_of(report, "firm.signature") == (Status.PASSED, "")
-    assert verdict_of(report, "chain.contract-signature") == (Status.SKIPPED, "the maker is no contract")
+    assert verdict_of(report, "chain.balance") == (CheckStatus.PASSED, "")
+    assert verdict_of(report, "chain.allowance") == (CheckStatus.PASSED, "")
+    assert verdict_of(report, "firm.signature") == (CheckStatus.PASSED, "")
+    assert verdict_of(report, "chain.contract-signature") == (CheckStatus.SKIPPED, "the maker is no contract")
 
 
 def _poor(node: FaultyNode) -> None:
@@ -111,8 +111,8 @@ async def test_a_contract_maker_is_asked_and_its_signature_has_any_length() -> N
     maker.order = lambda order: order.update(signature="0x" + "ab" * 130)
     report = await judged_with(node, maker)
     assert report.conforms, told(report)
-    assert verdict_of(report, "chain.contract-signature") == (Status.PASSED, "")
-    assert verdict_of(report, "firm.signature")[0] is Status.SKIPPED
+    assert verdict_of(report, "chain.contract-signature") == (CheckStatus.PASSED, "")
+    assert verdict_of(report, "firm.signature")[0] is CheckStatus.SKIPPED
 
 
 async def test_without_a_node_a_contract_maker_is_reported_as_not_checked() -> None:
@@ -120,7 +120,10 @@ async def test_without_a_node_a_contract_maker_is_reported_as_not_checked() -> N
     maker.order = lambda order: order.update(signature="0x" + "ab" * 130)
     report = await judge(maker, ONLY, contract_maker=True)
     assert report.conforms, told(report)
-    assert verdict_of(report, "firm.signature") == (Status.SKIPPED, "--contract-maker without --node-url")
+    assert verdict_of(report, "firm.signature") == (
+        CheckStatus.SKIPPED,
+        "--contract-maker without --node-url",
+    )
     assert failed(await judge(maker, ONLY)) == {"firm.signature-length"}
 
 
@@ -130,5 +133,5 @@ async def test_a_node_that_fails_is_no_fault_of_the_maker() -> None:
     report = await judged_with(node)
     assert report.outcome is RunOutcome.INCONCLUSIVE, told(report)
     status, reason = verdict_of(report, "chain.allowance")
-    assert status is Status.SKIPPED
+    assert status is CheckStatus.SKIPPED
     assert "execution reverted" in reason

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cambist.engine.conformance.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
-from cambist.engine.conformance.rules import Selection, Status
+from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import run_checks
 from support.faulty_runs import UNTIMED, now_ms, told
 from support.maker_role import CHAIN_ID, CONTRACT, SECRET, TAKER
@@ -27,5 +27,5 @@ async def test_our_maker_conforms(tmp_path: Path) -> None:
             now_ms=now_ms,
         )
     assert report.conforms, told(report)
-    assert not report.count(Status.ADVISED), told(report)
-    assert report.count(Status.PASSED) > 160
+    assert not report.count(CheckStatus.ADVISED), told(report)
+    assert report.count(CheckStatus.PASSED) > 160

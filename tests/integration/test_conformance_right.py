@@ -14,7 +14,7 @@ from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.probe import Probe, Unreachable
 from cambist.engine.conformance.report import verdict_line
 from cambist.engine.conformance.resources import RESOURCES
-from cambist.engine.conformance.rules import Selection, Status
+from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import RunOutcome, RunReport, run_checks
 from cambist.feeds.net import websocket
 from cambist.feeds.net.streams import server_tls
@@ -29,7 +29,7 @@ from support.server_certificates import make_certificate
 _NEED_A_NODE = {check.id for check in CHECKS.values() if check.topic == "chain"}
 
 
-def status_of(report: RunReport) -> dict[str, Status]:
+def status_of(report: RunReport) -> dict[str, CheckStatus]:
     return {verdict.check.id: verdict.status for verdict in report.verdicts}
 
 
@@ -37,7 +37,7 @@ def status_of(report: RunReport) -> dict[str, Status]:
 async def test_a_right_maker_passes_every_check(strict: bool) -> None:
     report = await judge(Maker(now_ms), strict=strict)
     assert report.conforms, told(report)
-    skipped = {check for check, status in status_of(report).items() if status is not Status.PASSED}
+    skipped = {check for check, status in status_of(report).items() if status is not CheckStatus.PASSED}
     only_strict = {check.id for check in CHECKS.values() if check.severity == "strict"}
     nothing_to_see = {"life.retired", *UNTIMED}
     assert skipped == _NEED_A_NODE | nothing_to_see | (set() if strict else only_strict), told(report)
@@ -62,14 +62,14 @@ async def test_without_credentials_authentication_is_skipped_and_says_why() -> N
 async def test_without_a_domain_signatures_are_reported_as_not_checked() -> None:
     report = await judge(Maker(now_ms), ("firm.*",), chain_id=None)
     verdict = next(verdict for verdict in report.verdicts if verdict.check.id == "firm.signature")
-    assert (verdict.status, verdict.reason) == (Status.SKIPPED, "needs --chain-id and --rfq-contract")
+    assert (verdict.status, verdict.reason) == (CheckStatus.SKIPPED, "needs --chain-id and --rfq-contract")
 
 
 async def test_a_maker_without_a_socket_is_right_and_one_that_was_promised_is_missed() -> None:
     maker = Maker(now_ms)
     maker.flags.add("no-socket")
     report = await judge(maker, ("stream.*",))
-    assert {verdict.status for verdict in report.verdicts} == {Status.SKIPPED}
+    assert {verdict.status for verdict in report.verdicts} == {CheckStatus.SKIPPED}
     promised = read_base_url("ws://127.0.0.1:9/ws", "--ws-url", ("ws", "wss"))
     report = await judge(maker, ("stream.*",), socket=promised)
     assert failed(report) == {"stream.handshake"}
@@ -79,7 +79,7 @@ async def test_a_pair_that_was_disabled_first_may_go() -> None:
     maker = Maker(now_ms)
     RETIRED_WELL.apply(maker)
     report = await judge(maker, ("life.*", "firm.quotes"))
-    assert status_of(report)["life.retired"] is Status.PASSED, told(report)
+    assert status_of(report)["life.retired"] is CheckStatus.PASSED, told(report)
 
 
 async def test_a_maker_without_prices_has_no_fault_and_proves_nothing() -> None:
@@ -129,7 +129,7 @@ async def test_a_bug_of_the_harness_costs_one_stage_and_is_told(monkeypatch: pyt
     assert report.outcome is RunOutcome.INCONCLUSIVE
     assert report.broken == ("firm quotes: KeyError('WETH/USDC')", "deep quotes: KeyError('WETH/USDC')")
     assert "has a bug, please report it: firm quotes: KeyError" in verdict_line(report)
-    assert status_of(report)["auth.stale"] is Status.PASSED
+    assert status_of(report)["auth.stale"] is CheckStatus.PASSED
 
 
 async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
@@ -137,7 +137,7 @@ async def test_the_run_is_bounded_and_says_what_it_did_not_reach() -> None:
     maker.flags.add("hang-firm")
     report = await judge(maker, run_timeout_s=0.3)
     assert failed(report) == {"run.complete"}, told(report)
-    assert status_of(report)["auth.stale"] is Status.SKIPPED
+    assert status_of(report)["auth.stale"] is CheckStatus.SKIPPED
 
 
 async def test_a_slow_maker_is_right_and_its_slowness_is_told(autojump_clock: MockClock) -> None:
@@ -145,7 +145,7 @@ async def test_a_slow_maker_is_right_and_its_slowness_is_told(autojump_clock: Mo
     maker.slow_s = 3.0
     report = await judge(maker, skip=(), run_timeout_s=86_400)
     assert report.conforms, told(report)
-    advised = {check for check, status in status_of(report).items() if status is Status.ADVISED}
+    advised = {check for check, status in status_of(report).items() if status is CheckStatus.ADVISED}
     assert advised == {"run.speed", "load.latency"}
     assert "run.speed: the run: expected answers within 500 ms, got answers take 3.0 s" in told(report)
 
@@ -225,7 +225,7 @@ async def test_what_is_no_address_in_the_blacklist_is_passed_over() -> None:
     maker.entries["blacklist"] = lambda blacklist: ["\ud800", "", 7, *blacklist]
     report = await judge(maker, ("firm.*", "blacklist.*"))
     assert (report.broken, failed(report)) == ((), {"blacklist.addresses"}), told(report)
-    assert status_of(report)["firm.blacklisted"] is Status.PASSED
+    assert status_of(report)["firm.blacklisted"] is CheckStatus.PASSED
 
 
 async def test_an_access_key_that_is_said_back_changed_is_hidden_too() -> None:
@@ -250,7 +250,7 @@ async def test_an_answer_429_proves_nothing() -> None:
     maker.error_status = 429
     report = await judge(maker, ("refuse.*",))
     assert report.outcome is RunOutcome.INCONCLUSIVE, told(report)
-    passed = {check for check, status in status_of(report).items() if status is Status.PASSED}
+    passed = {check for check, status in status_of(report).items() if status is CheckStatus.PASSED}
     assert passed == {"refuse.recovers"}
     reasons = {verdict.reason for verdict in report.verdicts if verdict.check.id == "refuse.zero-amount"}
     assert reasons == {"the maker limits the rate of requests: see --pause"}
@@ -259,7 +259,7 @@ async def test_an_answer_429_proves_nothing() -> None:
 async def test_a_maker_behind_tls_and_its_socket_are_judged_as_well(tmp_path: Path) -> None:
     report = await judge(Maker(now_ms), certificate=make_certificate(tmp_path))
     assert report.conforms, told(report)
-    assert status_of(report)["stream.agrees"] is Status.PASSED
+    assert status_of(report)["stream.agrees"] is CheckStatus.PASSED
 
 
 async def test_an_unknown_certificate_cannot_be_reached(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ async def test_a_slow_maker_is_asked_at_the_times_that_the_cases_name() -> None:
     maker = Maker(lambda: now_ms() + 2_500 * maker.requests)
     report = await judge(maker, ("auth.*",))
     assert report.conforms, told(report)
-    assert not report.count(Status.ADVISED), told(report)
+    assert not report.count(CheckStatus.ADVISED), told(report)
 
 
 async def test_a_pause_comes_behind_the_answer_so_that_a_signature_never_waits() -> None:
@@ -353,4 +353,4 @@ async def test_a_close_that_nobody_answers_is_advice(monkeypatch: pytest.MonkeyP
     maker.flags.add("deaf-socket")
     report = await judge(maker, ("stream.closes",))
     assert report.conforms, told(report)
-    assert status_of(report)["stream.closes"] is Status.ADVISED
+    assert status_of(report)["stream.closes"] is CheckStatus.ADVISED

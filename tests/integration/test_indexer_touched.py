@@ -12,7 +12,7 @@ from cambist.codecs.abi import address_word, uint_word
 from cambist.config.errors import ChainError, NodeContradiction, NodeUnavailable, StoreUnavailable
 from cambist.config.limits import INDEX_STEP_BLOCKS_MAX
 from cambist.engine.chain.port import Log, LogFilter
-from cambist.engine.chain.watch import Pair, Watch
+from cambist.engine.chain.watch import Watch, WatchedAccount
 from cambist.engine.store.store import Store
 from support.indexing import DELTA, TOKEN, Told, an_indexer, one, run_dry, sqlite_engine
 from support.scripted_chain import ScriptedChain, Sent, tx
@@ -57,7 +57,7 @@ class Side:
         """Another indexer reads to the head."""
         await run_dry(an_indexer(self.chain, self.store))
 
-    async def tells(self) -> set[Pair]:
+    async def tells(self) -> set[WatchedAccount]:
         """Whom this one tells of when it has read to the head."""
         await run_dry(self.indexer)
         return self.told.taken()

@@ -15,7 +15,7 @@ from cambist.codecs.http1 import Request
 from cambist.config import timeouts
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
 from cambist.feeds.pair_index import PairIndex
-from cambist.feeds.standing import Standing
+from cambist.feeds.standing import PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import MakerFeed
 from support.maker_feeds import (
@@ -328,7 +328,7 @@ async def test_books_that_nothing_confirms_leave_routing_while_the_socket_is_up(
         assert 1.0 < gone < 1.0 + 2 * timeouts.BOOK_LOOK_S < timeouts.FEED_REQUEST_S
         statistics = venue.feed.statistics()
         assert statistics.cache.withheld == ()
-        assert statistics.cache.pairs == {Standing.STALE: 2}
+        assert statistics.cache.pairs == {PairStanding.STALE: 2}
         assert venue.stream().is_up
         venue.maker.say(prices={PAIR: grid()})
         await venue.until(lambda: venue.live() == {BOOK}, 1)

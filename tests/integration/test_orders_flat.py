@@ -14,6 +14,7 @@ from bench.waiting_orders import KINDS, TIMER, WHOLE, Engine, an_order, waited
 
 from cambist.engine.scheduler import Scheduler
 from cambist.engine.venue.delta.funds_watch import FundsWatch
+from cambist.engine.venue.order_engines import ExpiryTimer
 from cambist.engine.venue.otc import engine as otc_engine
 from cambist.engine.venue.otc import funds_watch as otc_funds
 from cambist.engine.venue.otc.live_orders import LiveOtc
@@ -81,7 +82,7 @@ def test_the_collector_walks_nothing_of_orders_that_wait() -> None:
     assert len(gc.get_objects()) - before < 100
 
 
-@pytest.mark.parametrize("kind", [LiveOtc, otc_engine._Expiry, otc_engine._PermitEnd, otc_funds._Followed])
+@pytest.mark.parametrize("kind", [LiveOtc, ExpiryTimer, otc_engine._PermitEnd, otc_funds._FollowedOtc])
 def test_nor_of_otc_orders(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.gc is False
 

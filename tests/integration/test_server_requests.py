@@ -6,7 +6,7 @@ import pytest
 import structlog
 import trio
 
-from cambist.engine.server import HttpCall, Reply, StreamReply, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, StreamReply
 from support.patience import PATIENCE_S
 from support.server_harness import (
     GET,
@@ -136,7 +136,7 @@ async def test_our_own_fault_is_logged_once_and_not_told(reactor: bool) -> None:
 @both
 @pytest.mark.parametrize("method", ["plain", "coroutine"])
 async def test_a_reply_that_would_break_the_framing_is_our_own_fault(reactor: bool, method: str) -> None:
-    surface = Surface(encode_error)
+    surface = RouteGroup(encode_error)
     bad = Reply(200, b"", ((b"x", b"a\r\nset-cookie: b"),))
 
     async def answer(call: HttpCall) -> Reply:

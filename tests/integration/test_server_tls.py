@@ -9,7 +9,7 @@ import trio
 
 from cambist.config.errors import ConfigError
 from cambist.config.server import ServerSettings, TlsSettings
-from cambist.engine.server import Router, Server, Surface
+from cambist.engine.server import RouteGroup, Router, Server
 from cambist.feeds.net.streams import client_tls, dial, server_tls
 from support.patience import PATIENCE_S
 from support.server_certificates import make_certificate
@@ -127,6 +127,6 @@ def test_files_that_are_no_certificate_are_the_operators_fault(
     with pytest.raises(ConfigError):
         client_tls(str(tmp_path / "none.pem"))
     bad = ServerSettings(tls=TlsSettings(certificate="none.pem", key="none.pem"))
-    surface = Surface(lambda error, request_id: b"")
+    surface = RouteGroup(lambda error, request_id: b"")
     with pytest.raises(ConfigError):
         Server(Router(surface.encode_error), bad, wall_ms=lambda: 0)

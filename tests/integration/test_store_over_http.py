@@ -7,7 +7,7 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.errors import StoreError, StoreUnavailable
-from cambist.engine.server import HttpCall, Reply, Router, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router
 from cambist.engine.store.queries import DeltaFilter
 from cambist.engine.store.store import Store
 from cambist.engine.store.units import Done
@@ -20,7 +20,7 @@ CLIENTS = 12
 
 
 def a_router(submit: Callable[[HttpCall], Awaitable[Reply]]) -> Router:
-    surface = Surface(encode_error)
+    surface = RouteGroup(encode_error)
     surface.coroutine("POST", "/orders", submit)
     router = Router(encode_error)
     router.mount(surface)

@@ -30,7 +30,7 @@ from cambist.engine.routing import firm_proof
 from cambist.feeds import backoff, poll
 from cambist.feeds.net import http_client
 from cambist.feeds.net.streams import listen
-from cambist.feeds.standing import Standing
+from cambist.feeds.standing import PairStanding
 from support import bad_makers
 from support.bad_makers import MORTAL, NAMES, SOCKETS
 from support.examples import IS_LONG
@@ -227,7 +227,7 @@ class Market:
 
     def is_live(self, maker: str) -> bool:
         """Whether it has a book that is routed."""
-        return Standing.LIVE in self.place.feeds[maker].cache.statistics().pairs
+        return PairStanding.LIVE in self.place.feeds[maker].cache.statistics().pairs
 
     def failures(self) -> int:
         """Of all polls."""
@@ -368,5 +368,5 @@ async def test_makers_behind_one_gateway_do_not_take_each_others_connections(tmp
             feed = app.places[CHAIN_ID].feeds["sound"]
             await until(lambda: feed.statistics().polls["prices"].answers > 10, PATIENCE_S)
             assert not any(one.failures for one in feed.statistics().polls.values())
-            assert feed.statistics().cache.pairs == {Standing.LIVE: 1}
+            assert feed.statistics().cache.pairs == {PairStanding.LIVE: 1}
         nursery.cancel_scope.cancel()

@@ -13,7 +13,7 @@ from cambist.engine.store.rows import OtcCancel, OtcFill, OtcOrderRow, amount32,
 from cambist.engine.venue.otc import life
 from cambist.engine.venue.otc.balances import Backed, is_backed, standings
 from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.stores import BOB, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState
@@ -100,7 +100,7 @@ class Life(RuleBasedStateMachine):
 
     # --- The venue ----------------------------------------------------------------------------------------
 
-    def takes(self, step: Step[OtcOrderRow] | None) -> None:
+    def takes(self, step: OrderStep[OtcOrderRow] | None) -> None:
         if step is None:
             return
         before, after = self.row, step.after

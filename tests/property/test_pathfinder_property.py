@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cambist.codecs.vocabulary import Side
 from cambist.engine.routing.gas import FILL, swap_gas
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import HopPlan, RoutePlan, Taxes, Wanted
+from cambist.engine.routing.plan import HopPlan, RoutePlan, SwapRequest, Taxes
 from cambist.feeds import fill
 from cambist.feeds.mid_prices import MidPrices
 from cambist.feeds.pair_index import LiveBook, PairIndex
@@ -129,7 +129,7 @@ def _every_split(index: PairIndex, side: Side, amount: int) -> int | None:
 
 
 def _find(index: PairIndex, src: bytes, dest: bytes, side: Side, amount: int) -> RoutePlan | None:
-    return _finder(index).find(Wanted(src, dest, amount, side))
+    return _finder(index).find(SwapRequest(src, dest, amount, side))
 
 
 def _other(plan: RoutePlan) -> int:
@@ -213,11 +213,11 @@ def _best_single_makers(index: PairIndex, path: tuple[bytes, ...], side: Side, a
 
 
 @st.composite
-def swaps(draw: st.DrawFn) -> tuple[PairIndex, Wanted]:
+def swaps(draw: st.DrawFn) -> tuple[PairIndex, SwapRequest]:
     """From A to D."""
     index = an_index(*draw(graphs))
     amount = draw(st.integers(1, 100) | st.integers(1, 10**4))
-    return index, Wanted(A, D, amount, draw(sides))
+    return index, SwapRequest(A, D, amount, draw(sides))
 
 
 def _checked_hop(index: PairIndex, hop: HopPlan, side: Side) -> None:
@@ -237,7 +237,7 @@ def _checked_hop(index: PairIndex, hop: HopPlan, side: Side) -> None:
 
 
 @given(swaps())
-def test_a_plan_is_what_the_books_give_and_can_be_executed(case: tuple[PairIndex, Wanted]) -> None:
+def test_a_plan_is_what_the_books_give_and_can_be_executed(case: tuple[PairIndex, SwapRequest]) -> None:
     index, wanted = case
     plan = _finder(index).find(wanted)
     assume(plan is not None)
@@ -260,7 +260,7 @@ def test_a_plan_is_what_the_books_give_and_can_be_executed(case: tuple[PairIndex
     assert plan.gas == swap_gas(wanted.side, hops - len(plan.paths), fills)
 
 
-def _worth(index: PairIndex, wanted: Wanted) -> Fraction | None:
+def _worth(index: PairIndex, wanted: SwapRequest) -> Fraction | None:
     """Of a unit of the token that is not fixed, in wei."""
     token = wanted.dest_token if wanted.side is Side.SELL else wanted.src_token
     return MidPrices(index, {B: Fraction(1)}).worth(token)
@@ -268,7 +268,7 @@ def _worth(index: PairIndex, wanted: Wanted) -> Fraction | None:
 
 @given(swaps(), st.sampled_from([0, 1, 30, 1_000]))
 def test_never_worse_than_the_best_path_of_best_single_makers(
-    case: tuple[PairIndex, Wanted], gas_price_wei: int
+    case: tuple[PairIndex, SwapRequest], gas_price_wei: int
 ) -> None:
     index, wanted = case
     wanted = msgspec.structs.replace(wanted, gas_price_wei=gas_price_wei)
@@ -318,7 +318,7 @@ def _rounding(chain: list[Continuous]) -> Fraction:
 
 @given(swaps(), st.sampled_from([0, 0, 1, 30]), st.integers(2, 12))
 def test_within_the_bound_of_all_paths_all_pairs_of_them_and_fine_splits(
-    case: tuple[PairIndex, Wanted], gas_price_wei: int, parts: int
+    case: tuple[PairIndex, SwapRequest], gas_price_wei: int, parts: int
 ) -> None:
     index, wanted = case
     assume(wanted.amount > 20)
@@ -359,7 +359,7 @@ def _steepest(chain: list[Continuous]) -> Fraction:
 
 @given(swaps(), st.randoms(use_true_random=False), st.sampled_from([0, 30]))
 def test_the_same_books_give_the_same_plan(
-    case: tuple[PairIndex, Wanted], order: random.Random, gas_price_wei: int
+    case: tuple[PairIndex, SwapRequest], order: random.Random, gas_price_wei: int
 ) -> None:
     """Whatever the order in which they came, and whatever was asked before."""
     index, wanted = case
@@ -373,7 +373,7 @@ def test_the_same_books_give_the_same_plan(
 
 @given(swaps(), st.tuples(*[st.sampled_from([0, 0, 0, 1, 100, 5_000, 9_999])] * 4))
 def test_taxes_leave_the_user_with_what_the_plan_says(
-    case: tuple[PairIndex, Wanted], bps: tuple[int, int, int, int]
+    case: tuple[PairIndex, SwapRequest], bps: tuple[int, int, int, int]
 ) -> None:
     index, wanted = case
     taxes = Taxes(*bps)

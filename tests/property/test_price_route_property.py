@@ -19,7 +19,7 @@ from cambist.config.limits import ROUTE_FRESH_MS
 from cambist.config.partners import ResolvedFee
 from cambist.crypto.route_seal import RouteSeal
 from cambist.engine.chain.proceeds import least_before_fee, most_before_fee
-from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
+from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
 from cambist.engine.venue.market.price_route import (
     Offered,
     opened,
@@ -68,7 +68,7 @@ def offers(draw: st.DrawFn) -> tuple[Offered, RoutePlan]:
     plan = draw(plans())
     first, last = plan.paths[0].hops[0], plan.paths[0].hops[-1]
     bps = st.integers(0, 9_999)
-    wanted = Wanted(
+    wanted = SwapRequest(
         first.src_token,
         last.dest_token,
         plan.src_amount if plan.side is Side.SELL else plan.dest_amount,

@@ -9,7 +9,7 @@ from cambist.codecs.rounding import mul_div_down, mul_div_up
 from cambist.codecs.vocabulary import Side
 from cambist.engine.chain.proceeds import of_purchase, of_sale
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import Wanted
+from cambist.engine.routing.plan import SwapRequest
 from cambist.engine.venue.delta.live_orders import LiveOrder
 from support.examples import examples
 from support.limit_orders import DELTA_GAS, Watched, a_limit_order
@@ -112,7 +112,9 @@ def fills(market: Watched, live: LiveOrder, part: int) -> bool:
     """Whether a part is filled by a plan for it, gas and fee paid."""
     terms = live.terms
     plan = Pathfinder(market.index, WETH).total(
-        Wanted(terms.src_token, terms.dest_token, part, terms.side, gas_price_wei=market.gas_price_wei or 0)
+        SwapRequest(
+            terms.src_token, terms.dest_token, part, terms.side, gas_price_wei=market.gas_price_wei or 0
+        )
     )
     if plan is None:
         return False

@@ -8,7 +8,7 @@ import msgspec
 from cambist.codecs import calldata
 from cambist.codecs.abi import address_word
 from cambist.codecs.agent_desk import DeskTerms, terms_digest, trade
-from cambist.codecs.delta_calldata import Step, agent_caller, agent_id
+from cambist.codecs.delta_calldata import SettlementStep, agent_caller, agent_id
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.chain.deploy import create
@@ -42,11 +42,11 @@ class Desk:
         )
         return msgspec.structs.replace(terms, **changed)
 
-    def steps(self, terms: DeskTerms, key: SigningKey = SIGNER) -> tuple[Step, Step]:
+    def steps(self, terms: DeskTerms, key: SigningKey = SIGNER) -> tuple[SettlementStep, SettlementStep]:
         """The caller allows what the desk takes, and has it trade."""
         signature = to_65(*key.sign(terms_digest(terms, self.world.chain.chain_id, self.address)))
-        allow = Step(terms.takes, STEP_GAS, calldata.approve(self.address, terms.taken))
-        return allow, Step(self.address, STEP_GAS, trade(terms, signature))
+        allow = SettlementStep(terms.takes, STEP_GAS, calldata.approve(self.address, terms.taken))
+        return allow, SettlementStep(self.address, STEP_GAS, trade(terms, signature))
 
     async def stock(self) -> dict[bytes, int]:
         """What it has of each token."""

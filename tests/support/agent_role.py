@@ -33,7 +33,7 @@ from cambist.codecs.agent_messages import (
     decode_solve_response,
 )
 from cambist.codecs.contract_events import OrderSettled, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -262,7 +262,8 @@ def _amount(signed: SignedOrder) -> int:
 
 def _execution(part: BidPart) -> Execution:
     steps = [
-        Step(parse_hex(step.target, "target"), step.gas, parse_hex(step.data, "data")) for step in part.steps
+        SettlementStep(parse_hex(step.target, "target"), step.gas, parse_hex(step.data, "data"))
+        for step in part.steps
     ]
     return Execution(
         int(part.promised_amount),

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cambist.codecs.delta_calldata import Step
+from cambist.codecs.delta_calldata import SettlementStep
 from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, DeltaOrder, TwapOrder
 from cambist.codecs.vocabulary import Side
 from cambist.engine.venue.delta.bids import Candidate, CandidatePart, RoundOrder
@@ -96,7 +96,7 @@ def a_candidate(
                 promised,
                 0,
                 0,
-                (Step(USDC, 1, b""),),
+                (SettlementStep(USDC, 1, b""),),
                 (),
             )
             for asked, promised in parts

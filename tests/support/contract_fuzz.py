@@ -20,7 +20,7 @@ import msgspec
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, bytes_tail, encode, selector, tuples_tail, uint_word
 from cambist.codecs.contract_events import Claimed, NonceInvalidated, OrderFilled, OrderSettled, decode_event
-from cambist.codecs.delta_calldata import CrossedOrder, Step, agent_id
+from cambist.codecs.delta_calldata import CrossedOrder, SettlementStep, agent_id
 from cambist.codecs.eip712_orders.delta import (
     KIND_BUY,
     KIND_SELL,
@@ -29,7 +29,7 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy import create
 from cambist.engine.chain.port import EthCall, Receipt
@@ -151,7 +151,7 @@ class Fuzz:
             orders=(self.world.info(quote),),
         )
         is_native = src == self.world.weth and rng.random() < 0.3
-        swap = Swap(
+        swap = RouterSwap(
             NATIVE if is_native else src,
             dest,
             amount,
@@ -304,7 +304,7 @@ class Fuzz:
         places = (at.delta, at.executor, caller, market.agent, at.fee_vault, at.router, order.owner)
         to = rng.choices(places, (20, 1, 1, 1, 1, 1, 1))[0]
         words = address_word(dest) + address_word(to) + uint_word(self._near(_with_fee(wanted)))
-        steps = [Step(market.agent, 400_000, DELIVER + words)]
+        steps = [SettlementStep(market.agent, 400_000, DELIVER + words)]
         receiver = rng.choices((market.agent, caller, at.executor, *places), (10, 5, 5, *[1] * len(places)))[
             0
         ]
@@ -319,7 +319,7 @@ class Fuzz:
             steps.append(self._stolen(order, at.delta))
         if rng.random() < 0.2:
             approve = calldata.approve(self.world.partner.address, MOST)
-            steps.append(Step(rng.choice(self.tokens), STEP_GAS, approve))
+            steps.append(SettlementStep(rng.choice(self.tokens), STEP_GAS, approve))
         is_purchase = isinstance(order, TwapBuyOrder) or getattr(order, "kind", KIND_SELL) == KIND_BUY
         promised = rng.choice((MOST, given)) if is_purchase else rng.choice((0, wanted))
         leftovers = tuple(rng.sample(self.tokens, rng.randint(0, 2)))
@@ -332,10 +332,10 @@ class Fuzz:
         for _ in range(self.rng.randint(1, 4)):
             target, data = await self._mischief(self.world.partner.address)
             calls.append(encode(address_word(target), uint_word(1), bytes_tail(data)))
-        step = Step(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
+        step = SettlementStep(self.many, 3_000_000, AGGREGATE + encode(tuples_tail(calls)))
         return msgspec.structs.replace(execution, steps=(step, *execution.steps))
 
-    def _stolen(self, order: AnyOrder, to: bytes) -> Step:
+    def _stolen(self, order: AnyOrder, to: bytes) -> SettlementStep:
         """A trade of Ann's desk, on terms that her key has signed for the order, and others have seen."""
         nonce = self.rng.getrandbits(64)
         return self.desk.steps(self.desk.terms(order, taken=0, given=1, receiver=to, nonce=nonce))[1]

@@ -8,7 +8,7 @@ import trio
 
 from cambist.engine.conformance.auth import Credentials
 from cambist.engine.conformance.options import CheckOptions, read_base_url
-from cambist.engine.conformance.rules import Selection, Status
+from cambist.engine.conformance.rules import CheckStatus, Selection
 from cambist.engine.conformance.run import RunReport, run_checks
 from cambist.feeds.net.streams import server_tls
 from support.faulty_maker import ACCESS_KEY, CHAIN_ID, CONTRACT, DOMAIN, PREFIX, SECRET, TAKER, Maker
@@ -70,7 +70,7 @@ async def judge(
 
 def failed(report: RunReport) -> set[str]:
     """Ids of the checks that failed."""
-    return {verdict.check.id for verdict in report.verdicts if verdict.status is Status.FAILED}
+    return {verdict.check.id for verdict in report.verdicts if verdict.status is CheckStatus.FAILED}
 
 
 def told(report: RunReport) -> str:

@@ -21,7 +21,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.codecs.http1 import encode_response
 from cambist.codecs.maker_messages import decode_pairs, decode_prices, decode_tokens
-from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.vocabulary import Side
 from cambist.config.venue import FirmSettings
 from cambist.crypto.addresses import parse_address
@@ -32,7 +32,7 @@ from cambist.engine.routing.firm_route import FirmRoute, SignedFill
 from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.legs import FirmLeg, arranged
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, Wanted
+from cambist.engine.routing.plan import RoutePlan, SwapRequest
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.firm_check import FirmAsked, book_amount, check_firm
 from cambist.feeds.firm_client import FirmClient
@@ -262,9 +262,11 @@ class Stage:
 
     # --- Swaps ----------------------------------------------------------------------------------------
 
-    def plan(self, side: Side, src: bytes, dest: bytes, amount: int, **more: Any) -> tuple[RoutePlan, Wanted]:
+    def plan(
+        self, side: Side, src: bytes, dest: bytes, amount: int, **more: Any
+    ) -> tuple[RoutePlan, SwapRequest]:
         """By the books."""
-        wanted = Wanted(src, dest, amount, side, **more)
+        wanted = SwapRequest(src, dest, amount, side, **more)
         plan = self.pathfinder.find(wanted)
         assert plan is not None
         return plan, wanted
@@ -315,7 +317,7 @@ async def execute(world: World, route: FirmRoute) -> tuple[int, int]:
     """The user swaps by a route through the Router. Returns what it cost and brought."""
     user, src, dest = world.user, route.hops[0].src_token, route.hops[-1].dest_token
     before = await world.balance(src, user), await world.balance(dest, user)
-    swap = Swap(
+    swap = RouterSwap(
         src_token=src,
         dest_token=dest,
         src_amount=route.src_amount,

@@ -10,7 +10,7 @@ from cambist.codecs import contract_events as events
 from cambist.engine.chain.applied import IndexedContracts, read_events, rows_of
 from cambist.engine.chain.indexer import Indexer, IndexerState, Projection
 from cambist.engine.chain.port import Chain
-from cambist.engine.chain.watch import Pair, Watch
+from cambist.engine.chain.watch import Watch, WatchedAccount
 from cambist.engine.store.queries import above, by
 from cambist.engine.store.rows import ChainCursor
 from cambist.engine.store.store import Store
@@ -41,12 +41,12 @@ class Told:
     """
 
     def __init__(self) -> None:
-        self.pairs: list[frozenset[Pair]] = []
+        self.pairs: list[frozenset[WatchedAccount]] = []
 
-    def __call__(self, chain_id: int, pairs: frozenset[Pair]) -> None:
+    def __call__(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
         self.pairs.append(pairs)
 
-    def taken(self) -> set[Pair]:
+    def taken(self) -> set[WatchedAccount]:
         """All since the last time."""
         pairs, self.pairs = self.pairs, []
         return set().union(*pairs)
@@ -58,7 +58,7 @@ def an_indexer(
     *,
     contracts: IndexedContracts = CONTRACTS,
     watch: Watch | None = None,
-    told: Callable[[int, frozenset[Pair]], None] = lambda *_: None,
+    told: Callable[[int, frozenset[WatchedAccount]], None] = lambda *_: None,
     first_block: int | None = 0,
     projection: Projection | None = None,
 ) -> Indexer:

@@ -13,7 +13,7 @@ from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import ServiceUnavailable
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.pathfinder import Pathfinder
 from cambist.engine.routing.tokens import TokenTable
@@ -110,7 +110,7 @@ class Watched:
         self.gas_price_wei: int | None = 0
         self.auctions = Auctions()
         tokens = [
-            Token(chain_id=1, address=to_checksum(address), symbol=f"T{at}", decimals=count)
+            TokenSettings(chain_id=1, address=to_checksum(address), symbol=f"T{at}", decimals=count)
             for at, (address, count) in enumerate(decimals.items())
         ]
         self.prices = RestingPrices(

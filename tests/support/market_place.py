@@ -32,7 +32,7 @@ from cambist.config.chains import ChainSettings
 from cambist.config.errors import NoRoute, Reverted, ServiceUnavailable
 from cambist.config.limits import BPS_ONE
 from cambist.config.partners import RegisteredPartner, Tier
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, SELECTOR4, is_valid_signature_calldata
 from cambist.crypto.route_seal import RouteSeal
@@ -41,7 +41,7 @@ from cambist.engine.chain.pulse import Pulse
 from cambist.engine.routing.firm_parts import HeldQuote
 from cambist.engine.routing.firm_route import FilledHop, FirmRoute, SignedFill
 from cambist.engine.routing.pathfinder import NoPlanReason
-from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Wanted
+from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
 from cambist.engine.routing.tokens import TokenTable
 from cambist.engine.venue.market.market_desk import MarketDesk
 from cambist.engine.venue.market.unfilled import Asker
@@ -49,7 +49,7 @@ from cambist.engine.venue.permit_proof import PERMIT2_OF
 from cambist.engine.venue.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.pair_index import PairIndex
-from cambist.feeds.standing import Standing
+from cambist.feeds.standing import PairStanding
 from support.admitting import signatures
 
 NOW_MS = 1_700_000_000_000
@@ -89,9 +89,9 @@ class WrittenPrices:
     def __init__(self, rates: Mapping[tuple[bytes, bytes], Fraction], hub: bytes) -> None:
         self.hub = hub
         self.rates = {**rates, **{(dest, src): 1 / rate for (src, dest), rate in rates.items()}}
-        self.asked: list[Wanted] = []
+        self.asked: list[SwapRequest] = []
 
-    def find(self, wanted: Wanted) -> RoutePlan | None:
+    def find(self, wanted: SwapRequest) -> RoutePlan | None:
         self.asked.append(wanted)
         ends = (wanted.src_token, wanted.dest_token)
         way = wanted.route or (ends if ends in self.rates else (ends[0], self.hub, ends[1]))
@@ -113,14 +113,16 @@ class WrittenPrices:
         path = PathPlan(hops[0].src_amount, hops[-1].dest_amount, tuple(hops))
         return RoutePlan(wanted.side, src, dest, GAS, (path,)) if dest else None
 
-    def lack(self, wanted: Wanted) -> NoPlanReason:
+    def lack(self, wanted: SwapRequest) -> NoPlanReason:
         return NoPlanReason.BOOKS
 
-    def by_maker(self, wanted: Wanted) -> dict[str, RoutePlan]:
+    def by_maker(self, wanted: SwapRequest) -> dict[str, RoutePlan]:
         found = {maker: self.find(structs.replace(wanted, only=frozenset({maker}))) for maker in MAKERS}
         return {maker: plan for maker, plan in found.items() if plan is not None}
 
-    def _sale(self, wanted: Wanted, pairs: list[tuple[bytes, bytes]], makers: list[str]) -> list[HopPlan]:
+    def _sale(
+        self, wanted: SwapRequest, pairs: list[tuple[bytes, bytes]], makers: list[str]
+    ) -> list[HopPlan]:
         amount = _less(wanted.amount, wanted.taxes.src, wanted.taxes.src_dex)
         hops = []
         for pair in pairs:
@@ -130,7 +132,7 @@ class WrittenPrices:
             amount = hops[-1].dest_amount
         return hops
 
-    def _buy(self, wanted: Wanted, pairs: list[tuple[bytes, bytes]], makers: list[str]) -> list[HopPlan]:
+    def _buy(self, wanted: SwapRequest, pairs: list[tuple[bytes, bytes]], makers: list[str]) -> list[HopPlan]:
         amount = _more(wanted.amount, wanted.taxes.dest, wanted.taxes.dest_dex)
         hops: list[HopPlan] = []
         for pair in reversed(pairs):
@@ -197,7 +199,7 @@ class WillingDesk:
         sign: Callable[[RfqOrder], bytes] = lambda order: b"\x01" * 65,
         expiry_s: int = NOW_MS // 1_000 + 120,
     ) -> None:
-        self.asked: list[tuple[RoutePlan, Wanted, bytes, int]] = []
+        self.asked: list[tuple[RoutePlan, SwapRequest, bytes, int]] = []
         self.improvement_bps = 0
         self.is_silent = False
         self._executor = executor
@@ -206,7 +208,7 @@ class WillingDesk:
         self._expiry_s = expiry_s
 
     async def fill(
-        self, plan: RoutePlan, wanted: Wanted, *, user: bytes, limit: int, held: list[HeldQuote]
+        self, plan: RoutePlan, wanted: SwapRequest, *, user: bytes, limit: int, held: list[HeldQuote]
     ) -> FirmRoute:
         self.asked.append((plan, wanted, user, limit))
         if self.is_silent:
@@ -388,7 +390,7 @@ def a_shop(
     rates = {(renamed[src], renamed[dest]): rate for (src, dest), rate in RATES.items()}
     rows = [("WETH", 18, False), ("USDC", 6, True), ("DAI", 18, True), ("WBTC", 8, False)]
     listed = [
-        Token(
+        TokenSettings(
             chain_id=CHAIN_ID, address=to_checksum(token), symbol=symbol, decimals=decimals, stable_usd=stable
         )
         for token, (symbol, decimals, stable) in zip(tokens, rows, strict=True)
@@ -401,7 +403,7 @@ def a_shop(
     feeds = {
         maker: SimpleNamespace(
             cache=SimpleNamespace(
-                blacklist=blacklist, is_withheld=lambda _: False, hidden=lambda *_: frozenset[Standing]()
+                blacklist=blacklist, is_withheld=lambda _: False, hidden=lambda *_: frozenset[PairStanding]()
             )
         )
         for maker, blacklist in blacklists.items()

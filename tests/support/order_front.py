@@ -33,7 +33,7 @@ from cambist.config.partners import RegisteredPartner
 from cambist.config.secret import Secret
 from cambist.config.server import ServerSettings
 from cambist.config.settings import Settings, parse_settings
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.config.venue import ApiKey, RateTier, VenueSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -284,7 +284,7 @@ def _endpoints(
     )
     rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18), (odd, "ODD", 18))
     listed = [
-        Token(
+        TokenSettings(
             chain_id=CHAIN_ID,
             address=to_checksum(token),
             symbol=symbol,

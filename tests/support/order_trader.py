@@ -19,7 +19,7 @@ from cambist.codecs.vocabulary import OrderType, Side
 from cambist.crypto.keccak import keccak256
 from cambist.engine.trader.allowing import Allowing
 from cambist.engine.trader.client import VenueClient
-from cambist.engine.trader.order_following import OrderFollower, Settled, Subject, proven
+from cambist.engine.trader.order_following import OrderFollower, SettledOnChain, Subject, proven
 from cambist.engine.trader.order_placing import OrderOffer, OrderPlacer, Placed
 from cambist.engine.trader.order_safety import signed_order
 from cambist.engine.trader.order_terms import OrderWish
@@ -94,7 +94,7 @@ class TraderAtVenue:
 
     async def settled(
         self, wish: OrderWish | None = None, allowing: Allowing = Allowing.EXACT
-    ) -> tuple[OrderRecord, Settled]:
+    ) -> tuple[OrderRecord, SettledOnChain]:
         """Placed, followed to its end, and what the chain says of that."""
         offer, placed = await self.place(wish, allowing)
         assert placed.record is not None, placed.fault
@@ -104,7 +104,7 @@ class TraderAtVenue:
         assert follower.record is not None
         return follower.record, await self.proven(offer, placed, follower.record)
 
-    async def proven(self, offer: OrderOffer, placed: Placed, record: OrderRecord) -> Settled:
+    async def proven(self, offer: OrderOffer, placed: Placed, record: OrderRecord) -> SettledOnChain:
         subject = Subject(offer.contract.address, signed_order(record, offer.contract))
         return await proven(self.world.chain, subject, record)
 

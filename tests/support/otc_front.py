@@ -28,7 +28,7 @@ from cambist.codecs.http1 import Http1Limits, Response
 from cambist.config.chains import ChainSettings
 from cambist.config.server import ServerSettings
 from cambist.config.settings import parse_settings
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.config.venue import RateTier, VenueSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
@@ -289,7 +289,7 @@ def _places(world: World, chain: Any) -> dict[int, ServedChain]:
     )
     rows = ((world.weth, "WETH", 18), (world.usdc, "USDC", 6), (world.dai, "DAI", 18))
     listed = [
-        Token(chain_id=CHAIN_ID, address=to_checksum(token), symbol=symbol, decimals=decimals)
+        TokenSettings(chain_id=CHAIN_ID, address=to_checksum(token), symbol=symbol, decimals=decimals)
         for token, symbol, decimals in rows
     ]
     usd = UsdPrices(PairIndex(), {world.usdc: 6, world.dai: 18}, frozenset({world.usdc, world.dai}))

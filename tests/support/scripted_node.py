@@ -17,7 +17,7 @@ from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.server import ServerSettings
 from cambist.engine.chain.json_rpc import RpcNode
-from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.telemetry.clock import WallClock
 from cambist.feeds.net.httpx_transport import DialTransport
 from cambist.feeds.net.streams import client_tls, listen
@@ -99,7 +99,7 @@ class ScriptedNode:
 async def scripted_node() -> AsyncIterator[ScriptedNode]:
     """Serve one on loopback."""
     node = ScriptedNode()
-    surface = Surface(lambda error, _: encode(maker_error_body(error)))
+    surface = RouteGroup(lambda error, _: encode(maker_error_body(error)))
     surface.plain("POST", "/", node.answer)
     surface.plain("GET", "/adapters/contract-takers", node.list_takers)
     router = Router(lambda error, _: encode(maker_error_body(error)))

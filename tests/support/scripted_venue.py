@@ -17,7 +17,7 @@ import trio
 
 from cambist.codecs.http1 import Request, Upgrade
 from cambist.codecs.market_messages import TransactionBody, decode_transaction_body
-from cambist.codecs.router_calldata import Hop, Swap, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import Hop, RouterSwap, swap_exact_in, swap_exact_out
 from cambist.config import limits
 from cambist.crypto.addresses import parse_address, to_checksum
 from cambist.crypto.hexadecimal import parse_hex
@@ -35,7 +35,7 @@ def _as_it_is(value: Any) -> Any:
 class Lies(msgspec.Struct, frozen=True, kw_only=True):
     """What is changed in an honest answer."""
 
-    swap: Callable[[Swap], Swap] = _as_it_is
+    swap: Callable[[RouterSwap], RouterSwap] = _as_it_is
     data: Callable[[bytes], bytes] = _as_it_is
     envelope: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
     route: Callable[[dict[str, Any]], dict[str, Any]] = _as_it_is
@@ -218,7 +218,7 @@ class ScriptedVenue:
         order = msgspec.structs.replace(
             order, nonce_and_meta=order.nonce_and_meta >> 160 << 160 | int.from_bytes(user, "big")
         )
-        swap = Swap(
+        swap = RouterSwap(
             src_token=src,
             dest_token=dest,
             src_amount=src_amount,

@@ -12,7 +12,7 @@ from cambist.codecs.http1 import ClientConnection, Http1Limits, Response
 from cambist.codecs.resource_messages import maker_error_body
 from cambist.config.errors import CambistError, InvalidInput, RateLimited
 from cambist.config.server import ServerSettings
-from cambist.engine.server import AccessLog, HttpCall, Reply, Router, Server, StreamReply, Surface
+from cambist.engine.server import AccessLog, HttpCall, Reply, RouteGroup, Router, Server, StreamReply
 from cambist.feeds.net.streams import listen
 from support.patience import PATIENCE_S
 
@@ -68,8 +68,8 @@ async def numbers(call: HttpCall) -> StreamReply:
     return StreamReply(content_type=b"text/plain", pieces=pieces())
 
 
-def a_surface(**options: Any) -> Surface:
-    surface = Surface(encode_error, **options)
+def a_surface(**options: Any) -> RouteGroup:
+    surface = RouteGroup(encode_error, **options)
     surface.plain("GET", "/", hello)
     surface.plain("POST", "/echo", echo)
     surface.plain("GET", "/refuse", refuse)
@@ -81,7 +81,7 @@ def a_surface(**options: Any) -> Surface:
     return surface
 
 
-def a_router(*surfaces: Surface) -> Router:
+def a_router(*surfaces: RouteGroup) -> Router:
     router = Router(encode_error)
     for surface in surfaces or (a_surface(),):
         router.mount(surface)

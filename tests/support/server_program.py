@@ -7,7 +7,7 @@ import sys
 import trio
 
 from cambist.config.server import ServerSettings
-from cambist.engine.server import HttpCall, Reply, Router, Server, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.server.processes import inherited_listener, parent_ended, process_place, run_processes
 from cambist.feeds.net.streams import listen
 
@@ -20,7 +20,7 @@ def who(call: HttpCall) -> Reply:
 
 
 async def serve() -> None:
-    surface = Surface(lambda error, request_id: b"{}")
+    surface = RouteGroup(lambda error, request_id: b"{}")
     surface.plain("GET", "/", who)
     router = Router(surface.encode_error)
     router.mount(surface)

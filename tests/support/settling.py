@@ -17,7 +17,7 @@ import pytest
 from cambist.codecs import calldata, delta_calldata
 from cambist.codecs.abi import address_word, encode, selector, uint_word, words_tail
 from cambist.codecs.contract_events import ContractEvent, FeeAccrued, OrderSettled, Transfer, decode_event
-from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, Step, agent_id
+from cambist.codecs.delta_calldata import EXECUTOR, CrossedOrder, Execution, SettlementStep, agent_id
 from cambist.codecs.delta_results import (
     Crossed,
     OrderState,
@@ -94,7 +94,7 @@ class Market(msgspec.Struct, frozen=True):
     def execution(
         self,
         order: AnyOrder,
-        *steps: Step,
+        *steps: SettlementStep,
         src_given: int = 0,
         leftovers: Sequence[bytes] = (),
         promised: int | None = None,
@@ -113,7 +113,7 @@ class Market(msgspec.Struct, frozen=True):
     def settlement(
         self,
         order: AnyOrder,
-        *steps: Step,
+        *steps: SettlementStep,
         amount: int | None = None,
         signature: bytes | None = None,
         **how: Any,
@@ -134,7 +134,9 @@ class Market(msgspec.Struct, frozen=True):
             amount = order.dest_amount if order.kind == KIND_BUY else order.src_amount
         return delta_calldata.settle(order, signature, amount, execution)
 
-    async def settle(self, order: AnyOrder, *steps: Step, at_s: int | None = None, **how: Any) -> Settled:
+    async def settle(
+        self, order: AnyOrder, *steps: SettlementStep, at_s: int | None = None, **how: Any
+    ) -> Settled:
         """By the relayer, in a block of that time; Reverted with the reason where it is refused."""
         data = self.settlement(order, *steps, **how)
         if at_s is not None:
@@ -146,14 +148,14 @@ class Market(msgspec.Struct, frozen=True):
         assert all(moved.owner != moved.receiver for moved in events(receipt, Transfer))
         return Settled(receipt, settled, tuple(events(receipt, FeeAccrued)))
 
-    async def outcome(self, order: AnyOrder, *steps: Step, **how: Any) -> Outcome:
+    async def outcome(self, order: AnyOrder, *steps: SettlementStep, **how: Any) -> Outcome:
         """What a settlement by the relayer would return now."""
         data = self.settlement(order, *steps, **how)
         world = self.world
         return decode_settled(await world.chain.call(EthCall(world.at.delta, data, world.relayer.address)))
 
     async def refused_settlement(
-        self, order: AnyOrder, *steps: Step, key: SigningKey | None = None, **how: Any
+        self, order: AnyOrder, *steps: SettlementStep, key: SigningKey | None = None, **how: Any
     ) -> str:
         """Why: simulated, then mined; nothing of anyone's changes."""
         sender = key or self.world.relayer
@@ -163,7 +165,7 @@ class Market(msgspec.Struct, frozen=True):
         assert await self.state(order, sender) == before
         return reason
 
-    async def refused_at(self, at_s: int, order: AnyOrder, *steps: Step, **how: Any) -> str:
+    async def refused_at(self, at_s: int, order: AnyOrder, *steps: SettlementStep, **how: Any) -> str:
         """Why, in a block of that time; nothing of anyone's changes."""
         world = self.world
         before = await self.state(order, world.relayer)
@@ -183,7 +185,7 @@ class Market(msgspec.Struct, frozen=True):
         self,
         order: DeltaOrder,
         paid: int,
-        *steps: Step,
+        *steps: SettlementStep,
         amount: int | None = None,
         signature: bytes | None = None,
         traded: int = 0,
@@ -338,20 +340,20 @@ class Market(msgspec.Struct, frozen=True):
 
     # --- Steps ----------------------------------------------------------------------------------------
 
-    def fill_step(self, *quotes: RfqOrder, **how: Any) -> Step:
+    def fill_step(self, *quotes: RfqOrder, **how: Any) -> SettlementStep:
         """As the world's."""
         return self.world.fill_step(*quotes, **how)
 
-    def to_agent(self, amount: int, token: bytes | None = None) -> Step:
+    def to_agent(self, amount: int, token: bytes | None = None) -> SettlementStep:
         """The caller sends the agent tokens: WETH unless it is said otherwise."""
-        return Step(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
+        return SettlementStep(token or self.world.weth, STEP_GAS, calldata.transfer(self.agent, amount))
 
-    def from_agent(self, amount: int, token: bytes | None = None, to: bytes | None = None) -> Step:
+    def from_agent(self, amount: int, token: bytes | None = None, to: bytes | None = None) -> SettlementStep:
         """The agent delivers tokens to Delta: USDC unless it is said otherwise."""
         words = address_word(token or self.world.usdc) + address_word(to or self.world.at.delta)
-        return Step(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
+        return SettlementStep(self.agent, STEP_GAS, DELIVER + words + uint_word(amount))
 
-    def agent_steps(self, received: int, given: int = ONE) -> tuple[Step, Step]:
+    def agent_steps(self, received: int, given: int = ONE) -> tuple[SettlementStep, SettlementStep]:
         """WETH to the agent, USDC from it."""
         return self.to_agent(given), self.from_agent(received)
 

@@ -20,7 +20,7 @@ from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, 
 from cambist.config.settings import parse_settings
 from cambist.engine.store import process_link
 from cambist.engine.store.opening import open_store
-from cambist.engine.store.orders import DELTA, OTC, Intent, Surface, step
+from cambist.engine.store.orders import DELTA, OTC, Intent, OrderKind, step
 from cambist.engine.store.queries import (
     DeltaFilter,
     OtcFilter,
@@ -217,7 +217,7 @@ def a_relay_intent(key: str, *, state: IntentState = IntentState.FINAL) -> Chain
 # --- What is done with them ------------------------------------------------------------------------------
 
 
-def surface_of(order: OrderRow) -> Surface[OrderRow]:
+def surface_of(order: OrderRow) -> OrderKind[OrderRow]:
     """Where an order is kept."""
     surface: Any = DELTA if isinstance(order, DeltaOrderRow) else OTC
     return surface  # type: ignore[no-any-return]

@@ -12,10 +12,10 @@ import trio
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.codecs.market_messages import decode_quote_query
 from cambist.config.errors import NoRoute, ServiceUnavailable
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.engine.admission.admission import Admission
 from cambist.engine.routing.tokens import TokenTable
-from cambist.engine.server import Router, Surface
+from cambist.engine.server import RouteGroup, Router
 from cambist.engine.venue.api.routes import encode_trading_error
 from cambist.engine.venue.api.streams import QuoteStreams, StreamedChain
 from cambist.feeds.book import build_book
@@ -51,7 +51,7 @@ class StreamingVenue:
         self.partners: list[str] = []
         tokens = TokenTable(
             [
-                Token(chain_id=CHAIN_ID, address=f"0x{address.hex()}", symbol=symbol, decimals=18)
+                TokenSettings(chain_id=CHAIN_ID, address=f"0x{address.hex()}", symbol=symbol, decimals=18)
                 for symbol, address in TOKENS.items()
             ],
             b"",
@@ -76,7 +76,7 @@ class StreamingVenue:
         self.index.drop(maker, base, quote)
 
     def router(self) -> Router:
-        surface = Surface(encode_trading_error)
+        surface = RouteGroup(encode_trading_error)
         surface.coroutine("GET", "/v2/quote/stream", self._admission.coroutine(self.streams.open, 1))
         router = Router(encode_trading_error)
         router.mount(surface)

@@ -17,7 +17,7 @@ from cambist.codecs.abi import decode_uint
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.contract_events import Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.router_calldata import Hop, Swap
+from cambist.codecs.router_calldata import Hop, RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import EthCall, Receipt
 from support.world import HOUR_S, NOBODY, ONE, USDC, World, person
@@ -74,9 +74,9 @@ class Venue(msgspec.Struct, frozen=True):
 
     # --- Swaps ----------------------------------------------------------------------------------------
 
-    def swap(self, *hops: Hop, **changed: Any) -> Swap:
+    def swap(self, *hops: Hop, **changed: Any) -> RouterSwap:
         """The user sells one WETH for 2,400 USDC at least; or whatever is changed."""
-        swap = Swap(
+        swap = RouterSwap(
             src_token=self.world.weth,
             dest_token=self.world.usdc,
             src_amount=ONE,
@@ -90,27 +90,31 @@ class Venue(msgspec.Struct, frozen=True):
         )
         return msgspec.structs.replace(swap, **changed)
 
-    def purchase(self, *hops: Hop, **changed: Any) -> Swap:
+    def purchase(self, *hops: Hop, **changed: Any) -> RouterSwap:
         """The user buys 2,500 USDC for 1.1 WETH at most; or whatever is changed."""
         return self.swap(*hops, **{"src_amount": 11 * ONE // 10, "dest_amount": 2_500 * USDC} | changed)
 
-    async def sell(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
+    async def sell(self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
         """Exact-in, by the user."""
         returned, done = await self._sent(router_calldata.swap_exact_in(swap), key, value_wei)
         assert returned == done.event.received
         return done
 
-    async def buy(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
+    async def buy(self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0) -> Done:
         """Exact-out, by the user."""
         returned, done = await self._sent(router_calldata.swap_exact_out(swap), key, value_wei)
         assert returned == done.event.spent
         return done
 
-    async def refused_sale(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> str:
+    async def refused_sale(
+        self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0
+    ) -> str:
         """Why; nothing has moved."""
         return await self._refused(router_calldata.swap_exact_in(swap), key, value_wei)
 
-    async def refused_purchase(self, swap: Swap, key: SigningKey | None = None, *, value_wei: int = 0) -> str:
+    async def refused_purchase(
+        self, swap: RouterSwap, key: SigningKey | None = None, *, value_wei: int = 0
+    ) -> str:
         """Why; nothing has moved."""
         return await self._refused(router_calldata.swap_exact_out(swap), key, value_wei)
 

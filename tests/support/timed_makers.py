@@ -26,7 +26,7 @@ from cambist.engine.routing.firm_desk import FirmDesk
 from cambist.engine.routing.firm_route import FirmRoute
 from cambist.engine.routing.firm_scores import FirmMaker
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, Wanted
+from cambist.engine.routing.plan import RoutePlan, SwapRequest
 from cambist.feeds.firm_check import FirmAsked, FirmFailure, FirmFault, book_amount
 from cambist.feeds.maker_health import MakerHealth
 from cambist.feeds.pair_index import PairIndex
@@ -175,9 +175,9 @@ class Timed:
 
     def plan(
         self, dest: bytes = USDC, amount: int = ONE, *, side: Side = Side.SELL, src: bytes = WETH
-    ) -> tuple[RoutePlan, Wanted]:
+    ) -> tuple[RoutePlan, SwapRequest]:
         """By the books."""
-        wanted = Wanted(src, dest, amount, side)
+        wanted = SwapRequest(src, dest, amount, side)
         plan = self.desk.pathfinder.find(wanted)
         assert plan is not None
         return plan, wanted

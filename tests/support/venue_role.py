@@ -30,7 +30,7 @@ from cambist.engine.chain.evm import IS_INSTALLED
 from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.devnet.node import DevNode
-from cambist.engine.devnet.serve import EMBEDDED, RunningChain, Wanted, running_chain
+from cambist.engine.devnet.serve import EMBEDDED, DevnetOptions, RunningChain, running_chain
 from cambist.engine.maker.app import MakerApp
 from cambist.engine.telemetry.clock import WallClock
 from cambist.engine.venue.app import VenueApp, opened_venue
@@ -281,7 +281,7 @@ async def _running_chain(folder: Path) -> AsyncIterator[Devnet]:
 
 @asynccontextmanager
 async def _running_anvil(folder: Path) -> AsyncIterator[Devnet]:
-    wanted = Wanted(
+    wanted = DevnetOptions(
         chains={CHAIN_ID: ChainSettings(name="devnet")},
         host="127.0.0.1",
         port=0,

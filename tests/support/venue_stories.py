@@ -28,7 +28,7 @@ from cambist.codecs import calldata
 from cambist.codecs.contract_events import OrderFilled, Swapped, decode_event
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import Http1Limits
-from cambist.codecs.router_calldata import Swap, owed
+from cambist.codecs.router_calldata import RouterSwap, owed
 from cambist.codecs.router_decoding import decode_swap
 from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.codecs.vocabulary import Side
@@ -352,7 +352,7 @@ class Story:
         receiver = "receiver" if body.get("receiver") else "user"
         assert moved[receiver, self.symbol(route["destToken"])] == swapped.received
 
-    def _check_fills(self, moved: Moved, fills: Sequence[OrderFilled], side: Side, swap: Swap) -> None:
+    def _check_fills(self, moved: Moved, fills: Sequence[OrderFilled], side: Side, swap: RouterSwap) -> None:
         orders = [info.order for hop in swap.hops for info in hop.orders]
         digest_of = RFQ_ORDER.compiled.digest_for(rfq_domain_separator(RFQ_NAME, CHAIN_ID, self.world.at.rfq))
         signed = {digest_of(order): order for order in orders}

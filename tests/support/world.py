@@ -16,7 +16,7 @@ import msgspec
 from cambist.codecs import calldata
 from cambist.codecs.abi import bytes_tail, decode_uint, encode, selector, uint_word
 from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import DELTA, Step, rfq_step
+from cambist.codecs.delta_calldata import DELTA, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
     ORDER,
@@ -232,7 +232,7 @@ class World(msgspec.Struct):
 
     def fill_step(
         self, *orders: RfqOrder, taker_amount: int = 0, maker_amount: int = 0, receiver: bytes = DELTA
-    ) -> Step:
+    ) -> SettlementStep:
         """The executor fills these orders of the maker's."""
         infos = [self.info(order) for order in orders]
         return rfq_step(self.at.rfq, infos, taker_amount, maker_amount, receiver)

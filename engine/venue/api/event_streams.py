@@ -48,7 +48,7 @@ _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
 _SLOW = "slow consumer: come back with the last token"
 _LAST_EVENT_ID = b"last-event-id"
 
-Asking: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
+ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
 """A query -> which events are wanted, and the token to begin behind, if one is given. Raises InvalidInput."""
 
 
@@ -80,7 +80,7 @@ class EventStreamStatistics(Struct, frozen=True):
     slow: int
 
 
-class _Asked(Struct, frozen=True):
+class _StreamRequest(Struct, frozen=True):
     """What a request wants.
 
     Attributes:
@@ -113,7 +113,14 @@ class EventStreams:
         self._events = self._beats = self._slow = 0
 
     def endpoint(
-        self, path: str, asking: Asking, *, query: type[Struct], group: str, summary: str, detail: str
+        self,
+        path: str,
+        asking: ReadStreamQuery,
+        *,
+        query: type[Struct],
+        group: str,
+        summary: str,
+        detail: str,
     ) -> Endpoint:
         """The row of one surface's streams.
 
@@ -158,7 +165,7 @@ class EventStreams:
         subscription.leave()
         self._open.leave(caller)
 
-    def _asked(self, asking: Asking, call: HttpCall) -> _Asked:
+    def _asked(self, asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
         """The events that a request asks for, if it may read them.
 
         Raises:
@@ -174,7 +181,7 @@ class EventStreams:
 
     # --- Server-sent events -----------------------------------------------------------------------------
 
-    async def _stream(self, asking: Asking, call: HttpCall) -> StreamReply:
+    async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
         asked = self._asked(asking, call)
         caller = self._caller(call)
         subscription = await self._enter(caller, asked)
@@ -185,7 +192,7 @@ class EventStreams:
             endless=True,
         )
 
-    async def _enter(self, caller: str, asked: _Asked) -> Subscription:
+    async def _enter(self, caller: str, asked: _StreamRequest) -> Subscription:
         """A subscription that is counted.
 
         Raises:
@@ -203,11 +210,11 @@ class EventStreams:
 
     # --- WebSocket --------------------------------------------------------------------------------------
 
-    def _check(self, asking: Asking, call: HttpCall) -> None:
+    def _check(self, asking: ReadStreamQuery, call: HttpCall) -> None:
         self._asked(asking, call)
         self._open.check(self._caller(call))
 
-    async def _serve(self, asking: Asking, call: HttpCall, socket: WebSocket) -> None:
+    async def _serve(self, asking: ReadStreamQuery, call: HttpCall, socket: WebSocket) -> None:
         asked = self._asked(asking, call)
         caller = self._caller(call)
         try:
@@ -290,7 +297,7 @@ async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:
     scope.cancel()
 
 
-def _asked(asking: Asking, call: HttpCall) -> _Asked:
+def _asked(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
     """What a request wants.
 
     Raises:
@@ -304,4 +311,4 @@ def _asked(asking: Asking, call: HttpCall) -> _Asked:
     if last:
         after, field = last.decode("latin-1"), _LAST_EVENT_ID.decode()
         place_of(after, field)
-    return _Asked(wanted, after, field)
+    return _StreamRequest(wanted, after, field)

@@ -24,9 +24,9 @@ from ...server.routing import (
     HandshakeCheck,
     HttpCall,
     PlainHandler,
+    RouteGroup,
     Router,
     SocketHandler,
-    Surface,
 )
 
 OTC_PREFIX = "/ft"
@@ -127,13 +127,13 @@ def surface_of(
     body_bytes_max: int,
     encode_error: ErrorEncoder = encode_trading_error,
     prefix: str = "",
-) -> Surface:
+) -> RouteGroup:
     """The rows as a surface, each behind admission.
 
     Args:
         prefix: of their paths, that the surface is mounted under.
     """
-    surface = Surface(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
+    surface = RouteGroup(encode_error, cors_origins=cors_origins, body_bytes_max=body_bytes_max)
     for row in endpoints:
         path = row.path.removeprefix(prefix)
         if row.plain is not None:

@@ -91,14 +91,14 @@ class _Market(Struct, rename="camel"):
     dest_amount: str
 
 
-class _Amounts(Struct):
+class _QuotedAmounts(Struct):
     """What of a quote is compared with the one before."""
 
     delta: _Delta | UnsetType = UNSET
     market: _Market | UnsetType = UNSET
 
 
-_decode_amounts = msgspec.json.Decoder(_Amounts).decode
+_decode_amounts = msgspec.json.Decoder(_QuotedAmounts).decode
 
 
 class _Changes:

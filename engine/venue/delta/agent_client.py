@@ -40,7 +40,7 @@ from ....config.limits import (
 )
 from ....config.timeouts import AGENT_NOTIFY_S
 from ....crypto.hmac_auth import RequestSigner
-from ....feeds.net.http_client import HttpFailure, Stage
+from ....feeds.net.http_client import HttpFailure, RequestStage
 from ....feeds.net.signed_client import SignedClient
 from ....feeds.net.streams import Dial, dial
 from .agent_rest import AgentFault
@@ -209,7 +209,7 @@ class AgentClient:
 
 
 def _failure_of(failure: HttpFailure) -> AgentFailure:
-    if failure.stage is Stage.TURN:
+    if failure.stage is RequestStage.TURN:
         return AgentFailure(None, failure.stage.value)
     if failure.refused:
         return AgentFailure(AgentFault.MALFORMED, failure.refused)

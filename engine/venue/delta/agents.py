@@ -19,7 +19,7 @@ from .agent_pace import AgentPace, AgentQuestion
 from .agent_rest import AgentFault, AgentReport, AgentRest
 from .bids import Answer
 from .document import DeltaDocument
-from .due_orders import Names, Standing
+from .due_orders import AgentRoom, Names
 from .settling import agents_fault
 
 _log = structlog.get_logger("cambist.venue")
@@ -81,11 +81,11 @@ class Agents:
         """Orders that one of them may be asked about at a time."""
         return max((pace.orders_max for pace in self._paces.values()), default=0)
 
-    def standing(self, now: float) -> dict[str, Standing]:
+    def standing(self, now: float) -> dict[str, AgentRoom]:
         """Those that may be asked, by name; `now` in trio's time."""
         now_ms = self._wall_ms()
         return {
-            name: Standing(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
+            name: AgentRoom(self._paces[name].room(now), rest.is_slow(now_ms), self._paces[name].is_failing)
             for name, rest in self._rests.items()
             if rest.is_slow(now_ms) or not rest.is_resting(now_ms)
         }

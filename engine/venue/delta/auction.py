@@ -66,7 +66,7 @@ class JudgedBid(Struct, frozen=True):
     detail: str = ""
 
 
-class Verdict(Struct, frozen=True):
+class AuctionVerdict(Struct, frozen=True):
     """One order's.
 
     Attributes:
@@ -100,7 +100,7 @@ class Decision(Struct, frozen=True):
     """
 
     winners: tuple[Proven, ...]
-    verdicts: Mapping[bytes, Verdict]
+    verdicts: Mapping[bytes, AuctionVerdict]
 
 
 class _Ranked(Struct, frozen=True):
@@ -170,7 +170,7 @@ def deciding(
         for order_hash, ranked in by_order.items()
     }
     taken, reasons = yield from _won_crossings(crossings, by_order, alone)
-    verdicts: dict[bytes, Verdict] = {}
+    verdicts: dict[bytes, AuctionVerdict] = {}
     for asked in orders:
         order_hash = asked.order_hash
         verdicts[order_hash] = _verdict(
@@ -196,7 +196,7 @@ def let_go(decision: Decision, winner: Proven) -> Decision:
                 for judged in verdict.bids
             ]
         )
-        verdicts[part.asked.order_hash] = Verdict(verdict.asked, None, (), bids)
+        verdicts[part.asked.order_hash] = AuctionVerdict(verdict.asked, None, (), bids)
     return Decision(tuple([one for one in decision.winners if one is not winner]), verdicts)
 
 
@@ -306,7 +306,7 @@ def _verdict(
     alone: Sequence[_Ranked],
     crossing: Proven | None,
     reasons: Mapping[int, str],
-) -> Verdict:
+) -> AuctionVerdict:
     winner = crossing if crossing is not None else (alone[0].bid if alone else None)
     bids = [
         JudgedBid(
@@ -320,7 +320,7 @@ def _verdict(
         for one in ranked
     ]
     bids.sort(key=lambda judged: judged.notice is not Notice.WON)
-    return Verdict(asked, winner, _runners_up(winner, alone), tuple(bids))
+    return AuctionVerdict(asked, winner, _runners_up(winner, alone), tuple(bids))
 
 
 def _runners_up(winner: Proven | None, alone: Sequence[_Ranked]) -> tuple[Proven, ...]:

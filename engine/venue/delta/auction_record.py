@@ -20,7 +20,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...store.orders import order_id
 from ...store.rows import AuctionRound
-from .auction import JudgedBid, Verdict
+from .auction import AuctionVerdict, JudgedBid
 from .bids import Rejection, RoundOrder
 
 
@@ -57,7 +57,7 @@ class Rejections:
 
 
 def round_rows(
-    times: RoundTimes, verdicts: Iterable[Verdict], rejections: Rejections
+    times: RoundTimes, verdicts: Iterable[AuctionVerdict], rejections: Rejections
 ) -> Iterator[AuctionRound]:
     """The row of each order, made one by one."""
     for verdict in verdicts:
@@ -72,7 +72,7 @@ def round_rows(
         )
 
 
-def _auctioned(verdict: Verdict, refused: Sequence[Rejection]) -> AuctionedOrder:
+def _auctioned(verdict: AuctionVerdict, refused: Sequence[Rejection]) -> AuctionedOrder:
     """What a round made of one order. No more is made than is kept: agents say how much there is."""
     asked = verdict.asked
     most = limits.VENUE_AUCTION_BIDS_MAX

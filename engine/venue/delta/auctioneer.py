@@ -52,7 +52,7 @@ from .agent_client import AgentClient, AgentClientStatistics
 from .agent_pace import AgentQuestion
 from .agent_rest import AgentFault, AgentReport
 from .agents import Agents
-from .auction import Decision, Verdict, deciding, left_out, let_go, notices
+from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notices
 from .auction_record import Rejections, RoundTimes, round_rows
 from .bid_merit import best_of, judged
 from .bids import Answer, Candidate, Rejection, RoundOrder, asked_of, read_answer, sorted_out
@@ -494,7 +494,7 @@ class Auctioneer:
         return stands
 
     async def _records(
-        self, times: RoundTimes, verdicts: Iterable[Verdict], refused: Rejections
+        self, times: RoundTimes, verdicts: Iterable[AuctionVerdict], refused: Rejections
     ) -> dict[bytes, Change]:
         """What is written of a round, by the hash of the order."""
         records: dict[bytes, Change] = {}
@@ -507,7 +507,7 @@ class Auctioneer:
         await self._slices.work(made())
         return records
 
-    def _is_kept(self, verdict: Verdict, refused: Rejections) -> bool:
+    def _is_kept(self, verdict: AuctionVerdict, refused: Rejections) -> bool:
         """Whether a round without a settlement is kept."""
         key = verdict.asked.order_hash
         if verdict.bids or key in refused:

@@ -38,7 +38,7 @@ from ....codecs.delta_calldata import (
     EXECUTOR,
     CrossedOrder,
     Execution,
-    Step,
+    SettlementStep,
     agent_id,
     settle,
     settle_crossed,
@@ -140,7 +140,7 @@ class CandidatePart(Struct, frozen=True):
     promised: int
     given: int
     paid: int
-    steps: tuple[Step, ...]
+    steps: tuple[SettlementStep, ...]
     leftovers: tuple[bytes, ...]
     receiver: bytes = EXECUTOR
     traded: int = 0
@@ -201,7 +201,7 @@ class Rejection(Struct, frozen=True):
         force_setattr(self, "detail", self.detail[: limits.VENUE_AUCTION_DETAIL_CHARS_MAX])
 
 
-class _Refused(Exception):
+class _BidRefused(Exception):
     """A bid is refused; it never leaves this file."""
 
     def __init__(self, notice: Notice, detail: str) -> None:
@@ -276,7 +276,7 @@ def _read(
         return Rejection(agent, arrived_ms, Notice.MALFORMED, f"bids[{place}]: {error.detail}")
     try:
         return _candidate(answer, place, bid, orders)
-    except _Refused as refused:
+    except _BidRefused as refused:
         notice, detail = refused.notice, refused.detail
     except InvalidInput as error:
         notice, detail = Notice.MALFORMED, error.detail
@@ -349,7 +349,9 @@ def _part(at: int, part: BidPart, asked: RoundOrder, *, is_crossing: bool) -> Ca
     promised = parse_amount(part.promised_amount, f"{field}.promisedAmount")
     if asked.is_worse(promised, limit):
         word = "at least" if asked.terms.side is Side.SELL else "at most"
-        raise _Refused(Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}")
+        raise _BidRefused(
+            Notice.BELOW_LIMIT, f"{field}.promisedAmount: expected {word} {limit}, got {promised}"
+        )
     given = parse_amount(part.given, f"{field}.given")
     if asked.terms.side is Side.SELL:
         given = 0
@@ -391,12 +393,12 @@ def _amount(part: BidPart, field: str, asked: RoundOrder, *, is_crossing: bool) 
     return amount
 
 
-def _step(field: str, step: BidStep) -> Step:
+def _step(field: str, step: BidStep) -> SettlementStep:
     if step.gas > limits.AGENT_STEP_GAS_MAX:
         raise InvalidInput(
             field=f"{field}.gas", expected=f"at most {limits.AGENT_STEP_GAS_MAX}", got=step.gas
         )
-    return Step(
+    return SettlementStep(
         parse_address(step.target, f"{field}.target"), step.gas, parse_hex(step.data, f"{field}.data")
     )
 

@@ -43,7 +43,7 @@ from ....codecs.eip712_orders.delta import (
     TwapOrder,
 )
 from ....codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
-from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, delta_others
+from ....codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, delta_others
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.iso_time import check_unix_seconds
 from ....codecs.permit import parse_permit, permit_spender
@@ -101,9 +101,9 @@ class DeltaDomain(Struct, frozen=True):
     named: NamedDomain
     others: tuple[NamedDomain, ...]
 
-    def signing(self, struct_hash32: bytes) -> Signing:
+    def signing(self, struct_hash32: bytes) -> OrderDigests:
         """The domains that an owner may have signed a struct for."""
-        return Signing(struct_hash32, self.named, self.others)
+        return OrderDigests(struct_hash32, self.named, self.others)
 
 
 class BuildTerms(Struct, frozen=True):
@@ -125,7 +125,7 @@ class BuildTerms(Struct, frozen=True):
     nonce: int
 
 
-class _Amounts(Struct, frozen=True):
+class _BuildAmounts(Struct, frozen=True):
     """Of the route, and the bound that slippage or the limit sets."""
 
     src: int
@@ -335,21 +335,21 @@ def _total(text: str | None, field: str, slices: int) -> int:
 # --- Amounts, permit, fee, deadline -------------------------------------------------------------------
 
 
-def _amounts(body: BuildBody, route: Route, side: Side) -> _Amounts:
+def _amounts(body: BuildBody, route: Route, side: Side) -> _BuildAmounts:
     src = parse_positive_amount(route.origin.input.amount, "route.origin.input.amount")
     dest = parse_positive_amount(route.destination.output.amount, "route.destination.output.amount")
     if body.limit_amount is not None:
         limit = parse_positive_amount(body.limit_amount, "limitAmount")
-        return _Amounts(src, dest, limit, limit)
+        return _BuildAmounts(src, dest, limit, limit)
     if side is Side.SELL:
         bound = dest * (limits.BPS_ONE - body.slippage) // limits.BPS_ONE
-        return _Amounts(src, dest, bound, dest)
+        return _BuildAmounts(src, dest, bound, dest)
     bound = src * (limits.BPS_ONE + body.slippage) // limits.BPS_ONE
     if bound > limits.UINT256_MAX:
         raise InvalidInput(
             field="slippage", expected="a source amount of at most 2^256 - 1", got=body.slippage
         )
-    return _Amounts(src, dest, bound, src)
+    return _BuildAmounts(src, dest, bound, src)
 
 
 def _permit(body: BuildBody, terms: BuildTerms) -> bytes:

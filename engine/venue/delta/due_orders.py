@@ -23,7 +23,7 @@ Assignment = dict[bytes, Names]
 """A round: order hash -> who is asked for it."""
 
 
-class Standing(Struct):
+class AgentRoom(Struct):
     """An agent that may be asked now, or as soon as there is room.
 
     Attributes:
@@ -37,7 +37,7 @@ class Standing(Struct):
     is_failing: bool = False
 
 
-class _Line:
+class _AgentQueue:
     """Due orders of the same agents: order hash -> since when, seconds."""
 
     def __init__(self, agents: Names) -> None:
@@ -66,8 +66,8 @@ class DueOrders:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
-        self._lines: dict[Names, _Line] = {}
-        self._line_of: dict[bytes, _Line] = {}
+        self._lines: dict[Names, _AgentQueue] = {}
+        self._line_of: dict[bytes, _AgentQueue] = {}
 
     def __len__(self) -> int:
         return len(self._line_of)
@@ -84,7 +84,7 @@ class DueOrders:
             return
         line = self._lines.get(agents)
         if line is None:
-            line = self._lines[agents] = _Line(agents)
+            line = self._lines[agents] = _AgentQueue(agents)
         line.by_turn[not is_new][order_hash] = now
         self._line_of[order_hash] = line
 
@@ -99,7 +99,7 @@ class DueOrders:
             del self._lines[line.agents]
         return True
 
-    def rounds(self, standing: Mapping[str, Standing], now: float, orders_max: int) -> list[Assignment]:
+    def rounds(self, standing: Mapping[str, AgentRoom], now: float, orders_max: int) -> list[Assignment]:
         """Take what there is room for; the rooms shrink by it.
 
         Args:
@@ -114,7 +114,7 @@ class DueOrders:
         lines = list(self._lines.values())
         left = min(orders_max, AGENT_ORDERS_MAX)
         while lines and left > 0:
-            able: list[_Line] = []
+            able: list[_AgentQueue] = []
             for line in lines:
                 is_slow = awake.isdisjoint(line.agents)
                 names = [name for name in line.agents if name in (standing if is_slow else awake)]
@@ -129,7 +129,7 @@ class DueOrders:
             lines = [line for line in able if len(line)]
         return [one for one in asked.values() if one]
 
-    def next_at(self, standing: Mapping[str, Standing], now: float) -> float:
+    def next_at(self, standing: Mapping[str, AgentRoom], now: float) -> float:
         """When an order has waited long enough for those that have no room; inf where none waits for that."""
         return min(
             (
@@ -143,7 +143,7 @@ class DueOrders:
         )
 
     def _next(
-        self, line: _Line, names: list[str], standing: Mapping[str, Standing], now: float
+        self, line: _AgentQueue, names: list[str], standing: Mapping[str, AgentRoom], now: float
     ) -> Assignment | None:
         """Take the next order of a line that there is room for."""
         with_room = tuple([name for name in names if standing[name].room > 0])

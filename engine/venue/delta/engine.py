@@ -37,6 +37,7 @@ from ..accounts_watch import FundsStatistics
 from ..followed_chain import FollowedChain
 from ..live_rows import LiveRowsStatistics
 from ..order_acts import OrderActs
+from ..order_engines import ExpiryTimer
 from .auctioneer import Auctioneer, AuctioneerStatistics
 from .funds_watch import FundsWatch
 from .life import CANCEL, CANCELLABLE, ENDED, OPEN, DeltaStep, cancel_done, expired, rested
@@ -47,16 +48,6 @@ from .settling import Settling, SettlingStatistics
 from .terms import fits_until
 
 _LOOK_MS = 1_000
-
-
-class _Expiry(Struct, frozen=True, gc=False):
-    """An order's timer: its key and what it runs are one object, as there are many of them."""
-
-    engine: "DeltaEngine"
-    order_hash: bytes
-
-    def __call__(self) -> None:
-        self.engine.look_at_expiry(self.order_hash)
 
 
 class DeltaChain(Struct, frozen=True):
@@ -181,7 +172,7 @@ class DeltaEngine:
         chain.settling.tend(live)
         chain.funds.tend(live)
         if row.status in ENDED or row.is_final:
-            self.scheduler.cancel(_Expiry(self, row.order_hash))
+            self.scheduler.cancel(ExpiryTimer(self, row.order_hash))
             chain.prices.forget(row.order_hash)
             chain.auctioneer.withdraw(row.order_hash)
             return
@@ -200,7 +191,7 @@ class DeltaEngine:
     def _expire_at(self, row: DeltaOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
         at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
-        expiry = _Expiry(self, row.order_hash)
+        expiry = ExpiryTimer(self, row.order_hash)
         self.scheduler.at(at_ms, expiry, expiry)
 
     def look_at_expiry(self, order_hash: bytes) -> None:

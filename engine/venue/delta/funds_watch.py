@@ -45,7 +45,7 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
-from ...chain.watch import Pair, Watch
+from ...chain.watch import Watch, WatchedAccount
 from ...store.rows import DeltaOrderRow
 from ..accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from .claims import Claims
@@ -64,7 +64,7 @@ AreLacking = Callable[[LiveOrder, int], Awaitable[bool]]
 """(order, height) -> whether its funds lack, by a block that is not below that height."""
 
 
-class _Followed(Followed[DeltaAccount]):
+class _FollowedDelta(Followed[DeltaAccount]):
     """One order, as it was when its account was last marked.
 
     Attributes:
@@ -77,14 +77,14 @@ class _Followed(Followed[DeltaAccount]):
     may_change: bool
 
 
-class _Read(Struct, frozen=True):
+class _FundsAtBlock(Struct, frozen=True):
     """What accounts had at one block."""
 
     block_hash: bytes
     found: dict[DeltaAccount, Holding | None]
 
 
-class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
+class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
     """See the module. `run` is its task.
 
     Args:
@@ -127,7 +127,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         known = self._followed.get(row.order_hash)
         if known is None:
             needs = needs_of(live.order, live.filled)
-            known = _Followed(_account_of(live), live.filled, needs, may_change)
+            known = _FollowedDelta(_account_of(live), live.filled, needs, may_change)
             self._follow(row.order_hash, known)
             if known.account[0] == NATIVE_TOKEN:
                 self._mark(known.account)
@@ -145,11 +145,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         if known is not None and known.account not in self._of_account:
             self._found.pop(known.account, None)
 
-    def _pair(self, account: DeltaAccount) -> Pair:
+    def _pair(self, account: DeltaAccount) -> WatchedAccount:
         token, owner = account
         return (self._delta if token == NATIVE_TOKEN else token, owner)
 
-    def _account(self, pair: Pair) -> DeltaAccount:
+    def _account(self, pair: WatchedAccount) -> DeltaAccount:
         contract, owner = pair
         return (NATIVE_TOKEN if contract == self._delta else contract, owner)
 
@@ -175,7 +175,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         for at in range(0, len(doubtful), VENUE_FUNDS_ORDERS_MAX):
             await self._settle_doubts(doubtful[at : at + VENUE_FUNDS_ORDERS_MAX], read)
 
-    def _should_change(self, order_hash: bytes, read: _Read) -> bool:
+    def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
         """Note what an order lacks by what is known of its fills. Whether its status is another's then."""
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs it now
@@ -185,7 +185,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         live.lacks = lacks_of(known.needs, read.found[known.account])
         return _is_due(live)
 
-    async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _Read) -> None:
+    async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
         """Change the orders that lack something, or nothing any more, by their fills at the same block."""
         fills = await self._fills(doubtful, read.block_hash)
         problems: list[StoreUnavailable] = []
@@ -238,7 +238,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
         live.lacks = lacks_of(needs_of(live.order, settled), read.found[account])
         return bool(live.lacks)
 
-    async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _Read:
+    async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
         """What accounts have, all at the latest block, which is at least that high."""
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
@@ -255,7 +255,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _Followed]):
             account: Holding(int.from_bytes(answer[:WORD_BYTES], "big"), 0)
             for account, answer in zip(natives, left, strict=True)
         }
-        return _Read(told.block_hash, found)
+        return _FundsAtBlock(told.block_hash, found)
 
     async def _fills(self, orders: Sequence[LiveOrder], block_hash: bytes) -> list[int]:
         """What the contract has settled of orders: of the fixed side, or slices; all where no more can be."""

@@ -37,7 +37,7 @@ from ....codecs.vocabulary import OrderStatus, OrderType
 from ...store.orders import Intent, finished, step
 from ...store.rows import DeltaFill, DeltaOrderRow, Effect, UsedNonce, amount32, amount_of
 from ...store.units import Change
-from ..step import Step
+from ..step import OrderStep
 
 SETTLE, CANCEL = "settle", "cancel"
 """Kinds of effects."""
@@ -48,7 +48,7 @@ OPEN = frozenset({_S.PENDING, _S.ACTIVE})
 CANCELLABLE = OPEN | {_S.AWAITING_SIGNATURE, _S.SUSPENDED}
 ENDED = frozenset({_S.COMPLETED, _S.FAILED, _S.EXPIRED, _S.CANCELLED, _S.REFUNDED})
 
-DeltaStep = Step[DeltaOrderRow]
+DeltaStep = OrderStep[DeltaOrderRow]
 """One step of a Delta order."""
 
 
@@ -74,7 +74,7 @@ def rested(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """A limit order or a TWAP waits for its price or time."""
     if row.status is not _S.PENDING or not _waits_active(row):
         return None
-    return Step(step(row, now_ms, status=_S.ACTIVE))
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE))
 
 
 def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int) -> DeltaStep | None:
@@ -86,7 +86,7 @@ def won(row: DeltaOrderRow, payload: bytes, more: Sequence[Change], now_ms: int)
     """
     if row.status not in OPEN:
         return None
-    return Step(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE), (Intent(SETTLE, payload),), tuple(more))
 
 
 def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
@@ -94,7 +94,7 @@ def part_settled(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep |
     if effect.state != "INTENDED":
         return None
     status = _S.CANCELLED if row.status is _S.CANCELLING else row.status
-    return Step(step(row, now_ms, status=status), more=(finished(effect, now_ms),))
+    return OrderStep(step(row, now_ms, status=status), more=(finished(effect, now_ms),))
 
 
 def failed(
@@ -126,21 +126,21 @@ def failed(
             effects = (Intent(SETTLE, runner_up),)
     elif row.status is _S.CANCELLING:
         status = _S.CANCELLED
-    return Step(step(row, now_ms, status=status, failures=failures), effects, more)
+    return OrderStep(step(row, now_ms, status=status, failures=failures), effects, more)
 
 
 def starved(row: DeltaOrderRow, effect: Effect, now_ms: int) -> DeltaStep | None:
     """The settlement of `effect` came to nothing, and what it was to take is not there."""
     if effect.state != "INTENDED" or row.status not in OPEN:
         return None
-    return Step(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
+    return OrderStep(step(row, now_ms, status=_S.SUSPENDED), more=(finished(effect, now_ms, failed=True),))
 
 
 def suspended(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """What it needs is not there. Not to be asked while a settlement is under way."""
     if row.status not in OPEN:
         return None
-    return Step(step(row, now_ms, status=_S.SUSPENDED))
+    return OrderStep(step(row, now_ms, status=_S.SUSPENDED))
 
 
 def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
@@ -148,14 +148,14 @@ def restored(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     if row.status is not _S.SUSPENDED:
         return None
     is_begun = amount_of(row.spent) > 0 or row.failures > 0
-    return Step(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
+    return OrderStep(step(row, now_ms, status=_S.ACTIVE if is_begun or _waits_active(row) else _S.PENDING))
 
 
 def cancel_asked(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """Its owner has signed its cancellation."""
     if row.status not in CANCELLABLE:
         return None
-    return Step(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
+    return OrderStep(step(row, now_ms, status=_S.CANCELLING), (Intent(CANCEL),))
 
 
 def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> DeltaStep | None:
@@ -163,7 +163,7 @@ def cancel_done(row: DeltaOrderRow, cancel: Effect | None, now_ms: int) -> Delta
     if row.status is not _S.CANCELLING:
         return None
     more = (finished(cancel, now_ms),) if cancel is not None and cancel.state == "INTENDED" else ()
-    return Step(step(row, now_ms, status=_S.CANCELLED), more=more)
+    return OrderStep(step(row, now_ms, status=_S.CANCELLED), more=more)
 
 
 def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> DeltaStep | None:
@@ -174,7 +174,7 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
     """
     if row.status not in CANCELLABLE or now_s <= min(row.expires_s, fits_until_s):
         return None
-    return Step(step(row, now_ms, status=_S.EXPIRED))
+    return OrderStep(step(row, now_ms, status=_S.EXPIRED))
 
 
 def told_by_chain(
@@ -198,7 +198,7 @@ def told_by_chain(
         finished(effect, now_ms, failed=_is_in_vain(effect, status)) for effect in intended if is_final
     )
     after = step(row, now_ms, status=status, spent=spent, received=received, is_final=is_final)
-    return Step(after, more=more)
+    return OrderStep(after, more=more)
 
 
 def _status(row: DeltaOrderRow, facts: DeltaFacts, is_cancel_wanted: bool, failures_max: int) -> OrderStatus:  # noqa: FBT001

@@ -22,7 +22,7 @@ from ...store.store import Store
 from ...store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ...store.units import Change, Done, Duplicate, row_of
 from ..live_rows import Effects, LiveRows
-from ..step import Step
+from ..step import OrderStep
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
 from .funds import MissingFund
 from .life import SETTLE
@@ -63,7 +63,7 @@ class LiveOrder(Struct, eq=False, gc=False):
         return self.row.order_hash
 
 
-class _Parts(Struct, frozen=True):
+class _DeltaParts(Struct, frozen=True):
     """What belongs to a row.
 
     Attributes:
@@ -117,7 +117,9 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
 
     # --- What is Delta's of `LiveRows` ------------------------------------------------------------------
 
-    async def _read_parts(self, rows: Sequence[DeltaOrderRow], effects: Effects) -> Mapping[bytes, _Parts]:
+    async def _read_parts(
+        self, rows: Sequence[DeltaOrderRow], effects: Effects
+    ) -> Mapping[bytes, _DeltaParts]:
         hashes = [row.order_hash for row in rows]
         documents, fills = await self._store.read(
             among(DELTA_DOCUMENT, "order_hash", hashes), among(DELTA_FILL, "order_hash", hashes)
@@ -130,10 +132,11 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             if known is None or amount_of(known.filled) < amount_of(fill.filled):
                 last[fill.order_hash] = fill
         return {
-            key: _Parts(bodies.get(key), _settling(effects.get(key, ())), last.get(key)) for key in hashes
+            key: _DeltaParts(bodies.get(key), _settling(effects.get(key, ())), last.get(key))
+            for key in hashes
         }
 
-    def _made(self, row: DeltaOrderRow, parts: _Parts, known: LiveOrder | None) -> LiveOrder | None:
+    def _made(self, row: DeltaOrderRow, parts: _DeltaParts, known: LiveOrder | None) -> LiveOrder | None:
         live = known
         if live is None:
             if parts.document is None:
@@ -149,7 +152,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             live.ended_at = last.block_number
         return live
 
-    def _stepped(self, live: LiveOrder, found: Step[DeltaOrderRow]) -> None:
+    def _stepped(self, live: LiveOrder, found: OrderStep[DeltaOrderRow]) -> None:
         after = found.after
         if any(intent.kind == SETTLE for intent in found.effects):
             live.settling = effect_key(after.order_hash, after.version, SETTLE)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ...routing.ladders import Rate
+from ...routing.ladders import LadderRate
 from .resting_price import Ends, left_of
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Resting(Struct, eq=False, gc=False):
 
     live: "LiveOrder"
     ends: Ends
-    rate: Rate
+    rate: LadderRate
     need: int
     number: int
     state: State
@@ -86,7 +86,7 @@ class Resting(Struct, eq=False, gc=False):
 _Row = tuple[int, int, Resting]
 
 
-class _Pair:
+class _RestingPair:
     """The orders of one end pair, in the orders in which they are looked for."""
 
     __slots__ = ("by_best", "by_time", "ends", "facing", "waiting")
@@ -107,7 +107,7 @@ class RestingOrders:
     """
 
     def __init__(self) -> None:
-        self._pairs: dict[Ends, _Pair] = {}
+        self._pairs: dict[Ends, _RestingPair] = {}
         self._orders: dict[bytes, Resting] = {}
         self._resting: dict[Ends, int] = {}  # how many of an end pair rest, where any do
         self._numbers = self._others = 0
@@ -135,7 +135,7 @@ class RestingOrders:
 
     # --- Coming and going -------------------------------------------------------------------------------
 
-    def add(self, live: "LiveOrder", ends: Ends, rate: Rate, *, is_other: bool = False) -> Resting:
+    def add(self, live: "LiveOrder", ends: Ends, rate: LadderRate, *, is_other: bool = False) -> Resting:
         """Take in an order that is not here.
 
         Args:
@@ -147,7 +147,7 @@ class RestingOrders:
         state = State.OTHER if is_other else State.WAITING
         pair = self._pairs.get(ends)
         if pair is None:
-            pair = self._pairs[ends] = _Pair(ends)
+            pair = self._pairs[ends] = _RestingPair(ends)
         order = Resting(live, pair.ends, rate, need, self._numbers, state)
         self._orders[live.order_hash] = order
         row = (need, order.number, order)
@@ -181,7 +181,7 @@ class RestingOrders:
         Yields:
             None; an end pair at which nothing rests any more.
         """
-        pairs: dict[int, _Pair] = {}
+        pairs: dict[int, _RestingPair] = {}
         for at, order in enumerate(tuple(self._orders.values())):
             if at % _LEFT_AT_ONCE == 0:
                 yield None
@@ -298,7 +298,7 @@ class RestingOrders:
             order.state = State.AWAY
 
 
-def rate_number(rate: Rate | None) -> int:
+def rate_number(rate: LadderRate | None) -> int:
     """A best rate as one number, rounded up; -1 of none, which reaches nobody."""
     return -1 if rate is None else -((-rate[0] << RATE_BITS) // rate[1])
 

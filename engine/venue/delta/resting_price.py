@@ -23,9 +23,9 @@ from ....config.errors import PricingError
 from ....feeds.usd_prices import UsdPrices
 from ...chain.proceeds import BPS, least_before_fee, most_before_fee
 from ...routing.gas import swap_gas
-from ...routing.ladders import Rate
+from ...routing.ladders import LadderRate
 from ...routing.pathfinder import Pathfinder
-from ...routing.plan import PlanTotal, Wanted
+from ...routing.plan import PlanTotal, SwapRequest
 from ...routing.tokens import TokenTable
 from .price import gas_in_token
 from .terms import next_part, part_min
@@ -57,7 +57,7 @@ def rests(live: "LiveOrder") -> bool:
     return live.row.type is OrderType.LIMIT and isinstance(live.order, DeltaOrder)
 
 
-def rate_of(live: "LiveOrder") -> Rate:
+def rate_of(live: "LiveOrder") -> LadderRate:
     """Destination for source, in raw units, that an order needs of the books, its own fee included.
 
     Guarantees: no lower rate fills all of the order: a fee is rounded down, which is less than a unit.
@@ -129,7 +129,7 @@ class RestingPrices:
         src, dest = self.ends(live)
         self.priced += 1
         side = live.terms.side
-        plan = self.pathfinder.total(Wanted(src, dest, amount, side, gas_price_wei=gas_price_wei))
+        plan = self.pathfinder.total(SwapRequest(src, dest, amount, side, gas_price_wei=gas_price_wei))
         if plan is None:
             return None
         gas_wei = self._gas(plan) * gas_price_wei

@@ -64,7 +64,7 @@ from ....codecs.eip712_orders.delta import (
     TwapOrder,
     order_type_of,
 )
-from ....codecs.eip712_orders.signing_names import Signing
+from ....codecs.eip712_orders.signing_names import OrderDigests
 from ....codecs.eip712_orders.typed_struct import TypedStruct
 from ....codecs.iso_time import check_unix_seconds
 from ....codecs.permit import PermitForm, permit_form
@@ -116,7 +116,7 @@ class IdentifiedDelta(Struct, frozen=True):
     order_type: TypedStruct[Any]
     order: SettledOrder
     order_hash: bytes
-    signing: Signing
+    signing: OrderDigests
 
 
 class Rules(Struct, frozen=True):

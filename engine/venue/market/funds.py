@@ -13,7 +13,7 @@ from ....config.limits import CHAIN_TOKEN_GAS_MAX
 from ...chain.port import Chain, EthCall, Header
 from ..asking import Permit2s, latest_block
 from ..permit_proof import Taking, check_taking, check_words, needs_permit2, taking_calls
-from .ticket import Ticket
+from .ticket import SwapTicket
 
 
 class SwapFunds(Struct, frozen=True):
@@ -27,7 +27,7 @@ class SwapFunds(Struct, frozen=True):
     router: bytes
     permit2s: Permit2s
 
-    async def check(self, ticket: Ticket) -> None:
+    async def check(self, ticket: SwapTicket) -> None:
         """Pass where the swap can be filled for its user.
 
         Raises:
@@ -45,7 +45,7 @@ class SwapFunds(Struct, frozen=True):
             permit2 = await self.permit2s.of(self.chain, self.router, "permit")
         await self._check_token(ticket, permit2, await latest_block(self.chain))
 
-    async def _check_token(self, ticket: Ticket, permit2: bytes, header: Header) -> None:
+    async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> None:
         taking = Taking(
             permit=ticket.permit,
             token=ticket.src_token,

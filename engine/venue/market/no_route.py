@@ -17,9 +17,9 @@ Choice: `No route` is 400, never a 200 without a block. `mode=DELTA` without a p
 from typing import TYPE_CHECKING
 
 from ....config.errors import NoRoute
-from ....feeds.standing import Standing
+from ....feeds.standing import PairStanding
 from ...routing.pathfinder import NoPlanReason
-from ...routing.plan import Wanted
+from ...routing.plan import SwapRequest
 
 if TYPE_CHECKING:
     from ...routing.tokens import ListedToken
@@ -33,13 +33,13 @@ _SAID = {
     NoPlanReason.AMOUNT: "the amount is too small: it buys not one unit",
 }
 _AWAY = {
-    Standing.RESTING: "{makers} at rest after faults",
-    Standing.STALE: "{makers} with stale books",
-    Standing.WITHHELD: "{makers} out of use",
+    PairStanding.RESTING: "{makers} at rest after faults",
+    PairStanding.STALE: "{makers} with stale books",
+    PairStanding.WITHHELD: "{makers} out of use",
 }
 
 
-def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: Wanted) -> NoRoute:
+def no_route(place: "ServedChain", src: "ListedToken", dest: "ListedToken", wanted: SwapRequest) -> NoRoute:
     """The error of a swap that the pathfinder of a place has no plan for."""
     lack = place.pathfinder.lack(wanted)
     said = [_SAID[lack].format(src=src.symbol, dest=dest.symbol)]

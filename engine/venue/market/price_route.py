@@ -45,7 +45,7 @@ from ....config.limits import BPS_ONE, JSON_BYTES_MAX, UINT256_MAX
 from ....config.partners import ResolvedFee
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
-from ...routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, Taxes, Wanted
+from ...routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest, Taxes
 from ...routing.tokens import NATIVE_DECIMALS, ListedToken
 
 METHODS = {Side.SELL: "swapExactIn", Side.BUY: "swapExactOut"}
@@ -73,7 +73,7 @@ class Offered(Struct, frozen=True):
 
     chain_id: int
     block_number: int
-    wanted: Wanted
+    wanted: SwapRequest
     src: ListedToken
     dest: ListedToken
     tokens: Mapping[bytes, ListedToken]
@@ -99,7 +99,7 @@ class OpenedRoute(Struct, frozen=True):
 
     route: PriceRoute
     plan: RoutePlan
-    wanted: Wanted
+    wanted: SwapRequest
 
     @property
     def fee_bps(self) -> int:
@@ -210,7 +210,7 @@ def unpriced(priced: UnsealedRoute) -> OpenedRoute:
         parse_amount(route.gas_cost),
         paths,
     )
-    wanted = Wanted(
+    wanted = SwapRequest(
         src_token=paths[0].hops[0].src_token,
         dest_token=paths[0].hops[-1].dest_token,
         amount=plan.src_amount if route.side is Side.SELL else plan.dest_amount,
@@ -227,7 +227,7 @@ def unpriced(priced: UnsealedRoute) -> OpenedRoute:
 # --- Parts --------------------------------------------------------------------------------------------
 
 
-def _terms(wanted: Wanted, plan: RoutePlan, route: PriceRoute) -> RouteTerms:
+def _terms(wanted: SwapRequest, plan: RoutePlan, route: PriceRoute) -> RouteTerms:
     taxes = wanted.taxes
     return RouteTerms(
         src_amount=str(plan.src_amount),

@@ -34,7 +34,7 @@ from ....config.limits import BPS_ONE, MAX_IMPACT_PERCENT_DEFAULT, ROUTE_TOKENS_
 from ....config.partners import RegisteredPartner, ResolvedFee, Tier, resolve_fee
 from ....crypto.addresses import parse_address
 from ...routing.impact import impact, max_impact_reached
-from ...routing.plan import Taxes, Wanted
+from ...routing.plan import SwapRequest, Taxes
 from ...routing.tokens import ListedToken, TokenTable
 from .no_route import no_route
 from .price_route import METHODS, Offered, UnsealedRoute, price_route
@@ -79,7 +79,7 @@ class MarketAsk(Struct, frozen=True):
 
     src: ListedToken
     dest: ListedToken
-    wanted: Wanted
+    wanted: SwapRequest
     fee: ResolvedFee
     version: MarketVersion
     impact: ImpactBounds
@@ -87,7 +87,7 @@ class MarketAsk(Struct, frozen=True):
     has_others: bool = False
 
     @property
-    def among(self) -> Wanted:
+    def among(self) -> SwapRequest:
         """What the pathfinder is asked: without those who are barred."""
         if not self.barred:
             return self.wanted
@@ -125,7 +125,7 @@ def ask_of_prices(
     users = _addresses({"userAddress": query.user_address or None, "txOrigin": tx_origin})
     _check_sources(query)
     _check_makers(query, place.feeds)
-    wanted = Wanted(
+    wanted = SwapRequest(
         src_token=src.routed,
         dest_token=dest.routed,
         amount=amount,
@@ -164,7 +164,7 @@ def ask_of_quote(place: "ServedChain", query: QuoteParameters, fees: FeeRules, n
     return MarketAsk(
         src=src,
         dest=dest,
-        wanted=Wanted(
+        wanted=SwapRequest(
             src_token=src.routed,
             dest_token=dest.routed,
             amount=amount,

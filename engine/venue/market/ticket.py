@@ -37,7 +37,7 @@ from ....codecs.iso_time import check_unix_seconds
 from ....codecs.market_messages import ContractParams, TransactionBody
 from ....codecs.permit import RFQ_FORMS, PermitForm, parse_permit, permit_form
 from ....codecs.rounding import mul_div_down, mul_div_up
-from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, Swap
+from ....codecs.router_calldata import PAYS_DIRECTLY, Hop, RouterSwap
 from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....codecs.vocabulary import Side
 from ....config.errors import InvalidInput, MissingSlippage, NoRoute, OrderExpired
@@ -96,7 +96,7 @@ class Basis(Struct, frozen=True, kw_only=True):
     fee: ResolvedFee
 
 
-class Ticket(Parties, frozen=True, kw_only=True):
+class SwapTicket(Parties, frozen=True, kw_only=True):
     """A swap to be built.
 
     Attributes:
@@ -125,7 +125,7 @@ class Ticket(Parties, frozen=True, kw_only=True):
 
 def read_ticket(
     place: "ServedChain", opened: OpenedRoute, body: TransactionBody, fees: FeeRules, now_ms: int
-) -> Ticket:
+) -> SwapTicket:
     """Hold a request against its route.
 
     Raises:
@@ -181,7 +181,7 @@ def read_parties(place: "ServedChain", body: TransactionBody, src: ListedToken, 
     )
 
 
-def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> Ticket:
+def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> SwapTicket:
     """Bounds and terms of a swap.
 
     Raises:
@@ -198,7 +198,7 @@ def ticket_of(body: TransactionBody, parties: Parties, basis: Basis) -> Ticket:
         src_amount, dest_amount = _most(body, quoted_src), basis.dest_amount
         limit = _after_purchase_taxes(most_before_fee(src_amount, fee_bps), taxes)
         expected = quoted_src
-    return Ticket(
+    return SwapTicket(
         **msgspec.structs.asdict(parties),
         side=basis.side,
         src_token=basis.src.address,
@@ -225,13 +225,13 @@ def hops_of(firm: FirmRoute) -> tuple[Hop, ...]:
     )
 
 
-def swap_of(ticket: Ticket, hops: tuple[Hop, ...], expiry_s: int) -> Swap:
+def swap_of(ticket: SwapTicket, hops: tuple[Hop, ...], expiry_s: int) -> RouterSwap:
     """What the Router is told.
 
     Args:
         expiry_s: when the fills are no longer what was reckoned with, Unix seconds.
     """
-    return Swap(
+    return RouterSwap(
         src_token=ticket.src_token,
         dest_token=ticket.dest_token,
         src_amount=ticket.src_amount,
@@ -245,7 +245,7 @@ def swap_of(ticket: Ticket, hops: tuple[Hop, ...], expiry_s: int) -> Swap:
     )
 
 
-def params_of(side: Side, swap: Swap, router: bytes) -> ContractParams:
+def params_of(side: Side, swap: RouterSwap, router: bytes) -> ContractParams:
     """The call as a contract library takes it: structs as arrays, numbers as strings
     (choices.md#market-swaps)."""
     return ContractParams(METHODS[side], (_value(swap),), to_checksum(router))

@@ -30,7 +30,7 @@ from ....codecs.market_messages import (
     TransactionQuery,
 )
 from ....codecs.rounding import mul_div_up
-from ....codecs.router_calldata import Swap, swap_exact_in, swap_exact_out
+from ....codecs.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from ....codecs.vocabulary import Side
 from ....config.errors import (
     ChainError,
@@ -46,14 +46,14 @@ from ....crypto.hexadecimal import to_hex
 from ...admission.signatures import SignatureBudget
 from ...chain.port import Chain, EthCall
 from ...routing.firm_parts import HeldQuote
-from ...routing.plan import RoutePlan, Wanted
+from ...routing.plan import RoutePlan, SwapRequest
 from ..asking import latest_block
 from .funds import SwapFunds
 from .order_fills import Looked, as_signed, filled, open_orders, order_calls
 from .price_route import OpenedRoute
 from .prices import FeeRules
 from .signed_orders import SignedOrder, read_order_swap
-from .ticket import Ticket, hops_of, params_of, read_ticket, swap_of, ticket_of
+from .ticket import SwapTicket, hops_of, params_of, read_ticket, swap_of, ticket_of
 from .unfilled import Asker, UnfilledSwap, UnfilledSwaps
 
 if TYPE_CHECKING:
@@ -150,7 +150,11 @@ async def order_transaction(
 
 
 async def _built(
-    place: "ServedChain", ticket: Ticket, swap: Swap, query: TransactionQuery, gas_price: dict[str, str]
+    place: "ServedChain",
+    ticket: SwapTicket,
+    swap: RouterSwap,
+    query: TransactionQuery,
+    gas_price: dict[str, str],
 ) -> TransactionEnvelope | ContractParams:
     """A swap as it is answered, tried before unless that is ignored."""
     data = _CALLDATA[ticket.side](swap)
@@ -172,8 +176,8 @@ async def _built(
 
 
 def _plan_of(
-    place: "ServedChain", opened: OpenedRoute, ticket: Ticket, now_ms: int
-) -> tuple[RoutePlan, Wanted]:
+    place: "ServedChain", opened: OpenedRoute, ticket: SwapTicket, now_ms: int
+) -> tuple[RoutePlan, SwapRequest]:
     """The quoted plan, or another where one of its makers does not serve this user."""
     barred = place.barred(ticket.user, ticket.tx_origin, now_ms=now_ms)
     if not barred:

@@ -48,7 +48,7 @@ class Backed(Struct, frozen=True):
     permitted: int = 0
 
 
-class Standing(Struct, frozen=True):
+class OrderBacking(Struct, frozen=True):
     """How an order stands: its status by its funds, and raw units of the maker's asset."""
 
     status: OtcState
@@ -57,7 +57,7 @@ class Standing(Struct, frozen=True):
     swappable: int
 
 
-def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, Standing]:
+def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, OrderBacking]:
     """How the orders of one account stand.
 
     Args:
@@ -76,13 +76,13 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
         maker_balance = min(usable, order.remaining)
         if order.status is OtcState.DRAFT or not is_backed(order, holding):
             status = OtcState.DRAFT if order.status is OtcState.DRAFT else OtcState.SUSPENDED
-            found[order.order_hash] = Standing(status, maker_balance, 0, 0)
+            found[order.order_hash] = OrderBacking(status, maker_balance, 0, 0)
             continue
         reserved = min(order.remaining, balance, max(allowance, order.permitted))
         balance -= reserved
         allowance = max(allowance - reserved, 0)
         swappable = min(reserved, maker_balance)
-        found[order.order_hash] = Standing(OtcState.PENDING, maker_balance, reserved, swappable)
+        found[order.order_hash] = OrderBacking(OtcState.PENDING, maker_balance, reserved, swappable)
     return found
 
 

@@ -35,7 +35,8 @@ from ..accounts_watch import FundsStatistics
 from ..followed_chain import FollowedChain
 from ..live_rows import LiveRowsStatistics
 from ..order_acts import OrderActs
-from ..step import Step
+from ..order_engines import ExpiryTimer
+from ..step import OrderStep
 from ..token_permits import deadline_of
 from .drafts import Drafts, DraftsStatistics
 from .funds_watch import OtcFundsWatch
@@ -43,16 +44,6 @@ from .life import LIVE, expired
 from .live_orders import LiveOtc, OtcOrders
 
 _LOOK_MS = 1_000
-
-
-class _Expiry(Struct, frozen=True, gc=False):
-    """An order's timer: its key and what it runs are one object, as there are many of them."""
-
-    engine: "OtcEngine"
-    order_hash: bytes
-
-    def __call__(self) -> None:
-        self.engine.look_at_expiry(self.order_hash)
 
 
 class _PermitEnd(Struct, frozen=True, gc=False):
@@ -171,7 +162,7 @@ class OtcEngine:
         chain.funds.tend(live)
         chain.drafts.tend(live)
         if row.status not in LIVE or row.is_final:
-            self._scheduler.cancel(_Expiry(self, row.order_hash))
+            self._scheduler.cancel(ExpiryTimer(self, row.order_hash))
             self._scheduler.cancel(_PermitEnd(self, row.order_hash))
         else:
             if row.expires_s != NEVER_S:
@@ -210,14 +201,14 @@ class OtcEngine:
     def _expire_at(self, row: OtcOrderRow, at_ms: int) -> None:
         """Look then whether an order expires; where that time has passed, soon."""
         at_ms = max(at_ms, self._wall_ms() + _LOOK_MS)
-        expiry = _Expiry(self, row.order_hash)
+        expiry = ExpiryTimer(self, row.order_hash)
         self._scheduler.at(at_ms, expiry, expiry)
 
     async def _expire(self, order_hash: bytes) -> None:
         """It is too late; nothing happens while the chain is unread."""
         now_ms = self._wall_ms()
 
-        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             if not self._is_read(row) or self.orders.get(order_hash) is None:
                 return None
             return expired(row, now_ms // 1_000, now_ms)

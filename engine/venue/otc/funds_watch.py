@@ -40,7 +40,7 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.port import Chain, EthCall
 from ...chain.ring import Mark
-from ...chain.watch import Pair, Watch
+from ...chain.watch import Watch, WatchedAccount
 from ...store.orders import OTC
 from ...store.queries import IDS_MAX, among, live_otc
 from ...store.rows import OrderDocument, OtcOrderRow, amount_of
@@ -48,8 +48,8 @@ from ...store.store import Store
 from ...store.tables import OTC_DOCUMENT
 from ...store.units import row_of
 from ..accounts_watch import AccountsWatch, Followed
-from ..step import Step
-from .balances import Backed, Standing, standings
+from ..step import OrderStep
+from .balances import Backed, OrderBacking, standings
 from .document import decode_document
 from .life import BACKED, LIVE, stood
 from .live_orders import LiveOtc, OtcOrders
@@ -63,7 +63,7 @@ OtcAccount = tuple[bytes, bytes]
 """(maker's asset, maker)."""
 
 
-class _Followed(Followed[OtcAccount]):
+class _FollowedOtc(Followed[OtcAccount]):
     """One order.
 
     Attributes:
@@ -73,7 +73,7 @@ class _Followed(Followed[OtcAccount]):
     share: tuple[bool, bytes]
 
 
-class _Read(Struct, frozen=True):
+class _MakerFunds(Struct, frozen=True):
     """What an account has, and what the contract has left of its orders: hash -> raw units, None for all."""
 
     holding: Holding | None
@@ -84,10 +84,10 @@ class _Due(Struct, frozen=True):
     """Orders of one account that are to be changed together: as they were read, and how all of it stand."""
 
     rows: Mapping[bytes, OtcOrderRow]
-    found: Mapping[bytes, Standing]
+    found: Mapping[bytes, OrderBacking]
 
 
-class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
+class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
     """See the module. `run` is its task.
 
     Args:
@@ -130,7 +130,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         if known is None:
             account = row.maker_asset, row.maker
             is_alone = account not in self._of_account
-            self._follow(row.order_hash, _Followed(account, share))
+            self._follow(row.order_hash, _FollowedOtc(account, share))
             self._of_maker.setdefault(row.maker, {})[account] = None
             if not is_alone:  # else it is told anyway
                 self._watch.refresh({account})
@@ -180,10 +180,10 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
         if not of_maker:
             del self._of_maker[account[1]]
 
-    def _pair(self, account: OtcAccount) -> Pair:
+    def _pair(self, account: OtcAccount) -> WatchedAccount:
         return account
 
-    def _account(self, pair: Pair) -> OtcAccount:
+    def _account(self, pair: WatchedAccount) -> OtcAccount:
         return pair
 
     # --- Reading ----------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
             await trio.lowlevel.checkpoint()
         await self._take_steps(dues)
 
-    async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _Read]:
+    async def _read(self, accounts: Sequence[OtcAccount], top: Mark) -> dict[OtcAccount, _MakerFunds]:
         """What accounts have at a block, and what is left of their orders that are run here."""
         told = await holdings(
             self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
@@ -230,7 +230,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
             for (account, hashes), answer in zip(some, answers, strict=True):
                 left[account] |= zip(hashes, _left_of(answer, len(hashes)), strict=True)
         return {
-            account: _Read(holding, left[account])
+            account: _MakerFunds(holding, left[account])
             for account, holding in zip(accounts, told.found, strict=True)
         }
 
@@ -327,7 +327,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _Followed]):
     async def _step(self, due: _Due, problems: list[StoreUnavailable]) -> None:
         """Take steps that are due. One whose order has changed meanwhile is looked at again for that."""
 
-        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             was = due.rows[row.order_hash]
             if (row.status, row.remaining) != (was.status, was.remaining):
                 return None

@@ -34,8 +34,8 @@ from msgspec.structs import replace
 from ....codecs.vocabulary import OtcState
 from ...store.orders import step
 from ...store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
-from ..step import Step
-from .balances import Standing
+from ..step import OrderStep
+from .balances import OrderBacking
 
 _S = OtcState
 BACKED = frozenset({_S.PENDING, _S.SUSPENDED})
@@ -68,7 +68,7 @@ class OtcFacts(Struct, frozen=True):
     is_short: bool = False
 
 
-def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> Step[OtcOrderRow] | None:
+def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> OrderStep[OtcOrderRow] | None:
     """The maker's contract accepts the signature. Its share of the funds is found next.
 
     Args:
@@ -76,10 +76,10 @@ def signed(row: OtcOrderRow, now_ms: int, *, is_backed: bool) -> Step[OtcOrderRo
     """
     if row.status is not _S.DRAFT:
         return None
-    return Step(step(row, now_ms, status=_S.PENDING if is_backed else _S.SUSPENDED))
+    return OrderStep(step(row, now_ms, status=_S.PENDING if is_backed else _S.SUSPENDED))
 
 
-def stood(row: OtcOrderRow, standing: Standing, now_ms: int) -> Step[OtcOrderRow] | None:
+def stood(row: OtcOrderRow, standing: OrderBacking, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """What the maker's funds make of it. Not of an order that was signed, or has ended, since they were read.
 
     Args:
@@ -95,17 +95,17 @@ def stood(row: OtcOrderRow, standing: Standing, now_ms: int) -> Step[OtcOrderRow
         reserved=amount32(standing.reserved),
         swappable=amount32(standing.swappable),
     )
-    return None if _told(after) == _told(row) else Step(after)
+    return None if _told(after) == _told(row) else OrderStep(after)
 
 
-def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> Step[OtcOrderRow] | None:
+def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """Its expiry has passed."""
     if row.status not in LIVE or row.expires_s == NEVER_S or now_s <= row.expires_s:
         return None
-    return Step(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
+    return OrderStep(step(row, now_ms, status=_S.EXPIRED, **_NO_FUNDS))
 
 
-def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> Step[OtcOrderRow] | None:
+def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """What the logs make of an order."""
     if row.is_final:
         return None
@@ -137,7 +137,7 @@ def told_by_chain(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> Step[OtcOrd
     if _told(after) == _told(row):
         return None
     is_only_final = _told(replace(after, is_final=False)) == _told(row)
-    return Step(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
+    return OrderStep(replace(after, updated_ms=row.updated_ms) if is_only_final else after)
 
 
 def _status(row: OtcOrderRow, facts: OtcFacts, left: int, cancel: OtcCancel | None) -> OtcState:

@@ -27,7 +27,7 @@ from ...store.store import Store
 from ...store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL, OTC_ORDER
 from ...store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
 from ..live_rows import Decide, Effects, LiveRows
-from ..step import Step
+from ..step import OrderStep
 from .chain_facts import facts_of
 from .document import OtcDocument, decode_document, encode_document
 from .life import told_by_chain
@@ -62,7 +62,7 @@ class OtcLogs(Struct):
     cancels: list[OtcCancel]
 
 
-class _Parts(Struct, frozen=True):
+class _OtcParts(Struct, frozen=True):
     """What belongs to a row."""
 
     document: OrderDocument | None
@@ -124,7 +124,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         after = replace(before, signature=signature, permit=permit or before.permit)
         more = drop(OTC_DOCUMENT, kept), put(OTC_DOCUMENT, OrderDocument(order_hash, encode_document(after)))
 
-        def with_document(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
+        def with_document(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             step = decide(row)
             return None if step is None else replace(step, more=more)
 
@@ -177,7 +177,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
 
     # --- What is OTC's of `LiveRows` --------------------------------------------------------------------
 
-    async def _read_parts(self, rows: Sequence[OtcOrderRow], effects: Effects) -> Mapping[bytes, _Parts]:  # noqa: ARG002
+    async def _read_parts(self, rows: Sequence[OtcOrderRow], effects: Effects) -> Mapping[bytes, _OtcParts]:  # noqa: ARG002
         hashes = [row.order_hash for row in rows]
         documents, *some = await self._store.read(
             among(OTC_DOCUMENT, "order_hash", hashes),
@@ -185,9 +185,9 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         )
         bodies = {kept.order_hash: kept for values in documents if (kept := row_of(OTC_DOCUMENT, values))}
         of_order = logs_of(rows, some)
-        return {key: _Parts(bodies.get(key), of_order.get(key) or OtcLogs([], [])) for key in hashes}
+        return {key: _OtcParts(bodies.get(key), of_order.get(key) or OtcLogs([], [])) for key in hashes}
 
-    def _made(self, row: OtcOrderRow, parts: _Parts, known: LiveOtc | None) -> LiveOtc | None:
+    def _made(self, row: OtcOrderRow, parts: _OtcParts, known: LiveOtc | None) -> LiveOtc | None:
         live = known
         if live is None:
             if parts.document is None:
@@ -203,7 +203,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             live.ended_at = max(heights, default=None)
         return live
 
-    def _stepped(self, live: LiveOtc, found: Step[OtcOrderRow]) -> None:
+    def _stepped(self, live: LiveOtc, found: OrderStep[OtcOrderRow]) -> None:
         for change in found.more:
             if isinstance(change, Put) and change.table == OTC_DOCUMENT.name:
                 live.document = decode_document(change.row.body)

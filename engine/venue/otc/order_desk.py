@@ -32,7 +32,7 @@ from ...chain.port import EthCall, Header
 from ...store.rows import OtcOrderRow, amount_of
 from ..asking import in_time, latest_block, signer_has_code
 from ..served_chain import ServedChain, ServedChains, otc_chain_at
-from ..step import Step
+from ..step import OrderStep
 from .balances import Backed, is_backed
 from .document import OtcDocument
 from .life import signed
@@ -199,7 +199,7 @@ class OtcDesk:
             signatures.wrong()
             return
 
-        def decide(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
             left = amount_of(row.remaining)
             this = Backed(row.order_hash, row.status, left, row.created_ms, told.permitted)
             return signed(row, now_ms, is_backed=is_backed(this, told.holding))

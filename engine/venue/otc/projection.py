@@ -33,7 +33,7 @@ _SLICE = 64
 """Orders that are read and decided at once: others have their turn while the store answers."""
 
 
-class _Told(Struct, frozen=True):
+class _StepLogs(Struct, frozen=True):
     """What a step says of orders.
 
     Attributes:
@@ -109,7 +109,7 @@ class OtcProjection:
                 hashes.add(live.order_hash)
         return hashes
 
-    async def _cancelled(self, told: _Told) -> set[bytes]:
+    async def _cancelled(self, told: _StepLogs) -> set[bytes]:
         """Hashes of the orders that cancellations of many are about, and those that were taken back."""
         questions = [live_otc(until.chain_id, until.maker) for until in told.untils]
         questions += [unfinished_otc(until.chain_id, until.maker) for until in told.undone_untils]
@@ -121,7 +121,7 @@ class OtcProjection:
         return {row.order_hash for row in rows if any(cancel_by(until, row) for until in every)}
 
     async def _decided(
-        self, hashes: Sequence[bytes], told: _Told, chain_id: int, settled_below: int
+        self, hashes: Sequence[bytes], told: _StepLogs, chain_id: int, settled_below: int
     ) -> list[Change]:
         """What becomes of some orders, with the step's own rows and without those that it undoes."""
         rows, documents = await self._store.read(
@@ -152,7 +152,7 @@ class OtcProjection:
         return changes
 
 
-def _told_in(advance: Advance) -> _Told:
+def _told_in(advance: Advance) -> _StepLogs:
     logs: dict[bytes, OtcLogs] = {}
     for _, row in advance.rows:
         match row:
@@ -162,7 +162,7 @@ def _told_in(advance: Advance) -> _Told:
                 logs.setdefault(row.order_hash, OtcLogs([], [])).cancels.append(row)
     untils = [row for _, row in advance.rows if isinstance(row, OtcCancelUntil)]
     undone = frozenset(row for _, row in advance.undone)
-    return _Told(undone, logs, untils, [row for row in undone if isinstance(row, OtcCancelUntil)])
+    return _StepLogs(undone, logs, untils, [row for row in undone if isinstance(row, OtcCancelUntil)])
 
 
 def _document(values: Sequence[object]) -> OrderDocument:

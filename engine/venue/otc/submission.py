@@ -33,7 +33,7 @@ from ...chain.port import EthCall
 from ...store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
 from ..signed_by import SignatureState, signature_call, signature_state
 from ..token_permits import granted, permit_calls
-from .balances import Backed, Standing, standings
+from .balances import Backed, OrderBacking, standings
 from .document import OtcDocument
 from .terms import OtcTerms
 
@@ -207,7 +207,7 @@ def new_document(terms: OtcTerms, start: Begun) -> OtcDocument:
     )
 
 
-def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> Standing:
+def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> OrderBacking:
     """Of a new order. What the permits of the others grant is what they were last found to be backed by."""
     backed = [
         Backed(

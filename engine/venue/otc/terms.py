@@ -36,7 +36,7 @@ from msgspec import Struct
 from ....codecs.amounts import parse_amount
 from ....codecs.eip712_orders.nonce_and_meta import taker_from_meta
 from ....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
-from ....codecs.eip712_orders.signing_names import NamedDomain, Signing, rfq_others
+from ....codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, rfq_others
 from ....codecs.iso_time import check_unix_seconds
 from ....codecs.otc_messages import OtcOrderBody
 from ....codecs.permit import RFQ_FORMS
@@ -88,7 +88,7 @@ class IdentifiedOtc(Struct, frozen=True):
 
     order: RfqOrder
     order_hash: bytes
-    signing: Signing
+    signing: OrderDigests
 
 
 class OtcTerms(Struct, frozen=True):
@@ -140,7 +140,7 @@ def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> Identif
         taker=parse_address(body.taker, f"{prefix}taker"),
     )
     struct_hash = RFQ_ORDER.compiled.hash_struct(order)
-    signing = Signing(struct_hash, domain.named, domain.others)
+    signing = OrderDigests(struct_hash, domain.named, domain.others)
     return IdentifiedOtc(order, signing_digest(domain.separator, struct_hash), signing)
 
 

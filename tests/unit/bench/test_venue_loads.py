@@ -19,7 +19,7 @@ from cambist.codecs.maker_messages import FirmOrder, decode_firm_request
 from cambist.codecs.vocabulary import Side
 from cambist.crypto.addresses import parse_address
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, Wanted
+from cambist.engine.routing.plan import RoutePlan, SwapRequest
 from cambist.feeds.firm_check import FirmAsked
 from cambist.feeds.pair_index import PairIndex
 
@@ -100,7 +100,7 @@ def books() -> dict[str, PairIndex]:
 def plan_of(index: PairIndex, asked: Asked) -> RoutePlan | None:
     side = Side.SELL if asked.sells else Side.BUY
     weth = next(token for token in TOKENS if token.symbol == "WETH")
-    wanted = Wanted(address_of(asked.src), address_of(asked.dest), asked.amount, side)
+    wanted = SwapRequest(address_of(asked.src), address_of(asked.dest), asked.amount, side)
     return Pathfinder(index, address_of(weth)).find(wanted)
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from cambist.codecs import calldata, delta_calldata, owner_calldata, router_calldata
 from cambist.codecs.abi import selector
 from cambist.codecs.calldata import OrderInfo
-from cambist.codecs.delta_calldata import CrossedOrder, Execution, Step, rfq_step
+from cambist.codecs.delta_calldata import CrossedOrder, Execution, SettlementStep, rfq_step
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
-from cambist.codecs.router_calldata import Hop, Swap
+from cambist.codecs.router_calldata import Hop, RouterSwap
 from cambist.engine.chain.artifacts import Entry, artifact
 from support.oracles import Oracle
 from support.orders import orders
@@ -38,7 +38,7 @@ executions = st.builds(
     Execution,
     uint256,
     uint256,
-    st.lists(st.builds(Step, address, uint256, st.binary(max_size=120)), max_size=3).map(tuple),
+    st.lists(st.builds(SettlementStep, address, uint256, st.binary(max_size=120)), max_size=3).map(tuple),
     addresses.map(tuple),
     digest,
     address,
@@ -47,7 +47,7 @@ crossings = st.lists(
     st.builds(CrossedOrder, orders(ORDER), signature, uint256, executions, uint256, uint256), max_size=3
 ).map(tuple)
 swaps = st.builds(
-    Swap,
+    RouterSwap,
     address,
     address,
     uint256,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cambist.codecs.calldata import OrderInfo
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
-from cambist.codecs.router_calldata import Hop, Swap, owed, swap_exact_in, swap_exact_out
+from cambist.codecs.router_calldata import Hop, RouterSwap, owed, swap_exact_in, swap_exact_out
 from cambist.codecs.router_decoding import decode_swap
 from cambist.codecs.vocabulary import Side
 from cambist.config import limits
@@ -25,7 +25,7 @@ hops = st.builds(
     Hop, taker_amount=uint256, maker_amount=uint256, orders=st.lists(infos, max_size=3).map(tuple)
 )
 swaps = st.builds(
-    Swap,
+    RouterSwap,
     src_token=address,
     dest_token=address,
     src_amount=uint256,
@@ -37,7 +37,7 @@ swaps = st.builds(
     permit=st.binary(max_size=256),
     hops=st.lists(hops, max_size=3).map(tuple),
 )
-PLAIN = Swap(
+PLAIN = RouterSwap(
     src_token=b"\1" * 20,
     dest_token=b"\2" * 20,
     src_amount=3,
@@ -52,13 +52,13 @@ PLAIN = Swap(
 
 
 @given(swaps)
-def test_what_is_encoded_is_read_back(swap: Swap) -> None:
+def test_what_is_encoded_is_read_back(swap: RouterSwap) -> None:
     assert decode_swap(swap_exact_in(swap)) == (Side.SELL, swap)
     assert decode_swap(swap_exact_out(swap)) == (Side.BUY, swap)
 
 
 @given(swaps, st.data())
-def test_a_changed_byte_is_another_swap_or_none(swap: Swap, data: st.DataObject) -> None:
+def test_a_changed_byte_is_another_swap_or_none(swap: RouterSwap, data: st.DataObject) -> None:
     encoded = swap_exact_in(swap)
     at = data.draw(st.integers(0, len(encoded) - 1))
     changed = bytearray(encoded)

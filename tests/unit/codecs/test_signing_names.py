@@ -3,7 +3,7 @@
 import pytest
 
 from cambist.codecs.eip712_orders import signing_names
-from cambist.codecs.eip712_orders.signing_names import NamedDomain, Signing, delta_others, rfq_others
+from cambist.codecs.eip712_orders.signing_names import NamedDomain, OrderDigests, delta_others, rfq_others
 from cambist.config.limits import OTHER_DOMAINS_MAX
 from cambist.crypto.eip712 import signing_digest
 from cambist.crypto.secp256k1 import SigningKey
@@ -24,7 +24,7 @@ def test_the_domain_that_was_signed_for_is_found() -> None:
         NamedDomain("Cambist RFQ", "1", 31_337, CONTRACT),
         NamedDomain("Own", "1", 1, b"\1" * 20),
     )
-    signing = Signing(STRUCT_HASH, RFQ, rfq_others(RFQ, [RFQ, elsewhere]))
+    signing = OrderDigests(STRUCT_HASH, RFQ, rfq_others(RFQ, [RFQ, elsewhere]))
     assert signing.others == (former, elsewhere)
     for domain in signing.others:
         assert signing.other_of(signed(domain), KEY.address) == domain
@@ -45,7 +45,7 @@ def test_a_deployment_with_a_name_of_its_own_knows_the_names_of_clients() -> Non
 
 @pytest.mark.parametrize("raw", [b"", bytes(64), bytes(65), b"\xff" * 65, b"\x01" * 30])
 def test_what_is_no_signature_is_nobodys(raw: bytes) -> None:
-    assert Signing(STRUCT_HASH, RFQ, rfq_others(RFQ)).other_of(raw, KEY.address) is None
+    assert OrderDigests(STRUCT_HASH, RFQ, rfq_others(RFQ)).other_of(raw, KEY.address) is None
 
 
 def test_so_many_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,6 +57,6 @@ def test_so_many_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(signing_names, "signer", counted)
     served = [NamedDomain("Own", "1", chain_id, CONTRACT) for chain_id in range(1, 100)]
-    signing = Signing(STRUCT_HASH, RFQ, rfq_others(RFQ, served))
+    signing = OrderDigests(STRUCT_HASH, RFQ, rfq_others(RFQ, served))
     assert signing.other_of(signed(RFQ, OTHER), KEY.address) is None
     assert len(tried) == OTHER_DOMAINS_MAX

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 
 
-def token(**changes: Any) -> Token:
+def token(**changes: Any) -> TokenSettings:
     plain: dict[str, Any] = {"chain_id": 1, "address": "0x" + "11" * 20, "symbol": "USDC", "decimals": 6}
-    return Token(**plain | changes)
+    return TokenSettings(**plain | changes)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import pytest
 
 from cambist.config.venue import RateTier
-from cambist.engine.admission.buckets import Buckets, Taken
+from cambist.engine.admission.buckets import Buckets, TokensTaken
 
 NOW_MS = 1_700_000_000_000
 
 
-def taken(found: Taken) -> tuple[int, int, int]:
+def taken(found: TokensTaken) -> tuple[int, int, int]:
     return found.left, found.full_s, found.wait_s
 
 

@@ -43,7 +43,7 @@ from cambist.engine.conformance.market import (
 )
 from cambist.engine.conformance.options import read_base_url
 from cambist.engine.conformance.resources import RESOURCES, judge_contents, judge_resource
-from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, Result, Selection, Status, Tally
+from cambist.engine.conformance.rules import FINDINGS_SHOWN_MAX, CheckStatus, Result, Selection, Tally
 from cambist.engine.conformance.signatures import SigningDomain, judge_nonces, judge_signature, order_digest
 from cambist.engine.conformance.stream import (
     Heard,
@@ -69,7 +69,7 @@ def market(bid: str = "3000", ask: str = "3001") -> MakerMarket:
 
 
 def faults(results: Any) -> set[str]:
-    return {result.check for result in results if result.status is Status.FAILED}
+    return {result.check for result in results if result.status is CheckStatus.FAILED}
 
 
 # --- JSON ------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_an_update_replaces_its_pairs_grid_whole_and_leaves_the_others() -> None
 def test_socket_and_http_agree_within_the_drift(http: Any, agrees: bool) -> None:
     states = [PriceState(0, {"A/B": BOOK})]
     found = list(judge_agreement(states, [PriceSample(100, 200, {"A/B": http})], 30))
-    assert [result.status is Status.PASSED for result in found] == [agrees]
+    assert [result.status is CheckStatus.PASSED for result in found] == [agrees]
 
 
 def test_a_change_on_its_way_is_no_disagreement_and_an_old_one_is() -> None:
@@ -353,9 +353,13 @@ def test_any_json_can_be_the_answer_to_a_quote(value: Any) -> None:
 def test_a_pair_may_go_once_it_was_disabled() -> None:
     both, one = frozenset({"A/B", "C/D"}), frozenset({"C/D"})
     seen = Sighting(disabled=frozenset({"A/B"}))
-    assert [r.status for r in judge_retirements([Sighting(both), seen, Sighting(one)])] == [Status.PASSED]
-    assert [r.status for r in judge_retirements([Sighting(both), Sighting(one), seen])] == [Status.FAILED]
-    assert [r.status for r in judge_retirements([Sighting(both), Sighting(both)])] == [Status.SKIPPED]
+    assert [r.status for r in judge_retirements([Sighting(both), seen, Sighting(one)])] == [
+        CheckStatus.PASSED
+    ]
+    assert [r.status for r in judge_retirements([Sighting(both), Sighting(one), seen])] == [
+        CheckStatus.FAILED
+    ]
+    assert [r.status for r in judge_retirements([Sighting(both), Sighting(both)])] == [CheckStatus.SKIPPED]
 
 
 @pytest.mark.parametrize(
@@ -411,14 +415,17 @@ def test_a_tally_keeps_the_first_faults_and_counts_the_rest() -> None:
     assert list(found) == list(CHECKS)
     sorted_verdict = found["prices.sorted"]
     assert (sorted_verdict.status, sorted_verdict.fault_count, sorted_verdict.looks) == (
-        Status.FAILED,
+        CheckStatus.FAILED,
         1_000,
         1_001,
     )
     assert [fault.where for fault in sorted_verdict.faults] == [
         f"level {n}" for n in range(FINDINGS_SHOWN_MAX)
     ]
-    assert (found["auth.stale"].status, found["auth.stale"].reason) == (Status.SKIPPED, "left out by --skip")
+    assert (found["auth.stale"].status, found["auth.stale"].reason) == (
+        CheckStatus.SKIPPED,
+        "left out by --skip",
+    )
     assert found["auth.future"].reason == "first reason"
     assert found["auth.unsigned"].reason == "nobody came"
     assert found["tokens.json"].reason == "not selected by --only"
@@ -433,7 +440,7 @@ def test_strict_checks_run_when_asked_for_and_say_so_otherwise() -> None:
 
 def test_a_result_of_no_check_is_our_bug() -> None:
     with pytest.raises(KeyError):
-        Tally(CHECKS, Selection()).add(Result("prices.nothing", Status.PASSED))
+        Tally(CHECKS, Selection()).add(Result("prices.nothing", CheckStatus.PASSED))
 
 
 def test_what_a_maker_says_is_shown_short_and_on_one_line() -> None:
@@ -481,7 +488,7 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
 )
 def test_a_later_message_of_another_form_is_a_fault(raw: bytes, failed: str) -> None:
     results = list(judge_update(2, Heard(0, raw), {}))
-    assert {result.check for result in results if result.status is Status.FAILED} == {failed}
+    assert {result.check for result in results if result.status is CheckStatus.FAILED} == {failed}
 
 
 def test_the_name_over_which_a_maker_signed_is_said() -> None:
@@ -500,7 +507,7 @@ def test_the_name_over_which_a_maker_signed_is_said() -> None:
     asking = Asking("WETH/USDC", LEGS[0], 1, "small", {"userAddress": "0x" + "44" * 20})
     quoted = Quoted(asking, HttpExchange(method="POST", target="/firm"), order)
     results = list(judge_signature(quoted, SigningDomain("AUGUSTUS RFQ", 5, contract), is_contract=False))
-    (refused,) = [result for result in results if result.status is Status.FAILED]
+    (refused,) = [result for result in results if result.status is CheckStatus.FAILED]
     assert refused.check == "firm.signature"
     assert "the maker's key signed over the domain Cambist RFQ version 1, chain 5" in str(refused)
     results = list(judge_signature(quoted, SigningDomain("Cambist RFQ", 5, contract), is_contract=False))

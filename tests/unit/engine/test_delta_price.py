@@ -12,7 +12,7 @@ from cambist.codecs.vocabulary import Side
 from cambist.codecs.wire import encode
 from cambist.config.errors import GasCostExceedsTradeAmount, PricingError
 from cambist.config.partners import ResolvedFee
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.engine.routing.plan import HopPlan, MakerShare, PathPlan, RoutePlan
 from cambist.engine.routing.tokens import ListedToken
 from cambist.engine.venue.delta.price import DeltaAsk, canonical_route, delta_block, gas_in_token, priced
@@ -27,7 +27,7 @@ GWEI = 10**9
 
 def token(address: bytes, decimals: int) -> ListedToken:
     text = f"0x{address.hex()}"
-    listed = Token(chain_id=1, address=text, symbol=text[2:6], decimals=decimals)
+    listed = TokenSettings(chain_id=1, address=text, symbol=text[2:6], decimals=decimals)
     return ListedToken(address, address, listed.symbol, decimals, text, listed)
 
 

@@ -12,7 +12,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm, pack_otc
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
 from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.market_messages import ContractParams, TransactionEnvelope
-from cambist.codecs.router_calldata import PAYS_DIRECTLY, Swap
+from cambist.codecs.router_calldata import PAYS_DIRECTLY, RouterSwap
 from cambist.codecs.router_decoding import decode_swap
 from cambist.config.errors import (
     InsufficientAllowance,
@@ -89,7 +89,9 @@ async def built(shop: Shop, body: dict[str, Any], query: str = "", partner: str 
     return await shop.desk.transaction(CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, signatures(), partner)
 
 
-async def told(body: dict[str, Any], shop: Shop | None = None, query: str = "", partner: str = "") -> Swap:
+async def told(
+    body: dict[str, Any], shop: Shop | None = None, query: str = "", partner: str = ""
+) -> RouterSwap:
     """What the Router is told."""
     envelope = await built(shop or a_shop(), body, query, partner)
     assert isinstance(envelope, TransactionEnvelope)
@@ -106,7 +108,7 @@ async def refused(
     assert type(caught.value) is kind
 
 
-def tried(swap: Swap) -> list[tuple[RfqOrder, int]]:
+def tried(swap: RouterSwap) -> list[tuple[RfqOrder, int]]:
     (hop,) = swap.hops
     return [(info.order, info.taker_fill_amount) for info in hop.orders]
 

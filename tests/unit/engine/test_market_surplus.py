@@ -8,7 +8,7 @@ import pytest
 
 from cambist.codecs.eip712_orders.partner_and_fee import unpack_partner_and_fee
 from cambist.codecs.market_messages import TransactionEnvelope
-from cambist.codecs.router_calldata import PAYS_DIRECTLY, Swap
+from cambist.codecs.router_calldata import PAYS_DIRECTLY, RouterSwap
 from cambist.codecs.router_decoding import decode_swap
 from cambist.codecs.vocabulary import Side
 from cambist.crypto.hexadecimal import parse_hex
@@ -26,7 +26,7 @@ def taxed(amount: int, bps: int) -> int:
     return amount * (10_000 - bps) // 10_000
 
 
-async def built(shop: Shop, asked: str, body: dict[str, Any]) -> tuple[Side, Swap]:
+async def built(shop: Shop, asked: str, body: dict[str, Any]) -> tuple[Side, RouterSwap]:
     envelope = await shop.build(shop.prices(asked), {**body, **SHARING})
     assert isinstance(envelope, TransactionEnvelope)
     return decode_swap(parse_hex(envelope.data, "data"))

@@ -17,7 +17,7 @@ from cambist.codecs.market_messages import (
 from cambist.codecs.router_calldata import (
     PAYS_DIRECTLY,
     Hop,
-    Swap,
+    RouterSwap,
     swap_exact_in,
     swap_exact_out,
 )
@@ -85,7 +85,7 @@ async def envelope(shop: Shop, asked: str, body: dict[str, Any], query: str = ""
     return built
 
 
-async def told(shop: Shop, asked: str, body: dict[str, Any]) -> Swap:
+async def told(shop: Shop, asked: str, body: dict[str, Any]) -> RouterSwap:
     """What the Router is told; the calldata says the same."""
     data = parse_hex((await envelope(shop, asked, body)).data, "data")
     route = shop.prices(asked)
@@ -100,7 +100,7 @@ async def told(shop: Shop, asked: str, body: dict[str, Any]) -> Swap:
     return swap
 
 
-def _swap(params: list[Any]) -> Swap:
+def _swap(params: list[Any]) -> RouterSwap:
     hops = tuple(
         Hop(
             taker_amount=int(taker),
@@ -112,7 +112,7 @@ def _swap(params: list[Any]) -> Swap:
         )
         for taker, maker, infos in params[-1]
     )
-    return Swap(*map(_read, params[:-1]), hops)  # type: ignore[call-arg]
+    return RouterSwap(*map(_read, params[:-1]), hops)  # type: ignore[call-arg]
 
 
 def _read(text: str) -> Any:
@@ -151,7 +151,7 @@ async def test_a_sale_becomes_an_envelope() -> None:
         chain_id=CHAIN_ID,
     )
     swap = await told(shop, SELL, sale())
-    assert structs.replace(swap, hops=()) == Swap(
+    assert structs.replace(swap, hops=()) == RouterSwap(
         src_token=WETH,
         dest_token=USDC,
         src_amount=ONE,

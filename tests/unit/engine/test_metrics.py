@@ -15,7 +15,7 @@ from cambist.engine.telemetry.metrics import SERVER, STORE, Metrics
 from cambist.feeds.firm_check import FirmFault
 from cambist.feeds.maker_health import MakerHealth
 from cambist.feeds.poll import PollStatistics
-from cambist.feeds.standing import CacheStatistics, Standing
+from cambist.feeds.standing import CacheStatistics, PairStanding
 from cambist.feeds.stream import StreamStatistics
 from cambist.feeds.supervisor import FeedStatistics
 from support.admitting import NOW_MS, a_call, an_admission
@@ -108,7 +108,9 @@ def test_counts_are_told_by_their_labels_whatever_these_hold() -> None:
 
 
 def test_each_feed_is_told_of_by_maker_and_chain() -> None:
-    cache = CacheStatistics({Standing.LIVE: 7, Standing.STALE: 2}, {}, (), {"prices": 3}, 4, NOW_MS - 1_500)
+    cache = CacheStatistics(
+        {PairStanding.LIVE: 7, PairStanding.STALE: 2}, {}, (), {"prices": 3}, 4, NOW_MS - 1_500
+    )
     polls = {"tokens": PollStatistics(5, 6, 0, "", NOW_MS)}
     stream = StreamStatistics(is_up=True, connections=1, messages=8, failures=9, in_a_row=0, said="")
     silent = CacheStatistics({}, {}, ("no answer",), {}, 0, 0)

@@ -12,11 +12,11 @@ from cambist.codecs.wire import encode
 from cambist.config.chains import ChainSettings
 from cambist.config.errors import UnsafeTransaction
 from cambist.config.partners import RegisteredPartner
-from cambist.config.tokens import Token
+from cambist.config.tokens import TokenSettings
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.routing.tokens import ListedToken
 from cambist.engine.trader.order_safety import DeltaContract, check_build, check_price
-from cambist.engine.trader.order_terms import OrderWish, SignableTerms, Signing, build_body, terms_of
+from cambist.engine.trader.order_terms import OrderWish, SignableTerms, SigningInputs, build_body, terms_of
 from cambist.engine.trader.schedule import Schedule
 from cambist.engine.trader.terms import TradedToken
 from cambist.engine.venue.delta.build import BuildTerms, built, delta_domain_of
@@ -72,7 +72,9 @@ def a_block(wish: OrderWish, fee_percent: float = 0.01) -> DeltaBlock:
     return convert(told, DeltaBlock, strict=False)
 
 
-def the_venues_word(wish: OrderWish, signing: Signing, fees: FeeRules) -> tuple[SignableTerms, BuildResponse]:
+def the_venues_word(
+    wish: OrderWish, signing: SigningInputs, fees: FeeRules
+) -> tuple[SignableTerms, BuildResponse]:
     """Terms at a price, and what our own venue builds for them."""
     block = a_block(wish)
     terms = terms_of(wish, block, DELTA, check_price(block, wish, DELTA))
@@ -84,7 +86,9 @@ def the_venues_word(wish: OrderWish, signing: Signing, fees: FeeRules) -> tuple[
             token.symbol,
             token.decimals,
             token.text,
-            Token(chain_id=CHAIN_ID, address=token.text, symbol=token.symbol, decimals=token.decimals),
+            TokenSettings(
+                chain_id=CHAIN_ID, address=token.text, symbol=token.symbol, decimals=token.decimals
+            ),
         )
         for token in (wish.src, wish.dest)
     ]
@@ -101,7 +105,7 @@ def test_our_own_venue_builds_what_is_expected(
     side: Side, beneficiary: bytes, limit_amount: int | None
 ) -> None:
     wish = a_wish(side, beneficiary=beneficiary, limit_amount=limit_amount)
-    signing = Signing(NOW_S + 600, 2**256 - 5)
+    signing = SigningInputs(NOW_S + 600, 2**256 - 5)
     terms, response = the_venues_word(wish, signing, NO_PARTNERS)
     checked = check_build(response, terms, signing, CONTRACT)
     assert checked.order.nonce == 2**256 - 5
@@ -123,7 +127,7 @@ def test_our_own_venue_builds_the_twap_that_is_expected(
 ) -> None:
     schedule = Schedule(7, 60)
     wish = a_wish(side, beneficiary=beneficiary, limit_amount=limit_amount, schedule=schedule)
-    signing = Signing(NOW_S + 600, 2**256 - 5)
+    signing = SigningInputs(NOW_S + 600, 2**256 - 5)
     terms, response = the_venues_word(wish, signing, NO_PARTNERS)
     order = check_build(response, terms, signing, CONTRACT).order
     assert isinstance(order, TwapOrder if side is Side.SELL else TwapBuyOrder)
@@ -145,7 +149,7 @@ def test_our_own_venue_builds_the_twap_that_is_expected(
 
 def test_a_schedule_that_is_not_the_one_that_was_agreed_to_is_refused() -> None:
     wish = a_wish(Side.SELL, schedule=Schedule(7, 60))
-    signing = Signing(NOW_S + 600, 1)
+    signing = SigningInputs(NOW_S + 600, 1)
     terms, _ = the_venues_word(wish, signing, NO_PARTNERS)
     for schedule, member in ((Schedule(7, 61), "interval"), (Schedule(8, 60), "numSlices")):
         other = structs.replace(wish, schedule=schedule, amount=schedule.slices * wish.priced_amount)
@@ -160,7 +164,7 @@ def test_a_schedule_that_is_not_the_one_that_was_agreed_to_is_refused() -> None:
 def test_a_partner_whose_fee_is_above_the_one_that_was_quoted_is_refused() -> None:
     wish = a_wish(Side.SELL, partner="wallet")
     fees = FeeRules({"wallet": RegisteredPartner(address=to_checksum(OTHER), fee_bps=50)}, {})
-    signing = Signing(NOW_S + 600, 1)
+    signing = SigningInputs(NOW_S + 600, 1)
     terms, response = the_venues_word(wish, signing, fees)
     with pytest.raises(UnsafeTransaction, match="partner fee in basis points: expected at most 1, got 50"):
         check_build(response, terms, signing, CONTRACT)

@@ -16,7 +16,7 @@ from cambist.crypto.hexadecimal import parse_hex
 from cambist.engine.chain.port import Log, Receipt
 from cambist.engine.trader.otc_following import contradiction
 from cambist.engine.trader.otc_safety import (
-    Standing,
+    OtcOnChain,
     cancelled_in,
     check_asked,
     check_fillable,
@@ -35,7 +35,7 @@ CONTRACT = RfqContract(5, RFQ, rfq_domain_separator("AUGUSTUS RFQ", 5, RFQ))
 ORDER = RfqOrder(7, 2_000, USDC, WETH, MAKER, TAKER, 1_000, 10)
 SIGNED = SignedOtc(ORDER, CONTRACT.order_hash(ORDER), b"\x07" * 65)
 HASH = f"0x{SIGNED.order_hash.hex()}"
-OPEN = Standing(1_000, 0, 5_000, 5_000)
+OPEN = OtcOnChain(1_000, 0, 5_000, 5_000)
 
 
 def a_stored(**changed: Any) -> StoredOrder:

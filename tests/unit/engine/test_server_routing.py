@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.http1 import Request
 from cambist.config.errors import CambistError, ChainError, InvalidInput, RateLimited
-from cambist.engine.server import HttpCall, Reply, Router, StreamReply, Surface
+from cambist.engine.server import HttpCall, Reply, RouteGroup, Router, StreamReply
 from support.server_harness import encode_error
 
 
@@ -15,13 +15,13 @@ def request_for(method: str, path: str, *headers: tuple[bytes, bytes]) -> Reques
     return Request(method.encode(), path.encode(), path.encode(), None, 1, list(headers), True, dict(headers))
 
 
-def naming(name: str) -> Surface:
+def naming(name: str) -> RouteGroup:
     """A surface whose errors say its name."""
 
     def encode(error: CambistError, request_id: str) -> bytes:
         return msgspec.json.encode({name: error.detail})
 
-    return Surface(encode)
+    return RouteGroup(encode)
 
 
 def telling(text: str) -> Callable[[HttpCall], Reply]:
@@ -37,7 +37,7 @@ def ask(router: Router, method: str, path: str, *headers: tuple[bytes, bytes]) -
 
 def routed(*routes: tuple[str, str], **mount: str) -> Router:
     router = Router(encode_error)
-    surface = Surface(encode_error)
+    surface = RouteGroup(encode_error)
     for method, path in routes:
         surface.plain(method, path, telling(f"{method} {path}"))
     router.mount(surface, **mount)
@@ -171,7 +171,7 @@ def test_two_routes_in_one_place_are_refused() -> None:
 
 
 def test_a_refusal_says_when_to_come_back() -> None:
-    surface = Surface(encode_error)
+    surface = RouteGroup(encode_error)
     assert dict(surface.refusal(RateLimited(), "id").headers) == {b"retry-after": b"1"}
     away = surface.refusal(ChainError("the node at 10.0.0.1 is away"), "id")
     assert (away.status, dict(away.headers)) == (503, {b"retry-after": b"1"})
@@ -182,8 +182,8 @@ class TestCors:
     ORIGIN = (b"origin", b"https://app.example")
     ASKED = (b"access-control-request-method", b"POST")
 
-    def surface(self, *origins: str) -> Surface:
-        surface = Surface(encode_error, cors_origins=origins)
+    def surface(self, *origins: str) -> RouteGroup:
+        surface = RouteGroup(encode_error, cors_origins=origins)
         surface.plain("POST", "/a", telling("a"))
         return surface
 
@@ -251,7 +251,7 @@ def test_a_path_with_a_websocket_only_asks_a_plain_get_to_upgrade() -> None:
     async def serve(call: HttpCall, socket: object) -> None: ...
 
     router = Router(encode_error)
-    surface = Surface(encode_error)
+    surface = RouteGroup(encode_error)
     surface.websocket("/ws/{chainId}", lambda call: None, serve)
     router.mount(surface)
     assert b"upgrade: expected websocket" in ask(router, "GET", "/ws/1").body

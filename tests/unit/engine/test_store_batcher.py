@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
-from cambist.engine.store.batcher import SIZES, Batcher, Ticket
+from cambist.engine.store.batcher import SIZES, Batcher, PendingUnit
 from cambist.engine.store.units import Conflict, Done, Fenced, UnitOutcome
 
 AWAY = StoreUnavailable("the disk is full", retry_after_s=7)
@@ -19,11 +19,11 @@ def outcomes(count: int) -> list[UnitOutcome]:
     return [Fenced(number) for number in range(count)]
 
 
-def added(batcher: Batcher, *units: str) -> list[Ticket]:
+def added(batcher: Batcher, *units: str) -> list[PendingUnit]:
     return [batcher.add(unit) for unit in units]
 
 
-def ends_of(tickets: Sequence[Ticket]) -> list[Any]:
+def ends_of(tickets: Sequence[PendingUnit]) -> list[Any]:
     """What each ticket ended with, None for those that have not."""
     return [ticket.outcome or ticket.error for ticket in tickets]
 
@@ -150,7 +150,7 @@ def test_sizes_are_counted_by_their_bounds() -> None:
 )
 def test_every_unit_ends_once_and_in_order(steps: list[str], queue_max: int, batch_max: int) -> None:
     batcher = Batcher(queue_max, batch_max)
-    tickets: list[Ticket] = []
+    tickets: list[PendingUnit] = []
     ends: list[Any] = []
     in_flight = 0
     for step in steps:

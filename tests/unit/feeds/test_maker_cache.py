@@ -10,7 +10,7 @@ import pytest
 
 from cambist.config import limits
 from cambist.feeds.fill import quote_paid, quote_received
-from cambist.feeds.standing import Standing
+from cambist.feeds.standing import PairStanding
 from support.maker_feeds import (
     ADDRESSES,
     DAI,
@@ -64,7 +64,7 @@ def test_full_prices_disable_what_they_lack_and_updates_do_not() -> None:
     assert price_of(made) == 2_600 * 10**6
     made.prices({PAIR: grid()}, 2)
     assert made.live() == {(WETH, USDC)}
-    assert made.cache.standing(OTHER)[0] is Standing.UNPRICED
+    assert made.cache.standing(OTHER)[0] is PairStanding.UNPRICED
 
 
 def test_first_message_is_complete() -> None:
@@ -81,7 +81,7 @@ def test_absent_side_is_cleared_and_an_empty_object_disables() -> None:
     assert live.book.asks.prices != ()
     made.message(2, prices={PAIR: {}})
     assert made.live() == set()
-    assert made.cache.standing(PAIR)[0] is Standing.DISABLED
+    assert made.cache.standing(PAIR)[0] is PairStanding.DISABLED
     made.message(3, prices={PAIR: grid()})
     assert made.live() == {(WETH, USDC)}
 
@@ -90,7 +90,7 @@ def test_book_without_levels_is_not_routed() -> None:
     made = told()
     made.prices({PAIR: {"bids": [], "asks": []}}, 1)
     assert made.live() == set()
-    assert made.cache.standing(PAIR)[0] is Standing.EMPTY
+    assert made.cache.standing(PAIR)[0] is PairStanding.EMPTY
 
 
 def test_pair_is_retired_by_an_empty_object_and_then_removed() -> None:
@@ -123,7 +123,7 @@ def test_bad_grid_costs_its_pair_alone_and_takes_its_old_book_out(bad: Any, over
     assert made.live() == {(WBTC, USDC)}
     assert price_of(made, WBTC) == 60_000 * 10**6
     standing, reason = made.cache.standing(PAIR)
-    assert standing is Standing.REFUSED_GRID
+    assert standing is PairStanding.REFUSED_GRID
     assert reason
     assert made.cache.statistics().refused["prices"] == 1
     made.message(2, prices={PAIR: grid()})
@@ -140,18 +140,21 @@ def test_book_after_a_refused_one_is_built_of_its_own_grid() -> None:
 # --- Tokens ---------------------------------------------------------------------------------------
 
 
-BAD_TOKENS: dict[str, tuple[Any, Standing]] = {
-    "another type": (token("WETH", type="ERC721"), Standing.REFUSED_TOKEN),
-    "contradicting decimals": (token("WETH", decimals=17), Standing.REFUSED_TOKEN),
-    "no address": (token("WETH", address="0x12"), Standing.REFUSED_TOKEN),
-    "not listed": (token("WETH", address="0x" + "99" * 20), Standing.UNLISTED_TOKEN),
-    "the same as the other": (token("WETH", address=ADDRESSES["USDC"], decimals=6), Standing.REFUSED_PAIR),
+BAD_TOKENS: dict[str, tuple[Any, PairStanding]] = {
+    "another type": (token("WETH", type="ERC721"), PairStanding.REFUSED_TOKEN),
+    "contradicting decimals": (token("WETH", decimals=17), PairStanding.REFUSED_TOKEN),
+    "no address": (token("WETH", address="0x12"), PairStanding.REFUSED_TOKEN),
+    "not listed": (token("WETH", address="0x" + "99" * 20), PairStanding.UNLISTED_TOKEN),
+    "the same as the other": (
+        token("WETH", address=ADDRESSES["USDC"], decimals=6),
+        PairStanding.REFUSED_PAIR,
+    ),
 }
 
 
 @pytest.mark.parametrize(("bad", "standing"), BAD_TOKENS.values(), ids=BAD_TOKENS)
 @pytest.mark.parametrize("over", ["poll", "socket"])
-def test_bad_token_costs_its_pairs_alone(bad: Any, standing: Standing, over: str) -> None:
+def test_bad_token_costs_its_pairs_alone(bad: Any, standing: PairStanding, over: str) -> None:
     made = told(PAIR, OTHER)
     made.tokens(tokens() | {"WETH": bad}, 1) if over == "poll" else made.message(1, tokens={"WETH": bad})
     assert made.live() == {(WBTC, USDC)}
@@ -188,7 +191,7 @@ def test_token_is_deleted_by_a_poll_and_not_by_an_update() -> None:
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
     made.tokens(tokens("WBTC", "USDC"), 2)
     assert made.live() == {(WBTC, USDC)}
-    assert made.cache.standing(PAIR)[0] is Standing.UNKNOWN_TOKEN
+    assert made.cache.standing(PAIR)[0] is PairStanding.UNKNOWN_TOKEN
 
 
 # --- Pairs ----------------------------------------------------------------------------------------
@@ -216,7 +219,7 @@ def test_bad_pair_costs_itself_alone(bad: Any, over: str) -> None:
     made = told(PAIR, OTHER)
     made.pairs(pairs(OTHER) | {PAIR: bad}, 1) if over == "poll" else made.message(1, pairs={PAIR: bad})
     assert made.live() == {(WBTC, USDC)}
-    assert made.cache.standing(PAIR)[0] is Standing.REFUSED_PAIR
+    assert made.cache.standing(PAIR)[0] is PairStanding.REFUSED_PAIR
 
 
 def liquidity(made: Told) -> Decimal:
@@ -263,7 +266,7 @@ def test_poll_that_was_sent_before_a_first_message_brings_nothing_back() -> None
     made.blacklist([f"0x{'ab' * 20}"], 110, asked_ms=99)
     assert made.live() == set()
     assert not made.cache.blacklist.holds(b"\xab" * 20, 110)
-    assert made.cache.standing(PAIR)[0] is Standing.DISABLED
+    assert made.cache.standing(PAIR)[0] is PairStanding.DISABLED
     made.prices({PAIR: grid()}, asked_ms=100, now_ms=120)
     assert made.live() == {(WETH, USDC)}
 
@@ -277,7 +280,7 @@ def test_of_two_ids_between_the_same_tokens_the_first_usable_one_counts() -> Non
     made.pairs({"b": pair(PAIR), "a": pair(PAIR), "c": pair("USDC/WETH")})
     made.prices({"b": grid("2400", "2401"), "c": grid("0.0003", "0.0004")})
     assert price_of(made) == 2_400 * 10**6
-    assert made.cache.standing("c")[0] is Standing.DOUBLED
+    assert made.cache.standing("c")[0] is PairStanding.DOUBLED
     made.message(1, prices={"a": grid("2300", "2301")})
     assert price_of(made) == 2_300 * 10**6
     made.message(2, prices={"a": {}, "b": grid("3", "2")})
@@ -294,11 +297,11 @@ def test_book_that_is_not_confirmed_leaves_and_a_confirmation_brings_it_back() -
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
     made.cache.expire(STALE_MS + 1)
     assert made.live() == {(WETH, USDC)}
-    assert made.cache.standing(OTHER)[0] is Standing.STALE
+    assert made.cache.standing(OTHER)[0] is PairStanding.STALE
     made.cache.expire(STALE_MS + 2)
     made.message(STALE_MS + 3, prices={OTHER: grid()})
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
-    assert made.cache.standing(OTHER)[0] is Standing.LIVE
+    assert made.cache.standing(OTHER)[0] is PairStanding.LIVE
 
 
 def test_poll_of_prices_confirms_what_the_socket_told_before_it_and_not_what_it_told_since() -> None:
@@ -317,7 +320,7 @@ def test_pair_rests_in_either_order_until_then() -> None:
     made = told(PAIR, OTHER)
     made.cache.rest_pair(USDC, WETH, 3_000)
     assert made.live() == {(WBTC, USDC)}
-    assert made.cache.standing(PAIR)[0] is Standing.RESTING
+    assert made.cache.standing(PAIR)[0] is PairStanding.RESTING
     made.message(1, prices={PAIR: grid("2", "3")})
     assert made.live() == {(WBTC, USDC)}
     made.cache.expire(2_999)
@@ -330,15 +333,15 @@ def test_it_says_why_books_of_a_token_are_out_of_routing() -> None:
     made = told(PAIR, OTHER)
     assert made.cache.hidden(WETH, USDC) == set()
     made.cache.rest_pair(USDC, WETH, 3_000)
-    assert made.cache.hidden(WETH) == {Standing.RESTING}
+    assert made.cache.hidden(WETH) == {PairStanding.RESTING}
     assert made.cache.hidden(WBTC) == set()
     made.cache.rest_maker(4_000)
-    assert made.cache.hidden(WBTC) == {Standing.RESTING}
+    assert made.cache.hidden(WBTC) == {PairStanding.RESTING}
     made.cache.withhold("socket")
-    assert made.cache.hidden(WBTC) == {Standing.WITHHELD}
+    assert made.cache.hidden(WBTC) == {PairStanding.WITHHELD}
     made.cache.release("socket")
     made.cache.expire(STALE_MS + 1)
-    assert made.cache.hidden(WETH, WBTC) == {Standing.STALE}
+    assert made.cache.hidden(WETH, WBTC) == {PairStanding.STALE}
 
 
 def test_maker_rests_until_then() -> None:
@@ -391,7 +394,7 @@ def test_every_reason_must_be_released() -> None:
     made.cache.rest_maker(3_000)
     made.message(1, prices={PAIR: grid("2", "3")})
     assert made.live() == set()
-    assert made.cache.standing(PAIR) == (Standing.WITHHELD, "prices, rest, socket")
+    assert made.cache.standing(PAIR) == (PairStanding.WITHHELD, "prices, rest, socket")
     made.cache.release("prices")
     made.cache.expire(3_000)
     assert made.live() == set()
@@ -426,7 +429,7 @@ def test_pairs_that_are_never_listed_are_bounded_and_forgotten() -> None:
     made.message(2, prices={PAIR: grid("2", "3")})
     assert price_of(made) == 2 * 10**6
     made.cache.expire(STALE_MS + 3)
-    assert made.cache.statistics().pairs == {Standing.STALE: 1}
+    assert made.cache.statistics().pairs == {PairStanding.STALE: 1}
 
 
 def test_overlong_names_are_refused() -> None:
@@ -462,7 +465,7 @@ def test_operator_sees_why_a_book_is_not_live() -> None:
     made = told(PAIR, OTHER)
     made.message(7, prices={PAIR: grid("2", "1")})
     statistics = made.cache.statistics()
-    assert statistics.pairs == {Standing.LIVE: 1, Standing.REFUSED_GRID: 1}
+    assert statistics.pairs == {PairStanding.LIVE: 1, PairStanding.REFUSED_GRID: 1}
     assert "expected a price above the best bid, 2, got '1'" in statistics.reasons[PAIR]
     assert statistics.updated_ms == 7
     made.tokens(tokens() | {"WBTC": token("WBTC", decimals=9)}, 8)
@@ -481,7 +484,7 @@ def test_many_pairs_between_the_same_tokens_cost_no_more_each() -> None:
         times = []
         for _ in range(5):
             began = thread_time()
-            assert told.cache.statistics().pairs == {Standing.LIVE: 1, Standing.DOUBLED: count - 1}
+            assert told.cache.statistics().pairs == {PairStanding.LIVE: 1, PairStanding.DOUBLED: count - 1}
             times.append(thread_time() - began)
         return min(times) / count
 

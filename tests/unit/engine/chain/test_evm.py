@@ -6,7 +6,7 @@ from cambist.codecs.transactions import contract_address
 from cambist.config.errors import ChainError, RefusalKind, TransactionRefused
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256
 from cambist.engine.chain import evm as evm_module
-from cambist.engine.chain.evm import COINBASE, BlockRules, Evm, EvmMessage, Write
+from cambist.engine.chain.evm import COINBASE, BlockRules, Evm, EvmMessage, JournalWrite
 from cambist.engine.chain.journal import EMPTY, Account
 from support import evm_programs as programs
 
@@ -37,7 +37,7 @@ def test_a_new_state_is_empty() -> None:
 
 
 def test_writes_give_what_undoes_them(evm: Evm) -> None:
-    writes: list[Write] = [
+    writes: list[JournalWrite] = [
         (SENDER, None, Account(9, 1)), (CONTRACT, 0, 41), (CONTRACT, 0, 42), (CONTRACT, 2**256 - 1, 1),
         (b"\xcc" * 20, None, Account(0, 5)),
     ]  # fmt: skip

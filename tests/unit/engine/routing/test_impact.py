@@ -6,7 +6,7 @@ from cambist.codecs.vocabulary import Side
 from cambist.config import limits
 from cambist.engine.routing.impact import impact, max_impact_reached
 from cambist.engine.routing.pathfinder import Pathfinder
-from cambist.engine.routing.plan import RoutePlan, Wanted
+from cambist.engine.routing.plan import RoutePlan, SwapRequest
 from cambist.feeds.pair_index import PairIndex
 from cambist.feeds.usd_prices import UsdPrices
 from support.live_books import DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
@@ -19,7 +19,7 @@ def _index() -> PairIndex:
 
 
 def _plan(index: PairIndex, amount: int, side: Side = Side.SELL) -> RoutePlan:
-    plan = Pathfinder(index, WETH).find(Wanted(WETH, USDC, amount, side))
+    plan = Pathfinder(index, WETH).find(SwapRequest(WETH, USDC, amount, side))
     assert plan is not None
     return plan
 

@@ -11,9 +11,9 @@ from cambist.engine.routing.ladders import (
     ANYBODY,
     LADDERS_MAX,
     Ladders,
+    LadderShare,
     MakerFilter,
     MergedLadder,
-    Share,
     merge,
     through,
 )
@@ -242,7 +242,7 @@ def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, 
     assert exact > splits * 9 // 10 > 90
 
 
-def _net(ladder: MergedLadder, split: list[Share], fill_cost: int) -> int:
+def _net(ladder: MergedLadder, split: list[LadderShare], fill_cost: int) -> int:
     other = sum(share[2] for share in split)
     return (other if ladder.side is Side.SELL else -other) - fill_cost * len(split)
 

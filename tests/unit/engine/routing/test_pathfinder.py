@@ -8,7 +8,7 @@ import pytest
 from cambist.codecs.vocabulary import Side
 from cambist.engine.routing.gas import FILL, HOP, PURCHASE, TRANSACTION
 from cambist.engine.routing.pathfinder import NoPlanReason, Pathfinder
-from cambist.engine.routing.plan import MakerShare, RoutePlan, Taxes, Wanted
+from cambist.engine.routing.plan import MakerShare, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.pair_index import LiveBook, PairIndex
 from support.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
@@ -16,20 +16,20 @@ ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")
 BETA = a_book("beta", WETH, USDC, bids="2499 10", asks="2511 10")
 USDC_DAI = a_book("alpha", USDC, DAI, bids="0.999 1000000", asks="1.001 1000000")
 WETH_DAI = a_book("beta", WETH, DAI, bids="2490 10", asks="2512 10")
-SOLD = Wanted(WETH, USDC, ONE[WETH], Side.SELL)
+SOLD = SwapRequest(WETH, USDC, ONE[WETH], Side.SELL)
 
 
-def _find(wanted: Wanted, *books: LiveBook) -> RoutePlan | None:
+def _find(wanted: SwapRequest, *books: LiveBook) -> RoutePlan | None:
     return Pathfinder(an_index(*books), WETH).find(wanted)
 
 
-def _found(wanted: Wanted, *books: LiveBook) -> RoutePlan:
+def _found(wanted: SwapRequest, *books: LiveBook) -> RoutePlan:
     plan = _find(wanted, *books)
     assert plan is not None
     return plan
 
 
-def _with(wanted: Wanted, **changed: object) -> Wanted:
+def _with(wanted: SwapRequest, **changed: object) -> SwapRequest:
     return msgspec.structs.replace(wanted, **changed)
 
 
@@ -48,10 +48,10 @@ def test_one_maker_fills_a_sale() -> None:
 
 
 def test_a_purchase_is_worked_out_from_the_destination_back() -> None:
-    plan = _found(Wanted(USDC, DAI, 500 * ONE[DAI], Side.BUY), USDC_DAI)
+    plan = _found(SwapRequest(USDC, DAI, 500 * ONE[DAI], Side.BUY), USDC_DAI)
     assert plan.dest_amount == 500 * ONE[DAI]
     assert plan.src_amount == 500_500_501
-    plan = _found(Wanted(WETH, DAI, 999 * ONE[DAI], Side.BUY), ALPHA, USDC_DAI)
+    plan = _found(SwapRequest(WETH, DAI, 999 * ONE[DAI], Side.BUY), ALPHA, USDC_DAI)
     assert _ways(plan) == [(WETH, USDC, DAI)]
     assert (plan.src_amount, plan.dest_amount) == (ONE[WETH] * 4 // 10, 999 * ONE[DAI])
     assert plan.gas == TRANSACTION + PURCHASE + HOP + 2 * FILL
@@ -64,7 +64,7 @@ def test_makers_share_what_is_too_much_for_one() -> None:
 
 
 def test_the_better_way_is_taken() -> None:
-    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
     assert _ways(_found(wanted, ALPHA, USDC_DAI, WETH_DAI)) == [(WETH, USDC, DAI)]
     better = a_book("beta", WETH, DAI, bids="2498 10")
     assert _ways(_found(wanted, ALPHA, USDC_DAI, better)) == [(WETH, DAI)]
@@ -72,7 +72,7 @@ def test_the_better_way_is_taken() -> None:
 
 def test_gas_turns_the_choice_to_the_shorter_way() -> None:
     """A further hop needs 97,000 units: at 50 gwei 0.00485 WETH, some 12 DAI; it brings 7.5."""
-    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
     for gwei, ways in ((0, [(WETH, USDC, DAI)]), (10, [(WETH, USDC, DAI)]), (50, [(WETH, DAI)])):
         plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, WETH_DAI)
         assert _ways(plan) == ways
@@ -89,7 +89,7 @@ def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
     """Four makers bring two DAI more, and their gas costs eight more than that of a second hop."""
     direct = [a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)]
     over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99992 1000000", asks="1.0001 1")
-    wanted = Wanted(WETH, DAI, 10 * ONE[WETH], Side.SELL)
+    wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL)
     for gwei, way in ((0, (WETH, DAI)), (50, (WETH, USDC, DAI))):
         plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), *direct, *over_usdc)
         assert _ways(plan) == [way]
@@ -106,14 +106,14 @@ def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
 def test_one_maker_is_taken_where_all_bring_too_much_for_the_next_hop() -> None:
     first = a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2001 10")
     second = a_book("alpha", USDC, DAI, bids="1 4500")
-    plan = _found(Wanted(WETH, DAI, 2 * ONE[WETH], Side.SELL), *first, second)
+    plan = _found(SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL), *first, second)
     assert plan.dest_amount == 4_500 * ONE[DAI]
     assert plan.makers() == {"alpha"}
 
 
 def test_gas_without_a_price_is_left_out() -> None:
     near = a_book("beta", USDC, DAI, bids="0.9991 0.1")
-    wanted = Wanted(USDC, DAI, ONE[USDC], Side.SELL, gas_price_wei=10**12)
+    wanted = SwapRequest(USDC, DAI, ONE[USDC], Side.SELL, gas_price_wei=10**12)
     assert _found(wanted, USDC_DAI, near).makers() == {"alpha", "beta"}
     assert Pathfinder(an_index(USDC_DAI, near, ALPHA), b"").find(wanted) == _found(wanted, USDC_DAI, near)
     assert _found(wanted, USDC_DAI, near, ALPHA).makers() == {"alpha"}
@@ -123,7 +123,7 @@ def test_gas_without_a_price_is_left_out() -> None:
 def test_a_large_amount_is_divided_over_two_paths(side: Side) -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
     amount = 15 * ONE[WETH] if side is Side.SELL else 37_000 * ONE[DAI]
-    plan = _found(Wanted(WETH, DAI, amount, side), *books)
+    plan = _found(SwapRequest(WETH, DAI, amount, side), *books)
     assert sorted(_ways(plan)) == [(WETH, USDC, DAI), (WETH, DAI)]
     sums = [sum(getattr(path, end) for path in plan.paths) for end in ("src_amount", "dest_amount")]
     assert sums == [plan.src_amount, plan.dest_amount]
@@ -135,24 +135,24 @@ def test_a_large_amount_is_divided_over_two_paths(side: Side) -> None:
 
 def test_two_paths_fill_what_neither_can_alone() -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
-    plan = _found(Wanted(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
+    plan = _found(SwapRequest(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
     assert len(plan.paths) == 2
     assert plan.paths[0].src_amount > plan.paths[1].src_amount
-    assert _find(Wanted(WETH, DAI, 111 * ONE[WETH], Side.SELL), *books) is None
+    assert _find(SwapRequest(WETH, DAI, 111 * ONE[WETH], Side.SELL), *books) is None
 
 
 def test_two_paths_share_no_pair() -> None:
     """Both ways lead over WETH/USDC, which is deep enough once only."""
     ends = [a_book("alpha", USDC, other, bids="1 20000") for other in (DAI, ODD)]
     plan = _find(
-        Wanted(WETH, DAI, 12 * ONE[WETH], Side.SELL), ALPHA, *ends, a_book("a", ODD, DAI, bids="1 9999")
+        SwapRequest(WETH, DAI, 12 * ONE[WETH], Side.SELL), ALPHA, *ends, a_book("a", ODD, DAI, bids="1 9999")
     )
     assert plan is None
 
 
 def test_a_forced_route_is_taken_or_nothing() -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
-    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
     for route in ((WETH, DAI), (WETH, USDC, DAI)):
         assert _ways(_found(_with(wanted, route=route), *books)) == [route]
     wrong = ((WETH, USDC), (WETH, WBTC, DAI), (WETH, USDC, WETH, DAI), (WETH,), (WETH, ODD, WBTC, USDC, DAI))
@@ -170,7 +170,7 @@ def test_who_may_take_part() -> None:
 
 def test_the_best_route_of_each_maker_alone() -> None:
     finder = Pathfinder(an_index(ALPHA, USDC_DAI, WETH_DAI, a_book("gamma", WBTC, DAI, bids="1 1")), WETH)
-    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL)
     alone = finder.by_maker(wanted)
     assert {maker: _ways(plan) for maker, plan in alone.items()} == {
         "alpha": [(WETH, USDC, DAI)],
@@ -232,7 +232,7 @@ def test_taxes_take_nothing_between_hops() -> None:
     """choices.md#quotes-and-routes: whatever is withheld at the ends, makers hand on to each other what their
     books give."""
     taxes = Taxes(src=1_000, src_dex=100, dest=1_000, dest_dex=100)
-    wanted = Wanted(WETH, DAI, ONE[WETH], Side.SELL, taxes=taxes)
+    wanted = SwapRequest(WETH, DAI, ONE[WETH], Side.SELL, taxes=taxes)
     sold = _found(wanted, ALPHA, USDC_DAI)
     bought = _found(_with(wanted, side=Side.BUY, amount=sold.dest_amount), ALPHA, USDC_DAI)
     for plan in (sold, bought):
@@ -240,7 +240,7 @@ def test_taxes_take_nothing_between_hops() -> None:
         assert second.src_amount == first.dest_amount
         for hop, book in ((first, ALPHA), (second, USDC_DAI)):
             amount = hop.src_amount if plan is sold else hop.dest_amount
-            alone = _found(Wanted(hop.src_token, hop.dest_token, amount, plan.side), book)
+            alone = _found(SwapRequest(hop.src_token, hop.dest_token, amount, plan.side), book)
             assert (hop.src_amount, hop.dest_amount) == (alone.src_amount, alone.dest_amount)
     (path,) = sold.paths
     at_exchanges = ONE[WETH] * 891 // 1_000, 2_227_500_000, ONE[DAI] * 22_252_725 // 10_000
@@ -280,10 +280,10 @@ def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> Non
     assert rate is not None
     assert rate[0] * 1_000 * ONE[WETH] == rate[1] * 2_497_500 * ONE[DAI], "2,500 at 0.999, not 2,490"
     for amount in (1, 10**9, ONE[WETH], 15 * ONE[WETH]):
-        sale = finder.total(Wanted(WETH, DAI, amount, Side.SELL))
+        sale = finder.total(SwapRequest(WETH, DAI, amount, Side.SELL))
         assert sale is not None
         assert sale.dest_amount * rate[1] <= amount * rate[0]
-        purchase = finder.total(Wanted(WETH, DAI, amount, Side.BUY))
+        purchase = finder.total(SwapRequest(WETH, DAI, amount, Side.BUY))
         assert purchase is not None
         assert amount * rate[1] <= purchase.src_amount * rate[0]
 

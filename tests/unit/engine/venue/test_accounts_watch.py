@@ -9,7 +9,7 @@ import trio
 
 from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_RECHECK_S
 from cambist.engine.chain.ring import Mark
-from cambist.engine.chain.watch import Pair, Watch
+from cambist.engine.chain.watch import Watch, WatchedAccount
 from cambist.engine.venue.accounts_watch import AccountsWatch, Followed
 from support.patience import until
 from support.stores import ALICE, BOB, WETH, hash_of
@@ -17,7 +17,7 @@ from support.stores import ALICE, BOB, WETH, hash_of
 TOP = Mark(7, hash_of(7))
 
 
-class Kind(AccountsWatch[Pair, Followed[Pair]]):
+class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
     """It notes what it looks at.
 
     Attributes:
@@ -26,26 +26,26 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
         slow: what a look waits for; `is_slow` while it does.
     """
 
-    broken: Pair | None = None
+    broken: WatchedAccount | None = None
     slow: trio.Event | None = None
     is_slow = False
 
     def __init__(self, watch: Watch) -> None:
         chain: Any = SimpleNamespace(chain_id=1)
         super().__init__(chain, watch, lambda: TOP)
-        self.looks: list[tuple[tuple[Pair, ...], Mark]] = []
+        self.looks: list[tuple[tuple[WatchedAccount, ...], Mark]] = []
 
-    def follow(self, number: int, account: Pair) -> None:
+    def follow(self, number: int, account: WatchedAccount) -> None:
         self._follow(hash_of(number), Followed(account))
 
     def forget(self, number: int) -> None:
         self._forget(hash_of(number))
 
-    def changed(self, account: Pair) -> None:
+    def changed(self, account: WatchedAccount) -> None:
         """An order of the account has changed."""
         self._mark(account)
 
-    async def _look(self, accounts: Sequence[Pair], top: Mark) -> None:
+    async def _look(self, accounts: Sequence[WatchedAccount], top: Mark) -> None:
         await trio.lowlevel.checkpoint()
         if self.broken in accounts:
             raise ZeroDivisionError
@@ -55,10 +55,10 @@ class Kind(AccountsWatch[Pair, Followed[Pair]]):
         self.looks.append((tuple(accounts), top))
         self._reads += len(accounts)
 
-    def _pair(self, account: Pair) -> Pair:
+    def _pair(self, account: WatchedAccount) -> WatchedAccount:
         return account
 
-    def _account(self, pair: Pair) -> Pair:
+    def _account(self, pair: WatchedAccount) -> WatchedAccount:
         return pair
 
 

@@ -22,7 +22,7 @@ from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, new, row_of
 from cambist.engine.venue.live_rows import Effects, LiveRows
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.indexing import sqlite_engine
 from support.store_work import now_ms
 from support.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved
@@ -99,14 +99,14 @@ async def test_what_has_ended_by_its_life_cycle_is_kept_until_that_is_final(tmp_
     async with orders_of(tmp_path, row) as (_, orders):
         for status in (OtcState.FULFILLED, OtcState.PENDING, OtcState.CANCELLED):
 
-            def decide(row: OtcOrderRow, status: OtcState = status) -> Step[OtcOrderRow]:
-                return Step(step(row, NOW_MS, status=status))
+            def decide(row: OtcOrderRow, status: OtcState = status) -> OrderStep[OtcOrderRow]:
+                return OrderStep(step(row, NOW_MS, status=status))
 
             await orders.step(row.order_hash, decide)
             ended = [live.order_hash for live in orders.ended(1)]
             assert ended == ([] if status is OtcState.PENDING else [row.order_hash])
             assert orders.ended(2) == []
-        await orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, is_final=True)))
+        await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, is_final=True)))
         assert (len(orders), orders.count_of(ALICE), orders.ended(1)) == (0, 0, [])
 
 
@@ -179,8 +179,8 @@ async def test_a_step_is_fenced_unless_anybody_may_take_it(tmp_path: Path) -> No
         orders = PlainOrders(OTC, store, Leases(store, "one", life_s=60, now_ms=now_ms))
         await kept(store, row)
 
-        def decide(row: OtcOrderRow) -> Step[OtcOrderRow]:
-            return Step(step(row, NOW_MS, status=OtcState.SUSPENDED))
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow]:
+            return OrderStep(step(row, NOW_MS, status=OtcState.SUSPENDED))
 
         with pytest.raises(StoreUnavailable, match="another engine runs this order"):
             await orders.step(row.order_hash, decide)

@@ -20,7 +20,7 @@ from cambist.codecs.market_messages import (
 from cambist.codecs.resource_messages import TradingError
 from cambist.codecs.wire import encode
 from cambist.feeds.firm_check import AGAINST_MAKER, FirmFault
-from cambist.feeds.standing import Standing
+from cambist.feeds.standing import PairStanding
 from support.quiet_venue import a_quiet_venue
 
 DOCS = Path(__file__).parents[4] / "docs"
@@ -84,7 +84,7 @@ def test_examples_are_whole_answers(text: str, struct: type[msgspec.Struct]) -> 
 
 def test_where_a_pair_stands_and_what_came_of_a_firm_quote_is_said() -> None:
     page = (DOCS / "venue.md").read_text(encoding="utf-8")
-    assert first_column("Standing |", page) == {standing.value for standing in Standing}
+    assert first_column("Standing |", page) == {standing.value for standing in PairStanding}
     assert first_column("Fault | The maker's |", page) == {fault.value for fault in FirmFault}
     against = [line.split("|")[1] for line in page.splitlines() if "| yes |" in line]
     assert set(re.findall(r"`([^`]+)`", " ".join(against))) == AGAINST_MAKER

@@ -9,7 +9,7 @@ from cambist.codecs.agent_messages import Notice
 from cambist.codecs.delta_calldata import (
     CrossedOrder,
     Execution,
-    Step,
+    SettlementStep,
     agent_id,
     settle,
     settle_crossed,
@@ -78,7 +78,7 @@ def refusal(*parts: Any) -> Rejection:
 def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
     (candidate,), rejections = read([part(1, leftovers=[TARGET], given="5", paid="6")])
     assert rejections == ()
-    steps = (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),)
+    steps = (SettlementStep(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),)
     execution = Execution(FAIR, 0, steps, (bytes.fromhex("77" * 20),), ALPHA)
     assert candidate.calldata == settle(a_delta_order(nonce=1), SIGNATURE, ONE, execution)
     assert (candidate.agent, candidate.arrival, candidate.arrived_ms, candidate.place) == ("alpha", 3, 120, 0)
@@ -87,7 +87,9 @@ def test_a_bid_on_a_sale_is_settled_by_settle_with_what_was_signed() -> None:
 
 def test_a_purchase_gives_what_the_bid_says() -> None:
     (candidate,), _ = read([part(2, ONE, given=str(ONE))])
-    execution = Execution(ONE, ONE, (Step(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), (), ALPHA)
+    execution = Execution(
+        ONE, ONE, (SettlementStep(bytes.fromhex("77" * 20), 100_000, b"\xab\xcd"),), (), ALPHA
+    )
     order = a_delta_order(buys=True, nonce=2)
     assert candidate.calldata == settle(order, SIGNATURE, FAIR, execution)
 

@@ -36,7 +36,7 @@ from cambist.engine.venue.delta.auction_record import round_of
 from cambist.engine.venue.delta.auctioneer import AuctionIds
 from cambist.engine.venue.delta.bids import RoundOrder, shown
 from cambist.engine.venue.delta.settling import Settlement
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from cambist.feeds import slices
 from support.auctioning import (
     FAIR,
@@ -432,7 +432,9 @@ async def test_a_settlement_that_is_let_go_has_not_won(tmp_path: Path) -> None:
         await auction.submitted(SALE, OTHER)
         await until(lambda: bool(ann.asked))
         cancelling = OrderStatus.CANCELLING
-        await auction.orders.step(SALE.order_hash, lambda row: Step(step(row, NOW_MS, status=cancelling)))
+        await auction.orders.step(
+            SALE.order_hash, lambda row: OrderStep(step(row, NOW_MS, status=cancelling))
+        )
         ann.may_answer.set()
         await no_round_open(auction)
         for one in (SALE, OTHER):

@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cambist.engine.venue.delta.due_orders import DueOrders, Standing
+from cambist.engine.venue.delta.due_orders import AgentRoom, DueOrders
 
 PATIENCE_S = 1.0
 ANN, BOTH = ("ann",), ("ann", "bob")
@@ -35,12 +35,12 @@ def more(
     return orders
 
 
-def rooms(**of: int) -> dict[str, Standing]:
-    return {name: Standing(room) for name, room in of.items()}
+def rooms(**of: int) -> dict[str, AgentRoom]:
+    return {name: AgentRoom(room) for name, room in of.items()}
 
 
 def taken(
-    orders: DueOrders, standing: dict[str, Standing], now: float = 0, most: int = 256
+    orders: DueOrders, standing: dict[str, AgentRoom], now: float = 0, most: int = 256
 ) -> list[dict[int, str]]:
     """Rounds: number of each order -> its agents, joined."""
     return [
@@ -67,15 +67,15 @@ def test_an_order_waits_for_room_at_all_of_its_agents_but_not_for_ever() -> None
 
 def test_nobody_waits_for_an_agent_that_does_not_answer() -> None:
     orders = due(3, BOTH)
-    standing = {"ann": Standing(2), "bob": Standing(1, is_failing=True)}
+    standing = {"ann": AgentRoom(2), "bob": AgentRoom(1, is_failing=True)}
     assert taken(orders, standing) == [{0: "ann bob", 1: "ann"}]
-    assert taken(orders, {"ann": Standing(0), "bob": Standing(1, is_failing=True)}) == []
+    assert taken(orders, {"ann": AgentRoom(0), "bob": AgentRoom(1, is_failing=True)}) == []
 
 
 def test_a_slow_agent_is_asked_where_nobody_else_can_be_and_in_a_round_of_its_own() -> None:
     orders = due(2, BOTH)
     more(orders, 1, ("bob",), start=7)
-    standing = {"ann": Standing(9), "bob": Standing(1, is_slow=True)}
+    standing = {"ann": AgentRoom(9), "bob": AgentRoom(1, is_slow=True)}
     assert taken(orders, standing) == [{0: "ann", 1: "ann"}, {7: "bob"}]
 
 
@@ -121,7 +121,7 @@ def test_rooms_are_kept_and_nothing_that_could_be_asked_for_is_left(
     line = DueOrders(PATIENCE_S)
     for number, (names, is_new, since) in enumerate(orders):
         line.add(a_hash(number), names, float(since), is_new=is_new)
-    standing = {name: Standing(room, is_slow) for name, (room, is_slow) in agents.items()}
+    standing = {name: AgentRoom(room, is_slow) for name, (room, is_slow) in agents.items()}
     rounds = line.rounds(standing, 9.0, most)
     asked = [(key, names) for one in rounds for key, names in one.items()]
     assert len(asked) + len(line) == len(orders)

@@ -30,7 +30,7 @@ from cambist.engine.venue.delta.funds_watch import FundsWatch
 from cambist.engine.venue.delta.life import SETTLE, cancel_asked
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
 from cambist.engine.venue.delta.terms import SettledOrder, terms_of
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.bidding import ALICE, ONE, SIGNATURE, WETH, a_delta_order, a_twap
 from support.funds_chain import CONTRACT, FundsChain
 from support.patience import until
@@ -225,7 +225,7 @@ async def test_a_settlement_under_way_keeps_an_order_as_it_is_and_its_end_has_it
         row = await one.submit(1)
         one.tell()
         await one.is_read()
-        won = Step(step(row, NOW_MS, status=_S.ACTIVE), (Intent(SETTLE, b""),))
+        won = OrderStep(step(row, NOW_MS, status=_S.ACTIVE), (Intent(SETTLE, b""),))
         await one.orders.step(row.order_hash, lambda _: won)
         one.chain.balances[WETH, ALICE] = 0
         one.tell((WETH, ALICE))
@@ -283,7 +283,7 @@ async def test_an_order_that_waits_for_its_signature_is_read_and_keeps_its_statu
         one.tell()
         await until(lambda: bool(one.live(row).lacks))
         assert one.live(row).row == row
-        await one.orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, status=_S.PENDING)))
+        await one.orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, status=_S.PENDING)))
         await one.becomes(row, _S.SUSPENDED)
 
 

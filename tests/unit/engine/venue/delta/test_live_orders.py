@@ -25,7 +25,7 @@ from cambist.engine.store.units import Change, Done, Unit, new, put
 from cambist.engine.venue.delta.document import encode_document
 from cambist.engine.venue.delta.life import SETTLE, DeltaStep
 from cambist.engine.venue.delta.live_orders import LiveOrder, LiveOrders
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.bidding import a_round_order
 from support.patience import until
 from support.store_work import now_ms
@@ -75,7 +75,7 @@ async def test_a_step_that_meets_another_learns_of_the_settlement_that_it_intend
 
         def decide(found: DeltaOrderRow) -> DeltaStep:
             seen.append(live(orders, row).settling)
-            return Step(step(found, NOW_MS))
+            return OrderStep(step(found, NOW_MS))
 
         await orders.step(row.order_hash, decide)
         key = effect_key(row.order_hash, won.version, SETTLE)
@@ -91,14 +91,14 @@ async def test_a_step_that_meets_a_fill_learns_how_much_is_filled(tmp_path: Path
         fill = DeltaFill(*block, row.order_hash, None, *sums, is_closed=False)
         after = step(row, NOW_MS, spent=amount32(5), received=amount32(9))
         await changed_by_another(store, row, after, more=(put(DELTA_FILL, fill),))
-        await orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, status=OrderStatus.ACTIVE)))
+        await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, status=OrderStatus.ACTIVE)))
         assert live(orders, row).filled == 5
 
 
 async def test_what_was_read_before_a_step_does_not_undo_it(tmp_path: Path) -> None:
     async with one_order(tmp_path) as (_, orders, row):
         won = step(row, NOW_MS, status=OrderStatus.ACTIVE)
-        await orders.step(row.order_hash, lambda _: Step(won, (Intent(SETTLE, b"payload"),)))
+        await orders.step(row.order_hash, lambda _: OrderStep(won, (Intent(SETTLE, b"payload"),)))
         await orders.load([row], ())
         assert live(orders, row).settling == effect_key(row.order_hash, won.version, SETTLE)
 
@@ -154,9 +154,9 @@ async def test_orders_are_counted_by_their_owner(tmp_path: Path) -> None:
     async with one_order(tmp_path) as (_, orders, row):
         assert orders.count_of(row.owner) == 1
         ended = step(row, NOW_MS, status=OrderStatus.EXPIRED)
-        await orders.step(row.order_hash, lambda _: Step(ended))
+        await orders.step(row.order_hash, lambda _: OrderStep(ended))
         assert orders.count_of(row.owner) == 1, "that may still be undone"
-        await orders.step(row.order_hash, lambda row: Step(step(row, NOW_MS, is_final=True)))
+        await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, is_final=True)))
         assert orders.count_of(row.owner) == orders.count_of(bytes(20)) == 0
 
 

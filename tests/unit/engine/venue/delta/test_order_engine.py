@@ -18,7 +18,7 @@ from cambist.engine.venue.delta.engine import DeltaChain, DeltaEngine
 from cambist.engine.venue.delta.live_orders import LiveOrders
 from cambist.engine.venue.followed_chain import FollowedChains
 from cambist.engine.venue.order_engines import Footing, OrderEngines
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.bidding import a_round_order
 from support.patience import until
 from support.store_work import now_ms
@@ -73,7 +73,7 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
             return await taken(order_hash, decide)
 
         async def cancelled(order_hash: bytes) -> None:
-            await taken(order_hash, lambda row: Step(step(row, NOW_MS, status=OrderStatus.CANCELLING)))
+            await taken(order_hash, lambda row: OrderStep(step(row, NOW_MS, status=OrderStatus.CANCELLING)))
 
         def status_of(order_hash: bytes) -> OrderStatus:
             live = orders.get(order_hash)
@@ -97,7 +97,7 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
                 await trio.lowlevel.checkpoint()
             assert len(tries) == 1, "it waits for its next change"
             monkeypatch.setattr(orders, "step", taken)
-            await taken(row.order_hash, lambda row: Step(step(row, NOW_MS)))
+            await taken(row.order_hash, lambda row: OrderStep(step(row, NOW_MS)))
             await until(lambda: status_of(row.order_hash) is OrderStatus.CANCELLED)
             nursery.cancel_scope.cancel()
         assert len(tries) < 3, "it ends when it is told to"

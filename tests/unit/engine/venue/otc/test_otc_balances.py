@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cambist.codecs.vocabulary import OtcState
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.venue.otc.balances import Backed, Standing, is_backed, standings
+from cambist.engine.venue.otc.balances import Backed, OrderBacking, is_backed, standings
 
 _S = OtcState
 A, B, C = (bytes([byte]) * 32 for byte in (1, 2, 3))
@@ -28,20 +28,20 @@ def an_order(
 @pytest.mark.parametrize(
     ("balance", "allowance", "permitted", "expected"),
     [
-        (100, 100, 0, Standing(_S.PENDING, 100, 100, 100)),
-        (10**30, 10**30, 0, Standing(_S.PENDING, 100, 100, 100)),
-        (99, 100, 0, Standing(_S.SUSPENDED, 99, 0, 0)),
-        (100, 99, 0, Standing(_S.SUSPENDED, 99, 0, 0)),
-        (0, 100, 0, Standing(_S.SUSPENDED, 0, 0, 0)),
-        (100, 0, 0, Standing(_S.SUSPENDED, 0, 0, 0)),
-        (100, 0, 100, Standing(_S.PENDING, 100, 100, 100)),
-        (100, 40, 60, Standing(_S.SUSPENDED, 60, 0, 0)),
-        (100, 60, 40, Standing(_S.SUSPENDED, 60, 0, 0)),
-        (100, 100, 1, Standing(_S.PENDING, 100, 100, 100)),
-        (40, 0, 10**30, Standing(_S.SUSPENDED, 40, 0, 0)),
+        (100, 100, 0, OrderBacking(_S.PENDING, 100, 100, 100)),
+        (10**30, 10**30, 0, OrderBacking(_S.PENDING, 100, 100, 100)),
+        (99, 100, 0, OrderBacking(_S.SUSPENDED, 99, 0, 0)),
+        (100, 99, 0, OrderBacking(_S.SUSPENDED, 99, 0, 0)),
+        (0, 100, 0, OrderBacking(_S.SUSPENDED, 0, 0, 0)),
+        (100, 0, 0, OrderBacking(_S.SUSPENDED, 0, 0, 0)),
+        (100, 0, 100, OrderBacking(_S.PENDING, 100, 100, 100)),
+        (100, 40, 60, OrderBacking(_S.SUSPENDED, 60, 0, 0)),
+        (100, 60, 40, OrderBacking(_S.SUSPENDED, 60, 0, 0)),
+        (100, 100, 1, OrderBacking(_S.PENDING, 100, 100, 100)),
+        (40, 0, 10**30, OrderBacking(_S.SUSPENDED, 40, 0, 0)),
     ],
 )
-def test_one_order(balance: int, allowance: int, permitted: int, expected: Standing) -> None:
+def test_one_order(balance: int, allowance: int, permitted: int, expected: OrderBacking) -> None:
     for status in (_S.PENDING, _S.SUSPENDED):
         order = an_order(permitted=permitted, status=status)
         assert standings([order], Holding(balance, allowance)) == {A: expected}
@@ -51,9 +51,9 @@ def test_one_order(balance: int, allowance: int, permitted: int, expected: Stand
 def test_the_oldest_is_served_first_and_each_is_suspended_for_itself_alone() -> None:
     orders = [an_order(A, 60, at=1), an_order(B, 60, at=2), an_order(C, 60, at=3)]
     expected = {
-        A: Standing(_S.PENDING, 60, 60, 60),
-        B: Standing(_S.PENDING, 60, 40, 40),
-        C: Standing(_S.PENDING, 60, 0, 0),
+        A: OrderBacking(_S.PENDING, 60, 60, 60),
+        B: OrderBacking(_S.PENDING, 60, 40, 40),
+        C: OrderBacking(_S.PENDING, 60, 0, 0),
     }
     for some in permutations(orders):
         assert standings(some, Holding(100, 1_000)) == expected
@@ -67,23 +67,23 @@ def test_of_orders_of_one_moment_the_lower_hash_is_served_first() -> None:
 
 def test_a_suspended_order_leaves_all_funds_to_the_others() -> None:
     found = standings([an_order(A, 200, at=1), an_order(B, 10, at=2)], Holding(100, 100))
-    assert found == {A: Standing(_S.SUSPENDED, 100, 0, 0), B: Standing(_S.PENDING, 10, 10, 10)}
+    assert found == {A: OrderBacking(_S.SUSPENDED, 100, 0, 0), B: OrderBacking(_S.PENDING, 10, 10, 10)}
 
 
 def test_a_draft_has_a_balance_and_takes_no_share() -> None:
     found = standings([an_order(A, 70, status=_S.DRAFT), an_order(B, 100, at=2)], Holding(100, 100))
-    assert found == {A: Standing(_S.DRAFT, 70, 0, 0), B: Standing(_S.PENDING, 100, 100, 100)}
+    assert found == {A: OrderBacking(_S.DRAFT, 70, 0, 0), B: OrderBacking(_S.PENDING, 100, 100, 100)}
 
 
 def test_a_permit_is_its_own_orders_alone() -> None:
     orders = [an_order(A, 60, at=1, permitted=60), an_order(B, 60, at=2)]
     found = standings(orders, Holding(100, 0))
-    assert found == {A: Standing(_S.PENDING, 60, 60, 60), B: Standing(_S.SUSPENDED, 0, 0, 0)}
+    assert found == {A: OrderBacking(_S.PENDING, 60, 60, 60), B: OrderBacking(_S.SUSPENDED, 0, 0, 0)}
 
 
 def test_of_a_token_that_does_not_tell_there_is_nothing_whatever_a_permit_says() -> None:
     order = an_order(permitted=10**30)
-    assert standings([order], None) == {A: Standing(_S.SUSPENDED, 0, 0, 0)}
+    assert standings([order], None) == {A: OrderBacking(_S.SUSPENDED, 0, 0, 0)}
     assert not is_backed(order, None)
 
 

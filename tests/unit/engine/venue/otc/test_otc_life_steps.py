@@ -8,9 +8,9 @@ from cambist.codecs.vocabulary import OtcState
 from cambist.engine.lifecycle import OTC_LIFECYCLE
 from cambist.engine.store.rows import NEVER_S, OtcCancel, OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.venue.otc import life
-from cambist.engine.venue.otc.balances import Standing
+from cambist.engine.venue.otc.balances import OrderBacking
 from cambist.engine.venue.otc.life import ENDED, LIVE, OtcFacts
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
 
 _S = OtcState
@@ -51,7 +51,7 @@ def told(row: OtcOrderRow, known: OtcFacts) -> OtcOrderRow | None:
     return checked(row, life.told_by_chain(row, known, LATER_MS))
 
 
-def checked(row: OtcOrderRow, step: Step[OtcOrderRow] | None) -> OtcOrderRow | None:
+def checked(row: OtcOrderRow, step: OrderStep[OtcOrderRow] | None) -> OtcOrderRow | None:
     """The next row, if there is one, as the tables allow it."""
     if step is None:
         return None
@@ -254,7 +254,7 @@ def test_an_expired_order_is_not_final_before_somebody_knows_since_when() -> Non
 @pytest.mark.parametrize("status", _S)
 def test_funds_suspend_and_restore_what_is_signed_and_live(status: OtcState) -> None:
     row = an_order(status)
-    for found in (Standing(_S.SUSPENDED, 3, 2, 0), Standing(_S.PENDING, 9, 8, 7)):
+    for found in (OrderBacking(_S.SUSPENDED, 3, 2, 0), OrderBacking(_S.PENDING, 9, 8, 7)):
         after = checked(row, life.stood(row, found, LATER_MS))
         if status not in life.BACKED:
             assert after is None
@@ -267,11 +267,11 @@ def test_funds_suspend_and_restore_what_is_signed_and_live(status: OtcState) -> 
 
 def test_a_drafts_funds_are_told_and_it_stays_a_draft() -> None:
     row = an_order(_S.DRAFT)
-    after = checked(row, life.stood(row, Standing(_S.DRAFT, 5, 0, 0), LATER_MS))
+    after = checked(row, life.stood(row, OrderBacking(_S.DRAFT, 5, 0, 0), LATER_MS))
     assert after is not None
     assert (after.status, funds(after)) == (_S.DRAFT, (5, 0, 0))
     signed_since = an_order(_S.SUSPENDED)
-    assert life.stood(signed_since, Standing(_S.DRAFT, 5, 0, 0), LATER_MS) is None
+    assert life.stood(signed_since, OrderBacking(_S.DRAFT, 5, 0, 0), LATER_MS) is None
 
 
 @pytest.mark.parametrize("status", _S)

@@ -9,7 +9,7 @@ from cambist.engine.store.leases import Leases
 from cambist.engine.store.rows import OtcOrderRow
 from cambist.engine.venue.otc.life import signed
 from cambist.engine.venue.otc.live_orders import OtcOrders
-from cambist.engine.venue.step import Step
+from cambist.engine.venue.step import OrderStep
 from support.otc_engine import MAKER, OtcVenue, a_document, an_order, otc_venue, simulated_ms
 
 _S = OtcState
@@ -20,7 +20,7 @@ def elsewhere(venue: OtcVenue) -> OtcOrders:
     return OtcOrders(venue.store, Leases(venue.store, "other", life_s=60, now_ms=simulated_ms, count=0))
 
 
-def accepted(row: OtcOrderRow) -> Step[OtcOrderRow] | None:
+def accepted(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
     return signed(row, simulated_ms(), is_backed=True)
 
 
