@@ -145,14 +145,14 @@ class OtcEventsQuery(Struct, frozen=True, rename="camel", kw_only=True):
     after: Name | None = None
 
 
-StreamMessage = OrderEventMessage | OpenMessage | BeatMessage
+OrderStreamMessage = OrderEventMessage | OpenMessage | BeatMessage
 
 decode_order_events_query = query_decoder(OrderEventsQuery)
 decode_otc_events_query = query_decoder(OtcEventsQuery)
 decode_event_body = decoder(EventBody, bytes_max=JSON_BYTES_MAX)
 decode_otc_event_body = decoder(OtcEventBody, bytes_max=JSON_BYTES_MAX)
 decode_order_event = decoder(OrderEventMessage, bytes_max=JSON_BYTES_MAX)
-decode_stream_message: Callable[[bytes], StreamMessage] = decoder(
-    StreamMessage,  # type: ignore[arg-type]
+decode_stream_message: Callable[[bytes], OrderStreamMessage] = decoder(
+    OrderStreamMessage,  # type: ignore[arg-type]
     bytes_max=JSON_BYTES_MAX,
 )

@@ -7,10 +7,13 @@ refused, so that a settings file can be shown to anybody.
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from . import limits
 from .errors import ConfigError
+
+SecretEncoding = Literal["utf8", "base64", "hex"]
+"""How a shared secret was written down when it was exchanged (interop.md section 4)."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")  # shorter than a key, which must not be repeated
 _EXPECTED = "expected env:NAME or file:PATH; a secret itself never stands here"

@@ -22,7 +22,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -34,7 +34,7 @@ from .errors import ConfigError
 from .maker import MakerSettings
 from .partners import ANON, DEFAULT_TIER, RegisteredPartner, Tier
 from .relayer import RelayerSettings
-from .secret import Secret, is_unicode, read_secret
+from .secret import Secret, SecretEncoding, is_unicode, read_secret
 from .server import ServerSettings
 from .store import StoreSettings
 from .tokens import TokenSettings
@@ -42,9 +42,6 @@ from .venue import SHIPPED_RATE_TIERS, VenueSettings
 
 ENVIRONMENT_PREFIX = "CAMBIST__"
 SETTINGS_BYTES_MAX = 1 << 20
-
-SecretEncoding = Literal["utf8", "base64", "hex"]
-"""How a shared secret was written down when it was exchanged (interop.md section 4)."""
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}\Z")
 _CHAIN_ID = re.compile(r"[1-9][0-9]{0,17}\Z")

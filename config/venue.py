@@ -19,12 +19,11 @@ import msgspec
 from . import limits, timeouts
 from .endpoint_url import HTTP, WEBSOCKET, check_url
 from .error_text import shown
-from .secret import Secret
+from .secret import Secret, SecretEncoding
 from .webhooks import WebhookSettings
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 _WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-SecretEncoding = Literal["utf8", "base64", "hex"]
 
 
 class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

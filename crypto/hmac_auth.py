@@ -29,7 +29,7 @@ from typing import NoReturn
 from ..config import limits
 from ..config.error_text import shown
 from ..config.errors import AuthError, ConfigError
-from ..config.settings import SecretEncoding
+from ..config.secret import SecretEncoding
 
 DOMAIN_HEADER = "X-AUTH-DOMAIN"
 ACCESS_KEY_HEADER = "X-AUTH-ACCESS-KEY"

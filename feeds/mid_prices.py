@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from ..codecs.amounts import POWERS_OF_TEN
 from .book import Ladder
-from .pair_index import Key, LiveBook, PairIndex
+from .pair_index import BookKey, LiveBook, PairIndex
 
 WIDEST = 2  # times the best bid: a best ask above it makes a book tell no price
 PRICES_MAX = 4_096  # tokens whose price is remembered
@@ -53,7 +53,7 @@ class _PairPrices(Struct, frozen=True):
     """
 
     version: int
-    rows: dict[Key, tuple[LiveBook, Ranked | None]]
+    rows: dict[BookKey, tuple[LiveBook, Ranked | None]]
     prices: list[tuple[str, Ranked]]
 
 

@@ -31,7 +31,7 @@ class LiveBook(Struct, frozen=True, gc=False):
     liquidity_usd: Decimal
 
 
-Key = tuple[str, bytes]  # maker, base
+BookKey = tuple[str, bytes]  # maker, base
 
 
 class PairIndex:
@@ -43,7 +43,7 @@ class PairIndex:
     """
 
     def __init__(self) -> None:
-        self._between: dict[tuple[bytes, bytes], dict[Key, LiveBook]] = {}
+        self._between: dict[tuple[bytes, bytes], dict[BookKey, LiveBook]] = {}
         self._neighbours: dict[bytes, dict[bytes, Decimal]] = {}
         self._versions: dict[tuple[bytes, bytes], int] = {}
         self._watchers: set[Callable[[bytes, bytes], None]] = set()
@@ -70,7 +70,7 @@ class PairIndex:
         self._weigh(base, quote, books)
         self._touch(base, quote)
 
-    def between(self, one: bytes, other: bytes) -> Mapping[Key, LiveBook]:
+    def between(self, one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
         """The books of two tokens, whichever is the base."""
         return self._between.get(_ends(one, other), {})
 
@@ -92,7 +92,7 @@ class PairIndex:
         self._watchers.add(changed)
         return lambda: self._watchers.discard(changed)
 
-    def _weigh(self, base: bytes, quote: bytes, books: Mapping[Key, LiveBook]) -> None:
+    def _weigh(self, base: bytes, quote: bytes, books: Mapping[BookKey, LiveBook]) -> None:
         self.topology += 1
         for here, there in ((base, quote), (quote, base)):
             around = self._neighbours.setdefault(here, {})

@@ -33,14 +33,14 @@ from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
 from .signatures import SignatureBudget, SignatureUnits
 
-Headers = tuple[tuple[bytes, bytes], ...]
+ResponseHeaders = tuple[tuple[bytes, bytes], ...]
 
 PUBLIC = "public"
 _API_KEY = API_KEY_HEADER.lower().encode()
 _FORWARDED_FOR = b"x-forwarded-for"
 _ENTRY_BYTES_MAX = 64  # of X-Forwarded-For: an IPv6 address, its zone and a port
 _ENTRIES_REMEMBERED = 4_096
-_IS_UNKNOWN: Headers = ((b"x-api-key-status", b"unknown"),)
+_IS_UNKNOWN: ResponseHeaders = ((b"x-api-key-status", b"unknown"),)
 _FORWARDED = (_FORWARDED_FOR, b"forwarded", b"via")
 
 
@@ -75,7 +75,7 @@ class _Tier:
         self.admitted = 0
         self.refused = 0
 
-    def take(self, caller: str, cost: int, now_ms: int) -> Headers:
+    def take(self, caller: str, cost: int, now_ms: int) -> ResponseHeaders:
         """The headers of the answer; RateLimited where the bucket does not hold the cost."""
         taken = self.buckets.take(caller, cost, now_ms)
         headers = (
@@ -112,7 +112,7 @@ class Admission:
         self._refuses_unknown = settings.unknown_api_keys == "refuse"
         self._unknown_keys = 0
 
-    def admit(self, call: HttpCall, cost: int) -> Headers:
+    def admit(self, call: HttpCall, cost: int) -> ResponseHeaders:
         """Take the cost of a request.
 
         Args:

@@ -63,14 +63,14 @@ class IndexedContracts(Struct, frozen=True):
         return LogFilter(addresses, (topics,))
 
 
-class Event(Struct, frozen=True):
+class LoggedEvent(Struct, frozen=True):
     """An event, and the log that it was read from."""
 
     log: Log
     event: events.ContractEvent
 
 
-def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[Event]:
+def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[LoggedEvent]:
     """The events of the contracts among logs, in order.
 
     Raises:
@@ -88,11 +88,11 @@ def read_events(contracts: IndexedContracts, logs: Iterable[Log]) -> list[Event]
                 NodeFault.FOREIGN_LOG, f"log {log.log_index} of block {log.block_number}: {error}"
             ) from None
         if event is not None:
-            found.append(Event(log, event))
+            found.append(LoggedEvent(log, event))
     return found
 
 
-def rows_of(chain_id: int, found: Iterable[Event], times: Mapping[int, int]) -> list[KeptRow]:
+def rows_of(chain_id: int, found: Iterable[LoggedEvent], times: Mapping[int, int]) -> list[KeptRow]:
     """The rows that events make, in order.
 
     Args:

@@ -50,7 +50,7 @@ from ..store.rows import ChainCursor
 from ..store.store import Store
 from ..store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from ..store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
-from .applied import Event, IndexedContracts, KeptRow, read_events, rows_of
+from .applied import IndexedContracts, KeptRow, LoggedEvent, read_events, rows_of
 from .port import Chain, Header
 from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched
 from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
@@ -72,7 +72,7 @@ class Advance(Struct, frozen=True):
     chain_id: int
     top: Mark
     undone: tuple[KeptRow, ...]
-    events: tuple[Event, ...]
+    events: tuple[LoggedEvent, ...]
     rows: tuple[KeptRow, ...]
 
 

@@ -9,8 +9,7 @@ import click
 
 from ...config import limits
 from ...config.errors import ConfigError, InvalidInput
-from ...config.secret import Secret, read_secret
-from ...config.settings import SecretEncoding
+from ...config.secret import Secret, SecretEncoding, read_secret
 from ...crypto.hmac_auth import RequestSigner, decode_secret, request_payload
 from .sources import read_bounded
 

@@ -16,8 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ...config.errors import CambistError, ConfigError, InvalidInput
 from ...config.limits import RFQ_DOMAIN_NAME
-from ...config.secret import read_secret
-from ...config.settings import SecretEncoding
+from ...config.secret import SecretEncoding, read_secret
 from ...crypto.addresses import checked_address
 from ...crypto.hexadecimal import to_hex
 from ...crypto.hmac_auth import decode_secret

@@ -27,9 +27,9 @@ from ..trader.client import VenueClient
 from ..trader.order_following import TERMINAL, SettledOnChain, Subject, proven
 from ..trader.order_placing import OrderOffer
 from ..trader.order_view import (
+    OfferTokens,
     OrderOutcome,
     OrderVerdict,
-    Tokens,
     order_json,
     order_lines,
     outcome_of,
@@ -236,7 +236,7 @@ def order_name(text: str, field: str) -> str:
 
 
 def report(
-    place: VenueOptions, outcome: OrderOutcome, tokens: Tokens, offer: OrderOffer | None = None
+    place: VenueOptions, outcome: OrderOutcome, tokens: OfferTokens, offer: OrderOffer | None = None
 ) -> int:
     """The result, on standard output; the exit status."""
     if place.is_json:

@@ -27,7 +27,7 @@ from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_placing import OrderOffer, OrderPlacer
 from ..trader.order_safety import signed_order
 from ..trader.order_terms import OrderWish
-from ..trader.order_view import OrderOutcome, OrderVerdict, Tokens, order_table
+from ..trader.order_view import OfferTokens, OrderOutcome, OrderVerdict, order_table
 from ..trader.schedule import Schedule
 from ..trader.sending import StepFailedError
 from ..trader.terms import TradedToken
@@ -237,7 +237,7 @@ async def place_order(
             outcome = await _placed(under_way, placing, placer, offer)
             if follows and outcome.verdict is OrderVerdict.PLACED:
                 outcome = await _followed(outcome, placing, offer, chain, venue, tell)
-    return report(placing.venue, outcome, Tokens(src, dest), offer)
+    return report(placing.venue, outcome, OfferTokens(src, dest), offer)
 
 
 async def _placed(

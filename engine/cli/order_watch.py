@@ -11,7 +11,7 @@ from random import SystemRandom
 import click
 
 from ...codecs.delta_messages import OrderRecord
-from ...codecs.event_messages import OpenMessage, OrderEventMessage, StreamMessage
+from ...codecs.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from ...codecs.wire import encode
 from ...config.errors import ChainError, VenueError
 from ...config.nodes import NodeSettings
@@ -26,7 +26,7 @@ from ..trader.order_following import OrderFollower, Subject
 from ..trader.order_listing import event_line
 from ..trader.order_placing import delta_contract
 from ..trader.order_safety import signed_order
-from ..trader.order_view import OrderOutcome, OrderVerdict, Tokens
+from ..trader.order_view import OfferTokens, OrderOutcome, OrderVerdict
 from ..trader.tokens import find_token
 from .order_options import (
     HELP,
@@ -112,14 +112,14 @@ async def _watch(
         record = follower.record
         if record is None:
             outcome = OrderOutcome(verdict=OrderVerdict.UNKNOWN, reason="the venue does not answer")
-            return report(place, outcome, Tokens())
+            return report(place, outcome, OfferTokens())
         await tell_why(venue, record, tell)
         if node is None:
-            return report(place, await ended(record, None, None), Tokens())
+            return report(place, await ended(record, None, None), OfferTokens())
         try:
             outcome, tokens = await _checked_end(record, venue, node, delta)
         except (ChainError, VenueError) as fault:
-            outcome, tokens = _not_known(record, fault.detail), Tokens()
+            outcome, tokens = _not_known(record, fault.detail), OfferTokens()
     return report(place, outcome, tokens)
 
 
@@ -140,7 +140,7 @@ async def listen(
     tell = partial(new_console().print, style="dim")
     under_way.status = 0
 
-    def hear(message: StreamMessage) -> None:
+    def hear(message: OrderStreamMessage) -> None:
         under_way.hint = f"`--after {message.token}` goes on from here"
         if isinstance(message, OrderEventMessage):
             click.echo(encode(message) if place.is_json else line_of(message))
@@ -156,7 +156,7 @@ async def listen(
 
 async def _checked_end(
     record: OrderRecord, venue: VenueClient, node: NodeSettings, delta: bytes | None
-) -> tuple[OrderOutcome, Tokens]:
+) -> tuple[OrderOutcome, OfferTokens]:
     """What became of it, as the chain says.
 
     Raises:
@@ -169,7 +169,7 @@ async def _checked_end(
         listed = await venue.tokens(chain_id)
         src = await find_token(chain, listed, record.input.token, "input.token")
         dest = await find_token(chain, listed, record.output.token, "output.token")
-        return await ended(record, chain, subject), Tokens(src, dest)
+        return await ended(record, chain, subject), OfferTokens(src, dest)
 
 
 def _not_known(record: OrderRecord, reason: str) -> OrderOutcome:

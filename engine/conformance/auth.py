@@ -74,7 +74,7 @@ class Target(Struct, frozen=True):
         return Plain("GET", f"{self.prefix}/{resource}")
 
 
-Headers = dict[str, str]
+RequestHeaders = dict[str, str]
 Clock = Callable[[], int]  # milliseconds since the Unix epoch
 
 
@@ -91,13 +91,13 @@ class Tampering(Struct, frozen=True):
     check: str
     what: str
     request: Plain
-    headers: Headers
+    headers: RequestHeaders
     accepted: bool = False
     names: str = ""
     may_refuse: bool = False
 
 
-def sign(credentials: Credentials, request: Plain, now_ms: int) -> Headers:
+def sign(credentials: Credentials, request: Plain, now_ms: int) -> RequestHeaders:
     """The right headers."""
     return credentials.signer().headers(now_ms, request.method, request.target, request.body)
 

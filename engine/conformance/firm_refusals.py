@@ -41,17 +41,17 @@ class Spoiled(Struct, frozen=True):
 
 
 Body = dict[str, Any]
-Change = Callable[[Body, str], None]  # (body, key of the given amount)
+BodyChange = Callable[[Body, str], None]  # (body, key of the given amount)
 
 
-def _put(key: str, value: object) -> Change:
+def _put(key: str, value: object) -> BodyChange:
     def change(body: Body, given: str) -> None:
         body[given if key == "amount" else key] = value
 
     return change
 
 
-def _drop(key: str) -> Change:
+def _drop(key: str) -> BodyChange:
     def change(body: Body, given: str) -> None:
         body.pop(given if key == "amount" else key)
 
@@ -63,7 +63,7 @@ def _same_token(body: Body, given: str) -> None:
     body["takerAsset"] = body["makerAsset"]
 
 
-_CHANGES: tuple[tuple[str, str, Change], ...] = (
+_CHANGES: tuple[tuple[str, str, BodyChange], ...] = (
     ("no-amount", "neither amount", _drop("amount")),
     ("unknown-token", "a makerAsset that is no token", _put("makerAsset", STRANGER)),
     ("unknown-token", "a takerAsset that is no token", _put("takerAsset", STRANGER)),

@@ -17,7 +17,7 @@ from .grids import judge_grid
 from .rules import Result, Said, fault, judged, passed
 
 RESOURCES = ("tokens", "pairs", "prices", "blacklist")
-Members = dict[str, Any]
+JsonMembers = dict[str, Any]
 
 _is_address = re.compile(r"0[xX][0-9a-fA-F]{40}").fullmatch
 _DECIMALS_MAX = limits.TOKEN_DECIMALS_MAX
@@ -194,6 +194,6 @@ def is_well_formed(address: object) -> bool:
     return isinstance(address, str) and _is_address(address) is not None
 
 
-def _judge_keys(check: str, where: str, entry: Members, known: set[str]) -> Result:
+def _judge_keys(check: str, where: str, entry: JsonMembers, known: set[str]) -> Result:
     unknown = sorted(entry.keys() - known)
     return judged(check, not unknown, where, "documented keys only", Said(", ".join(unknown)))

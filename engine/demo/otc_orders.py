@@ -17,7 +17,7 @@ from rich.table import Table
 
 from ...codecs.amounts import format_units, parse_units
 from ...codecs.calldata import partial_fill_order
-from ...codecs.event_messages import OpenMessage, OrderEventMessage, StreamMessage
+from ...codecs.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from ...codecs.otc_messages import StoredOrder
 from ...codecs.vocabulary import OtcState, OtcType
 from ...config.errors import ChainError, Reverted
@@ -67,7 +67,7 @@ class _Bilateral(Struct, frozen=True):
     place: MarketPlace
     chain: RpcChain
     venue: VenueClient
-    pushed: trio.MemoryReceiveChannel[StreamMessage]
+    pushed: trio.MemoryReceiveChannel[OrderStreamMessage]
 
     @property
     def maker(self) -> SigningKey:
@@ -148,9 +148,9 @@ async def run_otc_orders(console: Console, stage: DemoChain, place: MarketPlace)
 @asynccontextmanager
 async def _pushed_to(
     venue: VenueClient, taker: bytes
-) -> AsyncGenerator[trio.MemoryReceiveChannel[StreamMessage]]:
+) -> AsyncGenerator[trio.MemoryReceiveChannel[OrderStreamMessage]]:
     """What the venue tells of orders for a taker, from now on."""
-    heard, pushed = trio.open_memory_channel[StreamMessage](100)
+    heard, pushed = trio.open_memory_channel[OrderStreamMessage](100)
     wanted = OtcEventsWanted(taker=to_checksum(taker), chain_ids=(CHAIN_ID,))
     events = OrderEvents(venue, wanted, heard.send_nowait, tell=_unheard, random=SystemRandom())
     async with trio.open_nursery() as nursery:

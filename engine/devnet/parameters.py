@@ -45,7 +45,7 @@ class Quantity(int):
         raise _refuse("a quantity: 0x and 1 to 64 hexadecimal digits", value)
 
 
-class Count(int):
+class RpcNumber(int):
     """A number that counts, as 0x text or as a JSON number."""
 
     @classmethod
@@ -126,7 +126,7 @@ class BlockRef:
         if isinstance(value, str) and value in cls.WORDS:
             return cls(value)
         if isinstance(value, str) and _QUANTITY.match(value):
-            return cls(int(Count.read(value)))
+            return cls(int(RpcNumber.read(value)))
         raise _refuse(f"{', '.join(cls.WORDS)}, a height, or an object with blockHash", value)
 
 
@@ -228,7 +228,7 @@ class OfSlot(_Positional):
 class BlockOverrides(Struct, forbid_unknown_fields=True):
     """The time that a message reads in place of the block's; geth's other overrides are refused."""
 
-    time: Count | None = None
+    time: RpcNumber | None = None
 
 
 class OfCall(_Positional):
@@ -339,7 +339,7 @@ class OfLogs(_Positional):
 class OfFeeHistory(_Positional):
     """Fees of the blocks up to one."""
 
-    blocks: Count
+    blocks: RpcNumber
     newest: BlockRef
     percentiles: list[float] | None = None
 
@@ -362,15 +362,15 @@ class OfFilterId(_Positional):
 class OfMine(_Positional):
     """How many blocks."""
 
-    blocks: Count = Count(1)
-    interval: Count = Count(0)
+    blocks: RpcNumber = RpcNumber(1)
+    interval: RpcNumber = RpcNumber(0)
 
 
 class MineOptions(Struct):
     """`evm_mine` in the words of one of the development nodes."""
 
-    timestamp: Count | None = None
-    blocks: Count = Count(1)
+    timestamp: RpcNumber | None = None
+    blocks: RpcNumber = RpcNumber(1)
 
 
 class OfEvmMine(_Positional):
@@ -388,7 +388,7 @@ class OfEvmMine(_Positional):
 class OfSeconds(_Positional):
     """Seconds, or a Unix time in seconds."""
 
-    seconds: Count
+    seconds: RpcNumber
 
 
 class OfSwitch(_Positional):
@@ -413,8 +413,8 @@ class OfWei(_Positional):
 class OfReorg(_Positional):
     """How deep, and what stands in which of the new blocks."""
 
-    depth: Count
-    transactions: list[tuple[Data, Count]] = []
+    depth: RpcNumber
+    transactions: list[tuple[Data, RpcNumber]] = []
 
 
 class OfSubscription(_Positional):

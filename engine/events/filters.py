@@ -15,10 +15,10 @@ from msgspec import Struct
 from ..store.orders import OTC, order_id
 from .ring import RingEntry
 
-Key = tuple[str, bytes | str | int]
+FilterKey = tuple[str, bytes | str | int]
 """What events are found by: a word and one of its values."""
 
-EVERYTHING: Key = ("", "")
+EVERYTHING: FilterKey = ("", "")
 
 
 class EventFilter(Struct, frozen=True):
@@ -52,7 +52,7 @@ class EventFilter(Struct, frozen=True):
         )
 
     @property
-    def keys(self) -> tuple[Key, ...]:
+    def keys(self) -> tuple[FilterKey, ...]:
         """What it is kept under: of an event that matches, `keys_of` has at least one of them."""
         if self.orders:
             return tuple(("order", order.bytes) for order in self.orders)
@@ -67,7 +67,7 @@ class EventFilter(Struct, frozen=True):
         return (EVERYTHING,)
 
 
-def keys_of(entry: RingEntry) -> Iterator[Key]:
+def keys_of(entry: RingEntry) -> Iterator[FilterKey]:
     """All that an event may be wanted for."""
     event = entry.event
     yield "order", order_id(event.order_hash).bytes

@@ -22,7 +22,7 @@ from ...config.timeouts import FOLLOW_LOOK_S
 from ..store.queries import Query
 from ..store.rows import OrderEvent
 from ..store.store import Store
-from .filters import EventFilter, Key, keys_of
+from .filters import EventFilter, FilterKey, keys_of
 from .follower import START, EventFollower, latest, place_of, token_of
 from .ring import EventRing, RingEntry, RingPosition
 from .subscription import Subscription
@@ -67,7 +67,7 @@ class EventHub:
         self._store = store
         self._ring_max = ring_max
         self.told: RingPosition = self.ring.newest
-        self._of_key: defaultdict[Key, set[Subscription]] = defaultdict(set)
+        self._of_key: defaultdict[FilterKey, set[Subscription]] = defaultdict(set)
         self._subscriptions: set[Subscription] = set()
         self._to_wake: deque[Subscription] = deque()
         self._replays = trio.CapacityLimiter(FOLLOW_REPLAYS_MAX)

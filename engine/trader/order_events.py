@@ -22,7 +22,7 @@ from typing import Protocol
 import trio
 from msgspec import Struct
 
-from ...codecs.event_messages import BeatMessage, StreamMessage, decode_stream_message
+from ...codecs.event_messages import BeatMessage, OrderStreamMessage, decode_stream_message
 from ...config.errors import CambistError, InvalidInput, VenueError, WebSocketClosed
 from ...config.timeouts import TRADER_ORDER_LOOK_PUSHED_S
 from ...feeds.backoff import pause_s
@@ -136,7 +136,7 @@ class OrderEvents:
         self,
         venue: VenueClient,
         wanted: EventSelection,
-        hear: Callable[[StreamMessage], None],
+        hear: Callable[[OrderStreamMessage], None],
         *,
         tell: Callable[[str], None],
         random: Random,
@@ -232,7 +232,7 @@ class OrderPush:
             await self._heard.wait()
         self._heard = trio.Event()
 
-    def _hear(self, message: StreamMessage) -> None:
+    def _hear(self, message: OrderStreamMessage) -> None:
         """A change; or the beginning, before which there may have been one."""
         if not isinstance(message, BeatMessage):
             self._heard.set()

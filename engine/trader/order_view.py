@@ -59,7 +59,7 @@ class OrderOutcome(Struct, frozen=True, kw_only=True):
     is_alive: bool = False
 
 
-class Tokens(Struct, frozen=True):
+class OfferTokens(Struct, frozen=True):
     """Source and destination, where they are known."""
 
     src: TradedToken | None = None
@@ -165,7 +165,7 @@ def _bound_row(terms: SignableTerms) -> tuple[str, str]:
     return ("at least received" if is_sale else "at most spent"), f"{bound}{whole}  ({basis})"
 
 
-def order_lines(outcome: OrderOutcome, tokens: Tokens) -> Iterator[str]:
+def order_lines(outcome: OrderOutcome, tokens: OfferTokens) -> Iterator[str]:
     """What became of it, for people."""
     record, settled = outcome.record, outcome.settled
     if record is not None:

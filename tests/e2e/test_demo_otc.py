@@ -10,7 +10,7 @@ import trio
 from msgspec import structs
 from rich.console import Console
 
-from cambist.codecs.event_messages import OrderEventMessage, StreamMessage, decode_stream_message
+from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage, decode_stream_message
 from cambist.codecs.otc_messages import StoredOrder
 from cambist.codecs.vocabulary import OtcState
 from cambist.crypto.addresses import to_checksum
@@ -133,7 +133,7 @@ async def test_what_the_chain_does_not_bear_out_is_no_demo(
     """The same lie, told and pushed."""
     lies_of_records(monkeypatch, lie := {"fillable_balance": str(9 * 10**18)})
 
-    def lying(raw: bytes) -> StreamMessage:
+    def lying(raw: bytes) -> OrderStreamMessage:
         message = decode_stream_message(raw)
         return structs.replace(message, **lie) if isinstance(message, OrderEventMessage) else message
 

@@ -10,7 +10,7 @@ import pytest
 import trio
 from msgspec import Struct
 
-from cambist.codecs.event_messages import OrderEventMessage, StreamMessage
+from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage
 from cambist.codecs.maker_messages import PriceGrid
 from cambist.codecs.vocabulary import OnChainOrderType, OrderStatus, OrderType, Side
 from cambist.config.errors import VenueError
@@ -93,7 +93,7 @@ async def test_a_resting_limit_order_is_cancelled_and_its_nonce_is_not_used(trad
 
 async def test_our_venue_pushes_what_happens_to_an_order(trading: Trading) -> None:
     trading.delivers(2_500 * USDC)
-    trader, heard = trading.trader, list[StreamMessage]()
+    trader, heard = trading.trader, list[OrderStreamMessage]()
     owner = to_checksum(trader.world.user.address)
     told: list[str] = []
     events = OrderEvents(

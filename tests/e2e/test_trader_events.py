@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 
-from cambist.codecs.event_messages import OpenMessage, OrderEventMessage, StreamMessage
+from cambist.codecs.event_messages import OpenMessage, OrderEventMessage, OrderStreamMessage
 from cambist.codecs.vocabulary import OrderStatus
 from cambist.config.errors import VenueError
 from cambist.engine.trader.client import VenueClient
@@ -32,14 +32,14 @@ class Listener:
     """Keeps what it hears."""
 
     def __init__(self, trader: OrderTrader, wanted: EventsWanted, after: str = "") -> None:
-        self.heard: list[StreamMessage] = []
+        self.heard: list[OrderStreamMessage] = []
         self.told: list[str] = []
         self._arrived = trio.Event()
         self.events = OrderEvents(
             trader.client, wanted, self._hear, tell=self.told.append, random=Random(1), after=after
         )
 
-    def _hear(self, message: StreamMessage) -> None:
+    def _hear(self, message: OrderStreamMessage) -> None:
         self.heard.append(message)
         self._arrived.set()
 

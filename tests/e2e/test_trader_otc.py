@@ -11,7 +11,7 @@ import trio
 from msgspec import Struct, structs
 
 from cambist.codecs.calldata import allowance
-from cambist.codecs.event_messages import OrderEventMessage, StreamMessage
+from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage
 from cambist.codecs.otc_messages import StoredOrder
 from cambist.codecs.vocabulary import OtcState, OtcType
 from cambist.config.errors import ChainError, VenueError
@@ -258,7 +258,7 @@ async def test_an_order_of_a_contract_is_posted_and_filled(bilateral: Bilateral)
 
 
 async def test_both_sides_find_their_orders_and_hear_of_them(bilateral: Bilateral) -> None:
-    world, heard = bilateral.world, list[StreamMessage]()
+    world, heard = bilateral.world, list[OrderStreamMessage]()
     wanted = OtcEventsWanted(taker=to_checksum(world.user.address))
     events = OrderEvents(bilateral.client, wanted, heard.append, tell=bilateral.told.append, random=Random(7))
     async with trio.open_nursery() as nursery:

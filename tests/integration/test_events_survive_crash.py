@@ -20,7 +20,7 @@ import trio
 from cambist.codecs.event_messages import (
     OpenMessage,
     OrderEventMessage,
-    StreamMessage,
+    OrderStreamMessage,
     decode_order_event,
     decode_stream_message,
 )
@@ -100,7 +100,7 @@ class Listener:
             query.append(f"after={self.token}")
         return f"{PATH}?{'&'.join(query)}"
 
-    def take(self, message: StreamMessage) -> None:
+    def take(self, message: OrderStreamMessage) -> None:
         """What has come."""
         if isinstance(message, OrderEventMessage):
             self.heard.append(message)

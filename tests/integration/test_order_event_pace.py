@@ -11,7 +11,7 @@ from cambist.codecs.event_messages import (
     BeatMessage,
     OpenMessage,
     OrderEventMessage,
-    StreamMessage,
+    OrderStreamMessage,
     decode_stream_message,
 )
 from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
@@ -46,13 +46,13 @@ async def a_socket(listener: MemoryListener, query: str = "") -> RawPeer:
     return peer
 
 
-async def message_of(peer: RawPeer) -> StreamMessage:
+async def message_of(peer: RawPeer) -> OrderStreamMessage:
     """The next message; pings are passed over."""
     while True:
         opcode, data = await peer.receive()
         if opcode != PING:
             assert opcode == TEXT, (opcode, data)
-            message: StreamMessage = decode_stream_message(data)
+            message: OrderStreamMessage = decode_stream_message(data)
             return message
 
 

@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, lockstep_stream_pair
 
-from cambist.codecs.event_messages import OrderEventMessage, OtcEventsQuery, StreamMessage
+from cambist.codecs.event_messages import OrderEventMessage, OrderStreamMessage, OtcEventsQuery
 from cambist.codecs.vocabulary import OtcState
 from cambist.config.timeouts import EVENT_BEAT_S, EVENT_STALL_S, WEBSOCKET_CLOSE_S
 from cambist.config.venue import RateTier
@@ -170,7 +170,7 @@ async def heard(
     with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
 
-            def hear(message: StreamMessage) -> None:
+            def hear(message: OrderStreamMessage) -> None:
                 if isinstance(message, OrderEventMessage):
                     found.append(message)
                     if len(found) == count:

@@ -17,7 +17,7 @@ from trio.testing import memory_stream_pair
 from cambist.codecs.event_messages import (
     OpenMessage,
     OrderEventMessage,
-    StreamMessage,
+    OrderStreamMessage,
     decode_order_event,
     decode_stream_message,
 )
@@ -46,7 +46,7 @@ Told = tuple[str, str, int]
 """(order's hash, status, version)."""
 
 
-def told(message: StreamMessage) -> Told:
+def told(message: OrderStreamMessage) -> Told:
     """What an event says, to be compared with what was written."""
     assert isinstance(message, OrderEventMessage), message
     return message.order_hash, message.status, message.version
@@ -148,12 +148,12 @@ class SocketFollowing:
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
 
-    async def message(self) -> StreamMessage:
+    async def message(self) -> OrderStreamMessage:
         """The next message, whatever it is."""
         with trio.fail_after(PATIENCE_S):
             text = await self.socket.receive()
         assert isinstance(text, str)
-        message: StreamMessage = decode_stream_message(text.encode())
+        message: OrderStreamMessage = decode_stream_message(text.encode())
         return message
 
     async def begun(self) -> str:

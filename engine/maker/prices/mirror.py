@@ -39,8 +39,9 @@ from ....codecs.maker_messages import Level, PriceGrid
 from ....codecs.rounding import div_down, div_up
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
+from ....config.secret import SecretEncoding
 from ....config.timeouts import HTTP_REQUEST_S
-from ....config.venue import SecretEncoding, VenueMakerChain
+from ....config.venue import VenueMakerChain
 from ....crypto.hmac_auth import RequestSigner, decode_secret
 from ....feeds.maker_cache import MakerCache
 from ....feeds.net.httpx_transport import DialTransport

@@ -19,7 +19,7 @@ from .agent_pace import AgentPace, AgentQuestion
 from .agent_rest import AgentFault, AgentReport, AgentRest
 from .bids import Answer
 from .document import DeltaDocument
-from .due_orders import AgentRoom, Names
+from .due_orders import AgentNames, AgentRoom
 from .settling import agents_fault
 
 _log = structlog.get_logger("cambist.venue")
@@ -73,7 +73,7 @@ class Agents:
 
     # --- Who may be asked -------------------------------------------------------------------------------
 
-    def admitted(self, document: DeltaDocument) -> Names:
+    def admitted(self, document: DeltaDocument) -> AgentNames:
         """Those that may bid for an order."""
         return tuple([name for name in self._clients if document.admits(name)])
 
@@ -104,7 +104,7 @@ class Agents:
 
     # --- Asking -----------------------------------------------------------------------------------------
 
-    def reserve(self, orders: Iterable[Names], now: float) -> dict[str, AgentQuestion]:
+    def reserve(self, orders: Iterable[AgentNames], now: float) -> dict[str, AgentQuestion]:
         """Take room for a round.
 
         Args:

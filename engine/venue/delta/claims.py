@@ -18,7 +18,7 @@ from .funds import needs_of
 from .life import ENDED
 from .live_orders import LiveOrder
 
-_Account = tuple[bytes, bytes]
+_TokenOwner = tuple[bytes, bytes]
 """(token, owner); of the native token what the owner has deposited."""
 
 
@@ -29,7 +29,7 @@ class _Claim(Struct):
         is_under_way: it is known to be: else it is about to be intended.
     """
 
-    account: _Account
+    account: _TokenOwner
     amount: int
     allowed: int
     is_under_way: bool
@@ -45,7 +45,7 @@ class Claims:
     def __init__(self, found: Callable[[bytes, bytes], Holding | None]) -> None:
         self._found = found
         self._of_order: dict[bytes, _Claim] = {}
-        self._of_account: dict[_Account, set[bytes]] = {}
+        self._of_account: dict[_TokenOwner, set[bytes]] = {}
 
     def tend(self, live: LiveOrder) -> None:
         """Claim what a settlement under way takes, until it has ended or was read."""

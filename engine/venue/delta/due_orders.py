@@ -16,10 +16,10 @@ from msgspec import Struct
 
 from ....config.limits import AGENT_ORDERS_MAX
 
-Names = tuple[str, ...]
+AgentNames = tuple[str, ...]
 """Of agents: those that may bid for an order, or are asked for it."""
 
-Assignment = dict[bytes, Names]
+Assignment = dict[bytes, AgentNames]
 """A round: order hash -> who is asked for it."""
 
 
@@ -40,7 +40,7 @@ class AgentRoom(Struct):
 class _AgentQueue:
     """Due orders of the same agents: order hash -> since when, seconds."""
 
-    def __init__(self, agents: Names) -> None:
+    def __init__(self, agents: AgentNames) -> None:
         self.agents = agents
         self.by_turn: list[dict[bytes, float]] = [{}, {}]  # new ones; those asked for before
         self.turn = 0
@@ -66,7 +66,7 @@ class DueOrders:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
-        self._lines: dict[Names, _AgentQueue] = {}
+        self._lines: dict[AgentNames, _AgentQueue] = {}
         self._line_of: dict[bytes, _AgentQueue] = {}
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class DueOrders:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._line_of)
 
-    def add(self, order_hash: bytes, agents: Names, now: float, *, is_new: bool) -> None:
+    def add(self, order_hash: bytes, agents: AgentNames, now: float, *, is_new: bool) -> None:
         """An order is due; one that is already keeps its place."""
         if order_hash in self._line_of:
             return

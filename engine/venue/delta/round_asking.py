@@ -21,7 +21,7 @@ from .agent_pace import AgentQuestion
 from .agent_rest import SLOW
 from .agents import Agents
 from .bids import Answer, Rejection, RoundOrder, answer_of, shown
-from .due_orders import Names
+from .due_orders import AgentNames
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -39,7 +39,7 @@ class Round(Struct, frozen=True):
     auction_id: int
     opened_ms: int
     orders: Mapping[bytes, RoundOrder]
-    agents: Mapping[bytes, Names]
+    agents: Mapping[bytes, AgentNames]
     questions: dict[str, AgentQuestion]
     unsettled: set[bytes]
     considered: set[bytes]

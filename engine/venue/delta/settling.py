@@ -133,7 +133,7 @@ class Settlement(Struct, frozen=True):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Settlement).decode
 
-Tell = Callable[[str, int, NoticeEntry], None]
+TellAgent = Callable[[str, int, NoticeEntry], None]
 """(agent, auction id, what it is told)."""
 
 
@@ -213,7 +213,7 @@ class Settling:
         *,
         delta: bytes,
         failures_max: int,
-        tell: Tell,
+        tell: TellAgent,
         are_lacking: AreLacking,
         runs_code: Callable[[LiveOrder], Awaitable[bool]],
         read_to: Callable[[], int],

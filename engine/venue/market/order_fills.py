@@ -52,9 +52,9 @@ from ..token_permits import granted, permit_calls
 from .signed_orders import OrderSwap, SignedOrder
 from .ticket import Basis
 
-Key = tuple[str, bytes]
+AnswerKey = tuple[str, bytes]
 """What is asked, and of whom: an order's hash, or a maker."""
-Answers = Mapping[Key, bytes | Exception]
+FillAnswers = Mapping[AnswerKey, bytes | Exception]
 
 _NEVER_SEEN, _CLOSED = 0, 1
 _WORD_BYTES = 32
@@ -138,9 +138,9 @@ class Filled(Struct, frozen=True):
     expiry_s: int
 
 
-def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[Key, EthCall]:
+def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, EthCall]:
     """What the chain is asked."""
-    calls: dict[Key, EthCall] = {}
+    calls: dict[AnswerKey, EthCall] = {}
     for signed in orders:
         order, digest32 = signed.order, signed.digest32
         calls["remaining", digest32] = EthCall(rfq, remaining(order.maker, digest32))
@@ -155,7 +155,7 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[Key, EthCall]
     return calls
 
 
-def open_orders(orders: Sequence[SignedOrder], answers: Answers, now_s: int) -> Looked:
+def open_orders(orders: Sequence[SignedOrder], answers: FillAnswers, now_s: int) -> Looked:
     """What can be filled yet, and why nothing of the others.
 
     Args:
@@ -263,7 +263,7 @@ def _unfunded(one: FillableOrder, needed: int, funds: FillFunds) -> FillRefusal:
     return FillRefusal(InsufficientAllowance, text)
 
 
-def _check_signature(signed: SignedOrder, answers: Answers) -> None:
+def _check_signature(signed: SignedOrder, answers: FillAnswers) -> None:
     if signed.signature.is_by_key:
         return
     answer = answers["signature", signed.digest32]
@@ -273,7 +273,7 @@ def _check_signature(signed: SignedOrder, answers: Answers) -> None:
         )
 
 
-def _permitted(signed: SignedOrder, answers: Answers) -> int | None:
+def _permitted(signed: SignedOrder, answers: FillAnswers) -> int | None:
     if not signed.permit:
         return None
     amount = granted(
@@ -283,7 +283,7 @@ def _permitted(signed: SignedOrder, answers: Answers) -> int | None:
     return amount if amount is not None and amount > allowed else None
 
 
-def _number(answers: Answers, name: str, whose: bytes) -> int:
+def _number(answers: FillAnswers, name: str, whose: bytes) -> int:
     answer = answers[name, whose]
     if isinstance(answer, Exception) or len(answer) < _WORD_BYTES:
         raise ServiceUnavailable(f"the chain does not tell the {name} of an order or its maker")

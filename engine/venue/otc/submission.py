@@ -17,7 +17,7 @@ Choice: An order with nothing left on chain is refused; a partly filled one is a
 Choice: A contract that gives no balance or allowance within a million units of gas is no token.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -32,13 +32,10 @@ from ...chain.holdings import Holding
 from ...chain.port import EthCall
 from ...store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
 from ..signed_by import SignatureState, signature_call, signature_state
-from ..token_permits import granted, permit_calls
+from ..token_permits import Answers, granted, permit_calls
 from .balances import Backed, OrderBacking, standings
 from .document import OtcDocument
 from .terms import OtcTerms
-
-Answers = Mapping[str, bytes | Exception]
-"""By the names of the calls."""
 
 _CLOSED = 1
 

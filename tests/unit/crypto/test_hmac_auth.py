@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cambist.config.errors import AuthError, ConfigError
-from cambist.config.settings import SecretEncoding
+from cambist.config.secret import SecretEncoding
 from cambist.crypto.hmac_auth import (
     ACCESS_KEY_HEADER,
     DOMAIN_HEADER,

@@ -11,7 +11,7 @@ from cambist.config.secret import Secret
 from cambist.config.server import HealthSettings
 from cambist.config.settings import parse_settings
 from cambist.config.venue import ApiKey, RateTier, VenueSettings
-from cambist.engine.admission.admission import Admission, Headers, is_local
+from cambist.engine.admission.admission import Admission, ResponseHeaders, is_local
 from cambist.engine.admission.keys import KeyRing
 from cambist.engine.server import HttpCall, Reply, StreamReply
 from support.admitting import ALICE_KEY, BOB_KEY, NOW_MS, SECRET32, a_call, an_admission
@@ -23,7 +23,7 @@ def hello(_: HttpCall) -> Reply:
     return HELLO
 
 
-def left(headers: Headers) -> int:
+def left(headers: ResponseHeaders) -> int:
     return int(dict(headers)[b"ratelimit-remaining"])
 
 

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from cambist.config.errors import NoRoute
 from cambist.engine.routing.firm_parts import PATIENCES
 from cambist.feeds.firm_check import FirmFault
-from cambist.feeds.pair_index import Key, LiveBook
+from cambist.feeds.pair_index import BookKey, LiveBook
 from support.firm_books import USDC, WETH, a_live_book
 from support.timed_makers import HANGING, SETTINGS, Maker, Timed, makers_of
 
@@ -157,7 +157,7 @@ async def test_who_hangs_is_late_however_long_the_question_takes_to_make(
     looks = iter((0.02,))
     between = stage.index.between
 
-    def slow(one: bytes, other: bytes) -> Mapping[Key, LiveBook]:
+    def slow(one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
         autojump_clock.jump(next(looks, 0.0))
         return between(one, other)
 
