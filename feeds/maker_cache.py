@@ -277,7 +277,7 @@ class MakerCache:
             if entry.standing is PairStanding.LIVE:
                 self._rank(pair_id, entry)
             elif entry.pair is None:
-                self._settle(pair_id, entry)
+                self._rejudge(pair_id, entry)
         for ends in [ends for ends, until_ms in self._rests.items() if until_ms <= now_ms]:
             del self._rests[ends]
             self._show(ends)
@@ -357,7 +357,7 @@ class MakerCache:
         for pair_id, entry in tuple(self._entries.items()):
             pair = entry.pair
             if pair is not None and (is_complete or pair.base in told or pair.quote in told):
-                self._settle(pair_id, entry)
+                self._rejudge(pair_id, entry)
                 yield
 
     def _known_token(self, token_id: str, token: Token | str, heard_ms: int) -> _KnownToken:
@@ -389,7 +389,7 @@ class MakerCache:
             for pair_id, entry in tuple(self._entries.items()):
                 if pair_id not in told and entry.heard_ms <= asked_ms:
                     entry.pair, entry.pair_fault = None, ""
-                    self._settle(pair_id, entry)
+                    self._rejudge(pair_id, entry)
                     yield
         for pair_id, pair in told.items():
             known = self._entry("pairs", pair_id)
@@ -403,7 +403,7 @@ class MakerCache:
                 known.pair, known.pair_fault = pair, ""
             else:
                 known.pair = replace(pair, liquidity_usd=known.pair.liquidity_usd)
-            self._settle(pair_id, known)
+            self._rejudge(pair_id, known)
             yield
 
     # --- Prices -------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ class MakerCache:
         if grid is None:
             entry.built = None
             self._ages.pop(pair_id, None)
-        self._settle(pair_id, entry)
+        self._rejudge(pair_id, entry)
 
     # --- Blacklist ----------------------------------------------------------------------------------
 
@@ -483,7 +483,7 @@ class MakerCache:
         self._refused[body] += not has_room
         return has_room
 
-    def _settle(self, pair_id: str, entry: _PairEntry) -> None:
+    def _rejudge(self, pair_id: str, entry: _PairEntry) -> None:
         """Judge a pair anew after what is told of it, or of its tokens, has changed."""
         entry.base = entry.quote = b""
         entry.standing, entry.reason = self._judge(pair_id, entry)

@@ -335,7 +335,7 @@ class EmbeddedChain:
             self._waiting = kept.waiting
             self._clock_ahead_s, self._time_s = kept.clock_ahead_s, kept.time_s
             self._base_fee_wei = kept.base_fee_wei
-            self._tell()
+            self._wake_waiters()
 
     async def reorganise(self, depth: int, again: Sequence[tuple[bytes, int]] = ()) -> None:
         """As `DevChain`. The new blocks have the old ones' times. What `set_balance` gave since is gone too.
@@ -352,7 +352,7 @@ class EmbeddedChain:
         async with self._lock:
             with trio.CancelScope(shield=True):
                 await self._replace(depth, planned)
-            self._tell()
+            self._wake_waiters()
 
     # --- Within the lock --------------------------------------------------------------------------
 
@@ -404,14 +404,14 @@ class EmbeddedChain:
             self._clock_ahead_s, self._time_s = self._time_s - self._now_s(), None
         self._base_fee_wei = None
         self._forget_mined(block.transactions)
-        self._tell()
+        self._wake_waiters()
         return refused
 
     def _forget_mined(self, transactions: Sequence[ReceivedTransaction]) -> None:
         for received in transactions:
             self._waiting.forget_used(received.sender, self._nonce_of(received.sender))
 
-    def _tell(self) -> None:
+    def _wake_waiters(self) -> None:
         self._moved.set()
         self._moved = trio.Event()
 

@@ -151,9 +151,9 @@ class Heads:
             self._is_listening = True
             self._connections += 1
             while True:
-                self._take(await _next(socket, NODE_SUBSCRIPTION_S))
+                self._read_head(await _next(socket, NODE_SUBSCRIPTION_S))
 
-    def _take(self, message: _Message) -> None:
+    def _read_head(self, message: _Message) -> None:
         if message.params is None:
             raise ChainError("expected a new head")
         try:

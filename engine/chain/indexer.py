@@ -256,7 +256,7 @@ class Indexer:
         if is_history:
             self._watch.refresh()
         else:
-            self._tell()
+            self._report_touched()
         return target != common or self._top.number < head.number
 
     # --- One step -------------------------------------------------------------------------------------
@@ -450,7 +450,7 @@ class Indexer:
             self._watch.refresh()  # what was taken back moved funds too
             _log.info("blocks were taken back", chain_id=step.chain_id, blocks=gone, rows=len(step.undone))
 
-    def _tell(self) -> None:
+    def _report_touched(self) -> None:
         pairs = self._watch.fresh()
         if pairs:
             self._touched(self._chain.chain_id, pairs)

@@ -221,7 +221,7 @@ class BlockLedger:
             ChainError: it is too far back; nothing changed.
         """
         self._check_reach(height)
-        taken = [self._take() for _ in range(self.head.header.number - height)]
+        taken = [self._roll_back() for _ in range(self.head.header.number - height)]
         if steps is not None:
             undo = self._undo[height]
             while len(undo) > steps:
@@ -234,7 +234,7 @@ class BlockLedger:
         for one in reversed(taken):
             self._add(one.block, [self.evm.apply(writes) for writes in one.redo])
 
-    def _take(self) -> RolledBack:
+    def _roll_back(self) -> RolledBack:
         block, height = self.head, self.head.header.number
         redo = [self.evm.apply(step) for step in reversed(self._undo.pop(height))]
         redo.reverse()

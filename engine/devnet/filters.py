@@ -164,9 +164,9 @@ class Subscriptions:
         """
         while True:
             await self._moves.wait(self._heard)
-            self._tell()
+            self._announce()
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         moves = self._moves.since(self._heard)
         first, self._heard = self._heard, self._moves.count
         for place, move in enumerate(moves, first):

@@ -1,6 +1,6 @@
 """Every change of an order, told to whoever listens: one follower of the log for the whole process.
 
-    log -> Follower -> ring -> those whom it concerns -> woken, some at a time
+    log -> EventFollower -> ring -> those whom it concerns -> woken, some at a time
 
 Current subscribers read the last 10,000 events from memory; lagging ones read the store, at most 4 at a time
 and 64 events a page, with a pause as long as each read. A token beyond the log's end is refused: it belongs

@@ -74,7 +74,7 @@ class Subscription:
                 await self._woken.wait()
             elif self._place < self._hub.ring.floor:
                 await self._read()
-            elif found := self._look(count):
+            elif found := self._matching(count):
                 return found
             elif not self._is_idle:
                 await trio.lowlevel.checkpoint()
@@ -104,7 +104,7 @@ class Subscription:
         self._place = taken[-1].place if self._page else self._page_end
         return taken
 
-    def _look(self, count: int) -> list[RingEntry]:
+    def _matching(self, count: int) -> list[RingEntry]:
         """What is wanted of the next entries of the ring."""
         ring, found = self._hub.ring, list[RingEntry]()
         number = ring.after(self._place) if self._number is None else self._number

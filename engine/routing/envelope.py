@@ -60,7 +60,7 @@ class Envelope:
     def _reach(self, wanted: int) -> None:
         upcoming, reached, total = self._next, self._reached, self._fixed_before[-1]
         while total < wanted:
-            self._look()
+            self._admit()
             _, maker, level = upcoming[0]
             ladder = self._ladders[maker]
             sums = ladder.sums[self._fixed]
@@ -74,7 +74,7 @@ class Envelope:
             else:
                 heappop(upcoming)
 
-    def _look(self) -> None:
+    def _admit(self) -> None:
         """At all makers whose first level alone is better than the next part of those who were looked at."""
         unseen, upcoming = self._unseen, self._next
         while unseen:

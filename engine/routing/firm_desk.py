@@ -233,7 +233,7 @@ class _Filling:
             found = error
             is_cancelled = False
         finally:
-            self._settle(is_cancelled=is_cancelled)
+            self._report_makers(is_cancelled=is_cancelled)
         return found
 
     async def _route(self, plan: RoutePlan) -> FirmRoute:
@@ -248,7 +248,7 @@ class _Filling:
             if route is not None:
                 return route
 
-    def _settle(self, *, is_cancelled: bool) -> None:
+    def _report_makers(self, *, is_cancelled: bool) -> None:
         """Tell what each maker did."""
         now = trio.current_time()
         until_s = self._desk.wall_ms() // 1_000 + limits.FIRM_EXPIRY_MIN_S

@@ -143,16 +143,16 @@ class AccessLog:
         written = 0
         try:
             if self._is_torn:
-                self._take(b"\n")
+                self._write_some(b"\n")
                 self._is_torn = False
             while written < len(text):
-                written += self._take(text[written:])
+                written += self._write_some(text[written:])
         except OSError as error:
             _log.error("the access log cannot be written", reason=str(error))
             self._is_torn = self._is_torn or (written > 0 and text[written - 1] != _NEW_LINE)
         return written
 
-    def _take(self, text: bytes) -> int:
+    def _write_some(self, text: bytes) -> int:
         taken: int | None = self._sink.write(text)
         if not taken:
             raise BlockingIOError(EAGAIN, "the sink takes nothing now")

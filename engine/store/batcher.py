@@ -3,7 +3,7 @@
     add --queue--> take --one batch in flight--> settle | fail
                                               \\-> lost: the store died; the same batch is sent again
 
-A ticket is a unit on its way. Who waits for it may leave; the unit stays. A full queue takes nothing.
+A pending unit is on its way. Its waiter may leave; the unit stays. A full queue takes nothing.
 
 Source: ARCHITECTURE.md, "Store process".
 """

@@ -307,7 +307,7 @@ class VenueApp:
             self._held_back = ""
             await self.server.serve(listener, task_status=task_status)
             nursery.cancel_scope.cancel()
-        await self._settle()
+        await self._flush_issued()
         self.drained = True
 
     def drain(self) -> None:
@@ -365,7 +365,7 @@ class VenueApp:
         )
         return told
 
-    async def _settle(self) -> None:
+    async def _flush_issued(self) -> None:
         """Have what the store is owed written."""
         try:
             with trio.fail_after(ISSUED_ROUTES_END_S):

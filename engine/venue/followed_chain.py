@@ -40,7 +40,7 @@ class FollowedChain:
                 delta=place.delta if place.settings.delta else None,
             ),
             self.watch,
-            touched=self._tell,
+            touched=self._report_touched,
             now_ms=wall_ms,
             confirmations=place.settings.confirmations,
             projection=self,
@@ -63,7 +63,7 @@ class FollowedChain:
             changes += await projection.changes(advance)
         return changes
 
-    def _tell(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
+    def _report_touched(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
         for touched in self._touched:
             touched(chain_id, pairs)
 

@@ -196,7 +196,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             if isinstance(outcome, Done):
                 self._steps += len(taken)
                 for _, found in taken:
-                    self._take(found)
+                    self._apply_step(found)
                 return tuple(row if found is None else found.after for row, found in steps)
             if not isinstance(outcome, Conflict):
                 raise StoreUnavailable(f"an order was not changed: {outcome}")
@@ -234,7 +234,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     # --- What is in memory ------------------------------------------------------------------------------
 
-    def _take(self, found: OrderStep[OrderRow]) -> None:
+    def _apply_step(self, found: OrderStep[OrderRow]) -> None:
         """A step of this process is durable. Where it is not the next after what is known, it is followed."""
         after = found.after
         live = self._orders.get(after.order_hash)

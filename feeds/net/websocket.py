@@ -294,7 +294,7 @@ class WebSocket:
             self._bytes_received += len(data)
         else:
             self._protocol.receive_eof()
-            self._settle()
+            self._queue_frames()
 
     def _parse(self) -> int:
         """Parse a little of what was read; how many frames were in it."""
@@ -306,7 +306,7 @@ class WebSocket:
         if core.state is OPEN and len(self._frames) > _FRAMES_AHEAD_OF_PONG:
             core.data_to_send()
         elif core.writes or core.state is not OPEN:
-            self._settle()
+            self._queue_frames()
         return frames
 
     def _take_pong(self, data: bytes) -> None:
@@ -330,7 +330,7 @@ class WebSocket:
         else:
             self._protocol.send_binary(data)
         self._messages_sent += 1
-        self._settle()
+        self._queue_frames()
 
     def _start_close(self, code: int, reason: str) -> None:
         kept = reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")
@@ -339,9 +339,9 @@ class WebSocket:
         except ProtocolError:
             raise ValueError(f"not a close code that can be sent: {code}") from None
         self._reader.is_dropping = True
-        self._settle()
+        self._queue_frames()
 
-    def _settle(self) -> None:
+    def _queue_frames(self) -> None:
         """Queue what the core wants to be sent, and start to close if it is not open any more."""
         core = self._protocol
         for data in core.data_to_send():
@@ -472,7 +472,7 @@ class WebSocket:
             self._pinged_at = now
             self._beat_due = now + WEBSOCKET_PONG_S
             self._protocol.send_ping(b"%d" % self._pings)
-            self._settle()
+            self._queue_frames()
         elif self._is_full() or self._reader.is_due:
             self._beat_due = now + WEBSOCKET_STAND_IN_S
         else:

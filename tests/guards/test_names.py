@@ -57,6 +57,15 @@ def test_a_listed_name_is_shared_and_has_a_reason() -> None:
     assert all(SHARED.values())
 
 
+def test_the_glossary_names_files_that_exist() -> None:
+    rows = re.findall(
+        r"^\| .* \|(.*)\|$", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    places = [place for cell in rows for place in re.findall(r"`([^`]+)`", cell)]
+    assert len(places) > 100
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
 def test_names_are_found_in_classes_and_aliases() -> None:
     modules = [
         ("a.py", "class Call: ...\nPlace = tuple[int, int]\nT = TypeVar('T')\nItem = TypeVar('Item')\n"),

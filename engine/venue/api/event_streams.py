@@ -227,7 +227,7 @@ class EventStreams:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_hear, socket, nursery.cancel_scope)
-                is_slow = await self._tell(socket, subscription)
+                is_slow = await self._push(socket, subscription)
                 nursery.cancel_scope.cancel()
         finally:
             self.leave(subscription, caller)
@@ -235,7 +235,7 @@ class EventStreams:
         ended = (_TRY_AGAIN_LATER, _SLOW) if is_slow else (_POLICY_VIOLATION, "this channel is one-way")
         await socket.aclose(*ended)  # nothing more where the client has closed it
 
-    async def _tell(self, socket: WebSocket, subscription: Subscription) -> bool:
+    async def _push(self, socket: WebSocket, subscription: Subscription) -> bool:
         """Send until the socket is closed, or its other side does not take it: then True."""
         messages = [encode(OpenMessage(subscription.token))]
         try:

@@ -179,7 +179,7 @@ class Auctioneer:
         self._sliced = SliceWatch(at.place.chain, lambda: at.place.pulse.head_time_s, self._offer_again)
         self.unsettled: Callable[[LiveOrder], None] = self.offer
         self._agents = Agents(
-            agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._look
+            agents, chain_id=at.place.chain_id, settings=settings, wall_ms=wall_ms, has_room=self._wake
         )
         self._asking = RoundAsking(
             self._agents, at.place, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
@@ -291,9 +291,9 @@ class Auctioneer:
         is_new = order_hash not in self._tries if is_new is None else is_new
         agents = self._agents.admitted(live.document)
         self._ready.add(order_hash, agents, trio.current_time(), is_new=is_new)
-        self._look()
+        self._wake()
 
-    def _look(self) -> None:
+    def _wake(self) -> None:
         """Orders are due, or agents have room, that were not or had not."""
         self._changed.set()
 
@@ -370,7 +370,7 @@ class Auctioneer:
             for order_hash in asked:
                 if order_hash in this.unsettled:
                     self._over(order_hash, is_counted=order_hash in this.considered and not is_void)
-            self._look()
+            self._wake()
 
     def _note_void(self, *, is_void: bool) -> None:
         """After a round that came to nothing the next one waits for the chain, or the store."""
@@ -475,7 +475,7 @@ class Auctioneer:
         async def settle(winner: Proven) -> None:
             nonlocal stands
             hashes = [part.asked.order_hash for part in winner.candidate.parts]
-            end = await self._settle(this, winner, decision, {key: records[key] for key in hashes})
+            end = await self._intend_settlement(this, winner, decision, {key: records[key] for key in hashes})
             if end is _End.KEPT:
                 self._won += len(hashes)
                 this.unsettled.difference_update(hashes)  # what is left of them may be in the next round
@@ -518,7 +518,7 @@ class Auctioneer:
         self._silent[key] = silence
         return was != silence
 
-    async def _settle(
+    async def _intend_settlement(
         self, this: Round, winner: Proven, decision: Decision, records: Mapping[bytes, Change]
     ) -> _End:
         """Intend the settlement that won, unless an order of it is not open any more."""

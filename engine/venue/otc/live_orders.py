@@ -168,7 +168,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
             if isinstance(outcome, Done):
                 self._steps += 1
                 live.is_behind = False
-                self._take(found)
+                self._apply_step(found)
                 return found.after
             if not isinstance(outcome, Conflict):
                 raise StoreUnavailable(f"an order was not changed: {outcome}")
